@@ -3,7 +3,7 @@
 import signal
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Event, Thread
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def interruptible(con: "duckdb.DuckDBPyConnection") -> Iterator[None]:
+def interruptible(con: "duckdb.DuckDBPyConnection", *, is_deferred: bool = True) -> Iterator[None]:
     """Interrupt the query of a connection when SIGINT or SIGTERM comes.
 
     Python runs a signal's handler in the main thread, and DuckDB, which is busy there, does not
@@ -27,7 +27,13 @@ def interruptible(con: "duckdb.DuckDBPyConnection") -> Iterator[None]:
 
     The KeyboardInterrupt of the handler is raised when the block has ended: within DuckDB's code it
     may leave a thread behind, which aborts the process when Python ends. That of a second signal
-    does not wait.
+    does not wait. Where the block does much else than queries, it is raised at once.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+    is_deferred : bool
+        Whether it is raised at the end of the block.
 
     Raises
     ------
@@ -47,7 +53,9 @@ def interruptible(con: "duckdb.DuckDBPyConnection") -> Iterator[None]:
 
     watcher = Thread(target=watch, daemon=True)
     failure: Exception | None = None
-    with _deferred() as interruptions:
+    keeping: AbstractContextManager[list[KeyboardInterrupt]]
+    keeping = _deferred() if is_deferred else nullcontext([])
+    with keeping as interruptions:
         watcher.start()
         before = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
         try:

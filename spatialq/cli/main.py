@@ -1,9 +1,7 @@
 """The command line: `spatialq info | load | sql | run | shell | ground | planes | ...`."""
 
-import os
 import signal
 import sys
-import threading
 import warnings
 from typing import Annotated, Any, NoReturn
 
@@ -21,6 +19,7 @@ from spatialq.cli.commands.lod import lod
 from spatialq.cli.commands.planes import planes
 from spatialq.cli.commands.run import run
 from spatialq.cli.commands.shell import shell
+from spatialq.cli.commands.tiles import tiles
 from spatialq.cli.errors import sentence
 from spatialq.cli.options import CommandGroup, register
 from spatialq.cli.progress import announce_compiling
@@ -29,8 +28,6 @@ from spatialq.errors import CrsWarning, FileWarning, SpatialqError
 
 CTRL_C = 130
 """The exit status after it."""
-EXIT_SECONDS = 5.0
-"""How long Python may take to end after an interruption."""
 
 app = typer.Typer(
     cls=CommandGroup,
@@ -63,8 +60,8 @@ def options(
 
 
 COMMANDS = (
-    info, load, sql, run, shell, ground, planes, clash, features, lod, demo, formats, devices,
-    calibrate,
+    info, load, sql, run, shell, ground, planes, clash, features, lod, tiles, demo, formats,
+    devices, calibrate,
 )  # fmt: skip
 for command in COMMANDS:
     register(app, command)
@@ -76,8 +73,6 @@ def main() -> None:
     SIGTERM ends it as Ctrl-C does: after what is under way, such as a part of a kernel's work. The
     second signal does not wait for that.
     """
-    import duckdb
-
     from spatialq.runtime.progress import cancel_all
 
     warnings.showwarning = _show_warning
@@ -97,16 +92,13 @@ def main() -> None:
     def interrupted() -> NoReturn:
         note("interrupted: nothing was half written")
         status = 128 + (stopped_by or signal.SIGINT)
-        # Python waits for its threads, also for one of a pool that was interrupted while it started
-        # the thread, and so does not know that it must end it.
-        last_resort = threading.Timer(EXIT_SECONDS, os._exit, [status])
-        last_resort.daemon = True
-        last_resort.start()
         sys.exit(status)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
     try:
+        import duckdb
+
         status = app(prog_name="spatialq", standalone_mode=False)
     except typer.Abort:
         interrupted()

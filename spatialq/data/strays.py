@@ -4,8 +4,8 @@ Points at (0, 0, 0) or at a billion, such as readers make of damaged records, wo
 what grids and octrees are laid over.
 
 The *core* of a cloud is the box that is left when the `few(n)` least and greatest values of each
-axis are cut off. It grows: every point that is no farther from the box, along each axis, than a
-quarter of its longest side joins it, as long as there are any. The points that never join are
+axis are cut off. It grows: every point that is no farther from the box, along each axis, than
+half its longest side joins it, as long as there are any. The points that never join are
 stray. So there are at most `few(n)` on each side; which they are depends neither on the order of
 the points nor on how far the stray points are; and one more of them makes no other point stray or
 not, as long as there are no more than `few(n)` on its side: the core then ends at another point
@@ -28,7 +28,7 @@ from spatialq.runtime.cuda import on_gpu
 FEW, SHARE, MOST = 10, 100_000, 100
 """Stray points on each side of a cloud, at most: this many, or one of SHARE points if that is more,
 but no more than one of MOST points."""
-REACH = 1 / 4
+REACH = 1 / 2
 """How far a point may be from the box of the others to belong to it, in longest sides."""
 SAMPLED, TAIL = 4096, 64
 """Points of a sample, at least, and the share of them that is cut off on each side."""
@@ -84,7 +84,7 @@ class Box:
     def grown(self, points: Any) -> tuple["Box", Any]:
         """Let points join; give the box that is left, and which of the points are outside.
 
-        Every second step makes the box longer by a quarter of its longest side, or ends it.
+        Every second step makes the box longer by half its longest side, or ends it.
         """
         box, outside = self, np.arange(len(points))
         while outside.size:

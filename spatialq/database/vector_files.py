@@ -1,9 +1,12 @@
 """Features for other programs: a geometry each, with flat columns, written by GDAL."""
 
+import json
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +19,7 @@ from spatialq.errors import FileError
 from spatialq.export import wkb
 from spatialq.export.atomic import WRITER, whole
 from spatialq.functions.sql_text import identifier, unused
+from spatialq.runtime.progress import INTERVAL, Task
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,6 +28,9 @@ ROWS = 65_536
 UNKNOWN = "Unknown"
 """The type of a layer whose geometries have several, or of which there is none."""
 AXES = ("x", "y", "z")
+AT_ONCE = 200_000
+"""Rows that GDAL writes in a second or so."""
+PROCESS = "from spatialq.database import vector_files; vector_files.write_from_standard_input()"
 
 
 def write_features(driver: str, result: Result, path: Path) -> int:
@@ -52,8 +59,6 @@ def write_features(driver: str, result: Result, path: Path) -> int:
     ValueError
         If the rows have no geometry.
     """
-    import pyogrio
-
     geometry = next(iter(geometry_columns(result.relation)), None)
     axes = [] if geometry else [name for name in AXES if name in result.columns]
     if not geometry and axes[:2] != ["x", "y"]:
@@ -71,19 +76,101 @@ def write_features(driver: str, result: Result, path: Path) -> int:
     name = geometry or unused("geometry", result.columns)
     with whole(path) as partial, said_of(path, partial), staged(made, partial) as rows:
         kind = _type(rows, geometry, axes)
-        features = _features(rows, name, axes, is_multiple=kind.startswith("Multi"))
-        with _said_by_gdal(path):
-            pyogrio.write_arrow(
-                features,
-                partial,
-                driver=driver,
-                layer=path.stem,
-                geometry_name=name,
-                geometry_type=kind,
-                crs=crs,
-                layer_options=_options(driver, name, result, rows, axes),
-            )
+        layer = Layer(
+            file=str(rows.file),
+            target=str(partial),
+            driver=driver,
+            name=path.stem,
+            geometry=name,
+            kind=kind,
+            axes=axes,
+            crs=crs,
+            options=_options(driver, name, result, rows, axes),
+        )
+        if rows.rows > AT_ONCE:
+            _write_in_process(layer, path)
+        else:
+            with _said_by_gdal(path):
+                layer.write()
     return rows.rows
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What is to be written as one layer."""
+
+    file: str
+    """Parquet file of the rows."""
+    target: str
+    driver: str
+    name: str
+    geometry: str
+    """The column of geometries, which is made of the axes where there are some."""
+    kind: str
+    axes: list[str]
+    crs: str | None
+    options: dict[str, str]
+
+    def write(self) -> None:
+        """Write the layer."""
+        import pyogrio
+
+        is_multiple = self.kind.startswith("Multi")
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # no CRS
+            pyogrio.write_arrow(
+                _features(Path(self.file), self.geometry, self.axes, is_multiple=is_multiple),
+                Path(self.target),
+                driver=self.driver,
+                layer=self.name,
+                geometry_name=self.geometry,
+                geometry_type=self.kind,
+                crs=self.crs,
+                layer_options=self.options,
+            )
+
+
+def _write_in_process(layer: Layer, path: Path) -> None:
+    """Write a layer in another process: GDAL lets no other thread run, and hears no Ctrl-C.
+
+    Raises
+    ------
+    FileError
+        If it cannot be written.
+    """
+    task = Task()
+    with subprocess.Popen(
+        [sys.executable, "-c", PROCESS],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        start_new_session=True,  # Ctrl-C in a terminal is for this process
+    ) as process:
+        given: str | None = json.dumps(asdict(layer))
+        try:
+            while process.returncode is None:
+                task.check()
+                with suppress(subprocess.TimeoutExpired):
+                    _, said = process.communicate(given, timeout=INTERVAL)
+                given = None
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        reason = said.strip().rpartition("\n")[2] or f"it ended with status {process.returncode}"
+        raise FileError.of(WRITER, path, f"cannot be written by GDAL: {reason}")
+
+
+def write_from_standard_input() -> None:
+    """Write the layer that standard input describes: what the other process does."""
+    import pyogrio
+
+    layer = Layer(**json.load(sys.stdin))
+    try:
+        layer.write()
+    except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError, OSError) as error:
+        sys.exit(str(error))
 
 
 def _type(rows: Staged, geometry: str | None, axes: list[str]) -> str:
@@ -100,14 +187,14 @@ def _type(rows: Staged, geometry: str | None, axes: list[str]) -> str:
 
 
 def _features(
-    rows: Staged, name: str, axes: list[str], *, is_multiple: bool
+    file: Path, name: str, axes: list[str], *, is_multiple: bool
 ) -> "pa.RecordBatchReader":
     """Read the rows with their geometries as WKB."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    found = pq.ParquetFile(rows.file)
+    found = pq.ParquetFile(file)
     # a column that DuckDB knows to have no NULL may have NaN, which is NULL in a GeoPackage
     schema = pa.schema([field.with_nullable(nullable=True) for field in found.schema_arrow])
     field = pa.field(name, pa.binary(), metadata={"ARROW:extension:name": "geoarrow.wkb"})
@@ -156,7 +243,6 @@ def _said_by_gdal(path: Path) -> Iterator[None]:
     import pyogrio
 
     try:
-        with warnings.catch_warnings(action="ignore", category=UserWarning):  # no CRS
-            yield
+        yield
     except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError) as error:
         raise FileError.of(WRITER, path, f"cannot be written by GDAL: {error}") from error

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
@@ -138,13 +139,13 @@ def new_folder(path: Path) -> None:
     FileError
         If it cannot be made.
     """
-    if path.is_dir():
+    group = _group.get()
+    assert group is not None, "files of a folder appear together"
+    if path.is_dir() or _resolved(path) in group.folders:
         return
     if path.exists() or path.is_symlink():
         raise FileError.of(WRITER, path, "is no folder")
     require_writable(path)
-    group = _group.get()
-    assert group is not None, "files of a folder appear together"
     group.folders.append(_resolved(path))
 
 
@@ -171,6 +172,50 @@ def whole(path: Path) -> Iterator[Path]:
         partial = group.temporary(path, "part")
         yield partial
     group.written.append((partial, path))
+
+
+@contextmanager
+def whole_with_parts(path: Path, replaced: Path | None = None) -> Iterator[tuple[Path, Path, str]]:
+    """Give temporary names of a file and of a folder beside it with parts of it, as `whole` does.
+
+    The folder of the file is made if it is missing. Nothing else in it is touched.
+
+    Parameters
+    ----------
+    path : Path
+    replaced : Path, optional
+        The folder with parts of the file that is there now, which is removed in the end.
+
+    Yields
+    ------
+    file, parts : Path
+        The folder for parts is there and empty.
+    name : str
+        That the folder will have.
+
+    Raises
+    ------
+    FileError
+        If they cannot be written.
+    """
+    with together():
+        group = _group.get()
+        assert group is not None
+        new_folder(path.parent)
+        with whole(path) as file:
+            final = _free_name(_resolved(path))
+            parts = group.temporary(final, "parts")
+            parts.mkdir()
+            yield file, parts, final.name
+        group.parts.append((parts, final, replaced))
+
+
+def _free_name(path: Path) -> Path:
+    """Name a folder beside a file: like the file, with a number if there is one already."""
+    name, number = path.with_suffix(""), 2
+    while name.exists():
+        name, number = path.with_name(f"{path.stem}-{number}"), number + 1
+    return name
 
 
 @contextmanager
@@ -217,6 +262,8 @@ class _Group:
         self.written: list[tuple[Path, Path]] = []
         self.folders: list[Path] = []
         """That are to appear, too."""
+        self.parts: list[tuple[Path, Path, Path | None]] = []
+        """Folders with parts of a file, the names that they get, and folders that they replace."""
         self._begun: dict[object, Path] = {}
         self._beside: dict[Path, Path] = {}
         self._cleanup = cleanup
@@ -246,6 +293,10 @@ class _Group:
                 with _said_of(folder):
                     folder.mkdir()
                 undo.callback(folder.rmdir)
+            for parts, final, _ in self.parts:
+                with _said_of(final):
+                    parts.rename(final)
+                undo.callback(shutil.rmtree, final, ignore_errors=True)
             for partial, path in self.written:
                 target = _resolved(path)
                 with _said_of(path):
@@ -259,6 +310,9 @@ class _Group:
                         partial.replace(target)
                         undo.callback(target.unlink)
             undo.pop_all()
+        for _, _, replaced in self.parts:
+            if replaced is not None:
+                shutil.rmtree(replaced, ignore_errors=True)
 
 
 @contextmanager

@@ -42,8 +42,9 @@ PAGE_NODES = 1000
 and links to pages of their own."""
 PAGE_LEVELS = 4
 LINK = -1
+EXTERNAL_WAVEFORMS = 4
 TIME_OFFSET = 64
-"""Of the first byte of the global encoding of LAS 1.5."""
+"""Of the first byte of the global encoding, the second since LAS 1.5."""
 EXTENDED_HEADER = 60
 
 
@@ -124,7 +125,7 @@ def _public_header(points: AdditivePoints) -> bytearray:
     public = bytearray(points.source.header.raw.ljust(HEADER_SIZES[4], b"\0"))
     del public[HEADER_SIZES[4] :]
     public[24:26] = 1, 4
-    public[6] &= ~INTERNAL_WAVEFORMS & 0xFF
+    public[6] &= ~(INTERNAL_WAVEFORMS | EXTERNAL_WAVEFORMS) & 0xFF
     form = points.point_format | COMPRESSED
     struct.pack_into("<BH", public, 104, form, points.records.shape[1])
     return public

@@ -1,16 +1,37 @@
-"""The outputs of levels of detail that have the points themselves, by the ends of their names."""
+"""The outputs of levels of detail besides a table, by the ends of their names.
+
+Some have the points themselves, in the order of an octree; others the nodes of the tree.
+"""
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spatialq.io.source import COPC, Progress
 
 if TYPE_CHECKING:
     from spatialq.export.additive_points import AdditivePoints
+    from spatialq.export.lod_cloud import Cloud
+    from spatialq.export.tiles.options import TileOptions
 
 PointWriter = Callable[[Path, "AdditivePoints", str | None, Progress | None], None]
 """Writes points in the order of an octree, with a CRS (PROJJSON), and tells how far it is."""
+
+
+NodeWriter = Callable[
+    [Path, "Cloud", "TileOptions | None"],
+    AbstractContextManager[Callable[[Mapping[str, Any]], None]],
+]
+"""Gives what writes nodes, arrays by column name, some at a time and in any order."""
+
+
+def _write_tiles(
+    target: Path, cloud: "Cloud", options: "TileOptions | None"
+) -> AbstractContextManager[Callable[[Mapping[str, Any]], None]]:
+    from spatialq.export.tiles.points import write_nodes
+
+    return write_nodes(target, cloud, options)
 
 
 def _write_copc(
@@ -31,3 +52,7 @@ def _write_potree(
 
 POINT_WRITERS: Mapping[str, PointWriter] = {COPC: _write_copc, "metadata.json": _write_potree}
 """By the ending of a name, or the whole name of a file in a folder of its own."""
+
+TILESET = "tileset.json"
+NODE_WRITERS: Mapping[str, NodeWriter] = {TILESET: _write_tiles}
+"""Of the same kind of names."""

@@ -172,6 +172,7 @@ def write_bands(
         If the CRS cannot be read.
     """
     import rasterio
+    from rasterio._err import CPLE_BaseError  # what closing a file raises, such as on a full disk
 
     wkt = crs_text.to_wkt(crs_text.from_text(crs)) if crs else None
     values = np.stack(list(bands.values()))
@@ -202,7 +203,7 @@ def write_bands(
         ):
             file.write(values)
             file.descriptions = tuple(bands)
-    except rasterio.errors.RasterioError as error:
+    except (rasterio.errors.RasterioError, CPLE_BaseError) as error:
         raise FileError.of(WRITER, target, f"cannot be written by GDAL: {error}") from error
 
 

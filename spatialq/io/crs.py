@@ -175,6 +175,22 @@ def metres_per_unit(crs: str) -> tuple[float, float] | None:
     return factors[0], factors[1] if up.direction == "up" else factors[0]
 
 
+@lru_cache(maxsize=256)
+@in_proj_thread
+def horizontal(crs: str) -> str:
+    """Give the part of a CRS that is about x and y, without heights.
+
+    Parameters
+    ----------
+    crs : str
+        PROJJSON.
+    """
+    import pyproj
+
+    system = pyproj.CRS.from_json(crs)
+    return str((system.sub_crs_list or [system])[0].to_2d().to_json())
+
+
 def given_or_own(
     function: str, sources: Iterable[tuple[object, str | None]], crs: object, *, override: bool
 ) -> str | None:

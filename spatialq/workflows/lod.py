@@ -3,9 +3,11 @@
 import json
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
+from functools import partial
+from itertools import chain
 from math import floor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from spatialq.data.frame import Frame
 from spatialq.errors import FileWarning
 from spatialq.export.atomic import together
-from spatialq.export.lod_writers import POINT_WRITERS
+from spatialq.export.lod_writers import NODE_WRITERS, POINT_WRITERS
+from spatialq.export.tiles.options import TileOptions
 from spatialq.functions.declaration import COORDINATES
 from spatialq.io.crs import with_one_unit
 from spatialq.io.source import Progress
@@ -21,6 +24,7 @@ from spatialq.runtime import budget
 from spatialq.runtime.budget import limited, parse_size
 from spatialq.workflows.cloud_files import crs_of, open_clouds
 from spatialq.workflows.cloud_points import checked_bounds
+from spatialq.workflows.lod_nodes import Seen, open_writers, require_targets
 from spatialq.workflows.lod_points import octree_of_table, write_points
 from spatialq.workflows.lod_table import TreeSummary, node_writer
 from spatialq.workflows.lod_tree import Reading, TreeBuild
@@ -32,7 +36,7 @@ if TYPE_CHECKING:
 COMMAND = "lod"
 FUNCTION = "build_lod"
 TABLE = (".parquet",)
-ENDINGS = (*TABLE, *PICTURE, *POINT_WRITERS)
+ENDINGS = (*TABLE, *PICTURE, *POINT_WRITERS, *NODE_WRITERS)
 
 
 @together()
@@ -46,6 +50,7 @@ def write_lod(
     device: str = "auto",
     memory: str | float | None = None,
     progress: Progress | None = None,
+    tiles: TileOptions | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Build the level-of-detail tree of a cloud, however large, and write it.
@@ -61,7 +66,7 @@ def write_lod(
         as metadata `crs`, `build_lod` and `colour_range`; .png a picture of the cloud at three
         levels of detail; .copc.laz the points themselves as COPC, and metadata.json as Potree 2.0
         in a folder: each point once, with all its fields, in the coarsest node in which it
-        represents a voxel.
+        represents a voxel; tileset.json the tree as 3D Tiles 1.1, with a folder of contents.
     crs : str, optional
         Of sources that do not name one: PROJJSON, WKT, or a code such as EPSG:25832.
     override_crs : bool
@@ -76,6 +81,8 @@ def write_lod(
         parent; a picture is rejected.
     progress : callable, optional
         Called with file, rows so far and rows in all.
+    tiles : TileOptions, optional
+        How 3D Tiles are written, see `write_tiles`.
     **options
         Options of `build_lod`.
 
@@ -114,6 +121,7 @@ def write_lod(
     box = checked_bounds(COMMAND, bounds)
     chosen = catalogue()[FUNCTION].choose(options)  # wrong options are rejected before the work
     clouds = open_clouds(paths, targets, ENDINGS)
+    require_targets(targets.paths)
     crs = crs_of(COMMAND, clouds, crs, override=override_crs)
     frame = Frame(f"'{paths[0]}'" if len(paths) == 1 else f"{len(paths)} files", crs)
     announce(catalogue()[FUNCTION], chosen, [frame])
@@ -128,6 +136,10 @@ def write_lod(
     }
     points_to = targets.ending_in(*POINT_WRITERS)
     tree = TreeBuild(Reading(clouds, box, progress), chosen, frame, device, targets, room)
+    if targets.ending_in(*NODE_WRITERS):
+        seen = Seen(COMMAND, known["crs"], chosen.values()["unit"])
+    else:
+        seen = None
     with limited(size, targets.beside):
         if points_to and len(points_to) == len(targets.paths):
             summary, used = write_points(tree, points_to, crs)
@@ -135,8 +147,9 @@ def write_lod(
             if points > room:
                 _require_no_picture(targets, points, room, chosen)
             shared = octree_of_table(tree) if points_to else None
-            with tree.tables() as (tables, device_used):
-                summary = _write_tables(tables, targets, known, named(paths), shared)
+            with replace(tree, seen=seen).tables() as (tables, device_used):
+                streams = partial(_open_streams, targets, seen, tiles)
+                summary = _write_tables(tables, targets, known, named(paths), shared, streams)
                 used = device_used()
             if points_to:
                 write_points(tree, points_to, crs, shared)
@@ -153,12 +166,23 @@ def write_lod(
     }
 
 
+Write = Callable[[Mapping[str, Any]], None]
+
+
+def _open_streams(
+    targets: Outputs, seen: Seen | None, tiles: TileOptions | None, stack: ExitStack
+) -> list[Write]:
+    """Open the outputs that have the nodes of the tree, when all points were seen."""
+    return [] if seen is None else open_writers(targets.paths, seen.cloud(), stack, tiles)
+
+
 def _write_tables(
-    tables: Iterable[Mapping[str, Any]],
+    tables: Iterator[Mapping[str, Any]],
     targets: Outputs,
     known: Mapping[str, str | None],
     name: str,
     octree: "Additive | None",
+    streams: Callable[[ExitStack], list[Write]],
 ) -> TreeSummary:
     """Write the nodes of a tree, some at a time, and say what there is in it."""
     summary = TreeSummary()
@@ -167,7 +191,9 @@ def _write_tables(
             stack.enter_context(node_writer(target, known, summary))
             for target in targets.ending_in(*TABLE)
         ]
-        for nodes in tables:
+        first = next(tables)
+        writers += streams(stack)
+        for nodes in chain([first], tables):
             summary.add(nodes)
             if octree is not None:
                 octree.add(nodes)

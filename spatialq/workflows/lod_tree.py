@@ -11,6 +11,7 @@ from spatialq.data.frame import Frame
 from spatialq.io.source import Progress
 from spatialq.runtime.temporary import temporary_folder
 from spatialq.workflows.cloud_points import Bounds
+from spatialq.workflows.lod_nodes import Seen
 from spatialq.workflows.lod_table import grouped
 from spatialq.workflows.outputs import Outputs
 
@@ -94,6 +95,8 @@ class TreeBuild:
         Temporary files go beside the first.
     room : int
         Points that fit into memory.
+    seen : Seen, optional
+        Is told all points before the first node is given.
     """
 
     reading: Reading
@@ -102,6 +105,7 @@ class TreeBuild:
     device: str
     targets: Outputs
     room: int
+    seen: Seen | None = None
 
     @property
     def level(self) -> float:
@@ -118,6 +122,8 @@ class TreeBuild:
         """Give the nodes, some at a time; and, when all were taken, the device."""
         if self.reading.points <= self.room:
             tree, used = self._whole()
+            if self.seen is not None:
+                self.seen.add_leaves(tree)
             yield iter([tree]), lambda: used
             return
         with self._tiles() as (tables, execution):
@@ -147,6 +153,14 @@ class TreeBuild:
             planned([function], size, options, self.device, road="files") as execution,
             temporary_folder(".lod-", self.targets.beside) as folder,
         ):
-            level = self.level
-            batches = ({**batch, "z": batch["z"] * level} for batch in self.reading.batches())
-            yield grouped(rows_of(batches, folder, options, execution, self.room)), execution
+            rows = rows_of(self._batches(), folder, options, execution, self.room)
+            yield grouped(rows), execution
+
+    def _batches(self) -> Iterator[dict[str, Any]]:
+        """Give points with heights in the unit of x and y."""
+        level = self.level
+        for batch in self.reading.batches():
+            points = {**batch, "z": batch["z"] * level}
+            if self.seen is not None:
+                self.seen.add(points)
+            yield points

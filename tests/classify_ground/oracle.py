@@ -34,21 +34,27 @@ def opening(z, radius, outside=0):
     return frame[outside : outside + z.shape[0], outside : outside + z.shape[1]]
 
 
-def fill(z, known):
-    """Pyramid of means, bilinear on the way down, eight damped Jacobi sweeps a level."""
+def fill(z, known, first=(0, 0)):
+    """Pyramid of means, bilinear on the way down, eight damped Jacobi sweeps a level.
+
+    Each 2 x 2 begins at an even row and column, where `first` is that of the first cell; where
+    there are but one or two rows (columns), at the first one.
+    """
     if max(z.shape) == 1:
         return np.where(known, z, 0.0)
-    rows, columns = z.shape
-    shape = (rows + 1) // 2, (columns + 1) // 2
+    begin = [number % 2 if n > 2 else 0 for n, number in zip(z.shape, first, strict=True)]
+    pairs = [(np.arange(n) + b) // 2 for n, b in zip(z.shape, begin, strict=True)]
+    shape = pairs[0][-1] + 1, pairs[1][-1] + 1
     coarse, coarse_known = np.zeros(shape), np.zeros(shape, bool)
     for i, j in np.ndindex(shape):
-        block = np.s_[2 * i : 2 * i + 2, 2 * j : 2 * j + 2]
+        block = np.ix_(pairs[0] == i, pairs[1] == j)
         if known[block].any():
             coarse[i, j], coarse_known[i, j] = z[block][known[block]].mean(), True
-    coarse = fill(coarse, coarse_known)
+    coarse = fill(coarse, coarse_known, [math.floor(number / 2) for number in first])
     filled = np.array(z, float)
     for i, j in np.argwhere(~known):
-        r, c = (i - 0.5) / 2, (j - 0.5) / 2  # where it lies among the coarse cells
+        # where it lies among the coarse cells
+        r, c = (i + begin[0] - 0.5) / 2, (j + begin[1] - 0.5) / 2
         filled[i, j] = sum(
             (1 - abs(r - p)) * (1 - abs(c - q))
             * coarse[min(max(p, 0), shape[0] - 1), min(max(q, 0), shape[1] - 1)]
@@ -155,6 +161,14 @@ def join_cliffs(z, ground, known, above, cell):
     return ground
 
 
+def rung(spacing):
+    """The nearest of the powers of two and of four spacings between each and the next."""
+    if spacing == 0:
+        return 0.0
+    power = 2.0 ** math.floor(math.log2(spacing))
+    return min((power * (1 + k / 5) for k in range(6)), key=lambda each: abs(each - spacing))
+
+
 def is_near(above, slope, max_distance, distance_per_slope):
     most = max_distance + distance_per_slope * slope
     return (above <= most) & (above >= -2 * most)
@@ -171,10 +185,11 @@ def classify_ground(
     xs, ys = [p[1] for p in points], [p[2] for p in points]
     west, south = min(xs), min(ys)
     box = (max(xs) - west) * (max(ys) - south)
-    side = max(10.0, 3 * math.sqrt(box / len(points)))
-    squares = {(int((y - south) / side), int((x - west) / side)) for _, x, y, _ in points}
+    side = max(10.0, 3 * rung(math.sqrt(box / len(points))))
+    squares = {(math.floor(y / side), math.floor(x / side)) for _, x, y, _ in points}
     area = min(box, side**2 * len(squares))
-    cell = max(1.0, 0.5 * math.sqrt(area / len(points)))
+    spacing = rung(math.sqrt(area / len(points)))
+    cell = max(1.0, 0.5 * spacing)
     west, south = math.floor(west / cell) * cell, math.floor(south / cell) * cell
     shape = int((max(ys) - south) / cell) + 1, int((max(xs) - west) / cell) + 1
 
@@ -186,31 +201,38 @@ def classify_ground(
     low, known = np.zeros(shape), np.zeros(shape, bool)
     for key, (z, _) in lowest.items():
         low[key], known[key] = min(max(z - level, -1e5), 1e5), True
-    surface = fill(low, known)
+    first = round(south / cell), round(west / cell)
+    surface = fill(low, known, first)
     known &= ~(-opening(-surface, 1) - surface > 5 * cell)
-    surface = fill(low, known)
+    surface = fill(low, known, first)
 
     cut = objects(surface, cell, object_width)
     window_size = max(window_size, 8 * cell)
     cell_size = max(cell_size, 2 * window_size) if cell_size else 0.0
-    needed = min_points or max(1, int(0.5 * (len(points) / area if area else 0) * window_size**2))
-    seeds, filled = owm_ground(points, window_size, overlap, needed, cell_size)
+    density = 1 / spacing**2 if area else 0.0
+    needed = min_points or max(1, int(0.5 * density * window_size**2))
+    apart = cell_size or math.floor(100 * window_size * (1 - overlap) + 0.5) / 100
+    corners = [
+        (math.floor(west / apart) * apart, math.floor(south / apart) * apart),
+        (west + shape[1] * cell, south + shape[0] * cell),
+    ]
+    seeds, filled = owm_ground(points, window_size, overlap, needed, cell_size, corners)
     is_support = np.zeros(shape, bool)
     for key, (_, p) in lowest.items():
         is_support[key] = p in {**seeds, **filled} and known[key] and not cut[key]
-    base = fill(surface, is_support)
+    base = fill(surface, is_support, first)
     for _ in range(2):
         base = box_mean(base, round(15 / cell))
     cut &= objects(surface - base, cell, object_width)
 
-    above = surface - fill(low, known & ~cut)
+    above = surface - fill(low, known & ~cut, first)
     plane = planes(surface, cell)
     ground = grow(surface, plane, ~cut, cell) & known
     ground = extend(surface, plane, ground, known, above, cell)
     ground = join_cliffs(surface, ground, known, above, cell)
     rule = max_distance, distance_per_slope
     for left in reversed(range(7)):
-        terrain = fill(low, ground)
+        terrain = fill(low, ground, first)
         slope = np.hypot(*planes(terrain, cell)[:2])
         again = known & is_near(low - terrain, slope, *rule)
         if left == 0 or (again == ground).all():

@@ -159,14 +159,38 @@ SAMPLES = ["11", "12", "21", "22", "23", "31", "41", "51", "53", "61"]
 
 @pytest.mark.slow
 def test_the_isprs_samples_are_classified_as_well_as_documented():
+    """Over the places of the grid's cells, of which a single one may be lucky by 0.2 %."""
+    shifts = np.round(np.random.default_rng(5).uniform(0, 500, (9, 2)), 2)
     found = []
     for name in SAMPLES:
-        cloud, classes = las(f"isprs_samp{name}.laz")
-        found.append(scores(ground_of(cloud), classes == 2))
+        (x, y, z), classes = las(f"isprs_samp{name}.laz")
+        for dx, dy in [(0, 0), *shifts]:
+            found.append(scores(ground_of([x + dx, y + dy, z]), classes == 2))
     total_error, kappa = np.mean(found, axis=0)
-    assert total_error < 3.2
-    assert kappa > 88.0
-    assert max(error for error, _ in found) < 8.5
+    assert total_error < 3.35  # 3.36 when cells depended on the corner of the cloud
+    assert kappa > 87.58
+    assert max(error for error, _ in found) < 9.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SAMPLES)
+def test_what_is_cut_off_changes_only_what_is_near(name):
+    cloud, _ = las(f"isprs_samp{name}.laz")
+    x = cloud[0]
+    rest = x >= x.min() + 7.3
+    far = x[rest] > x.min() + 100
+    changed = ground_of([values[rest] for values in cloud]) != ground_of(cloud)[rest]
+    assert changed[far].mean() < 2e-4
+    assert changed.mean() < 2e-3
+
+
+def test_a_few_points_more_move_no_cells():
+    points = scene(25, n=3000, side=60.0, terrain=hill)
+    expected = by_id(run(points))
+    more = [(10_000 + k, 30.0 + k / 100, 30.0, hill(30, 30)) for k in range(40)]
+    found = by_id(run([*points, *more]))
+    changed = [(x, y) for p, x, y, _ in points if found[p][1] != expected[p][1]]
+    assert all(np.hypot(x - 30, y - 30) < 15 for x, y in changed)
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """GeoPackage and FlatGeobuf, read back by geopandas and pyogrio; what they cannot hold."""
 
 import datetime as dt
+import resource
 
 import duckdb
 import geopandas
@@ -162,3 +163,34 @@ def test_tables_of_two_systems_are_no_layer(out):
         assert geopandas.read_file(out).crs == pyproj.CRS("EPSG:25832")
         with pytest.raises(CrsError, match="one of them"):
             write_table(con, "FROM one UNION ALL FROM two", out)
+
+
+@pytest.mark.parametrize("ending", ["fgb", "gpkg"])
+def test_many_rows_are_written_by_another_process(tmp_path, monkeypatch, ending):
+    query = "SELECT range AS a, range::DOUBLE AS x, 2.0 AS y FROM range(3000)"
+    found = []
+    for at_once in (0, 3000):
+        monkeypatch.setattr("spatialq.database.vector_files.AT_ONCE", at_once)
+        target = tmp_path / f"{at_once}" / f"a.{ending}"
+        target.parent.mkdir()
+        with spatialq.connect() as con:
+            assert write_table(con, query, target) == 3000
+        assert list(target.parent.iterdir()) == [target]
+        found.append(pyogrio.read_arrow(target))
+    (one, one_table), (other, other_table) = found
+    assert one_table.equals(other_table)
+    assert one["geometry_type"] == other["geometry_type"]
+
+
+def test_a_full_disk_of_another_process(tmp_path, monkeypatch):
+    monkeypatch.setattr("spatialq.database.vector_files.AT_ONCE", 0)
+    target = tmp_path / "a.fgb"
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with spatialq.connect() as con:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, limit[1]))
+        try:
+            with pytest.raises(spatialq.FileError, match=r"a\.fgb': cannot be written by GDAL: \w"):
+                write_table(con, "SELECT range / 2 AS x, 2.0 AS y FROM range(30000)", target)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    assert not list(tmp_path.iterdir())

@@ -30,9 +30,15 @@ def fill_cells_along(low, high, size):
     return [(start, start + 2 * half_of(size)) for start in starts]
 
 
-def owm_ground(points, window_size=10.0, overlap=0.8, min_points=None, cell_size=20.0, bounds=None):
-    """Points are (point_id, x, y, z); returns {point_id: hits} of seeds and of filled points."""
-    xs, ys = [p[1] for p in points], [p[2] for p in points]
+def owm_ground(
+    points, window_size=10.0, overlap=0.8, min_points=None, cell_size=20.0, bounds=None, corners=()
+):
+    """Points are (point_id, x, y, z); returns {point_id: hits} of seeds and of filled points.
+
+    `bounds` is the box whose points count, and the extent; `corners` are places (x, y) that the
+    extent of the points has besides.
+    """
+    xs, ys = ([p[k + 1] for p in points] + [corner[k] for corner in corners] for k in (0, 1))
     if bounds is not None:
         xs, ys = bounds[0::2], bounds[1::2]
         points = [p for p in points if xs[0] <= p[1] <= xs[1] and ys[0] <= p[2] <= ys[1]]

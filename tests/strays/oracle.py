@@ -14,7 +14,7 @@ def strays_of(points, upright=1.0):
     low, high = ordered[few], ordered[n - 1 - few]
     far, joined = list(range(n)), True
     while joined:
-        reach = max((high - low) * weights) / 4 / weights
+        reach = max((high - low) * weights) / 2 / weights
         joined = [
             k for k in far if all(low - reach <= points[k]) and all(points[k] <= high + reach)
         ]

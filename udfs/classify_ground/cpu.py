@@ -132,9 +132,9 @@ def _classify(
     progress.stage("lowest points", 0.15)
     lowest, known, level = _lowest(threads, cloud, grid)  # 2
     progress.stage("outliers", 0.18)
-    pits = _pits(threads, _fill(threads, lowest, known), grid)  # 3
+    pits = _pits(threads, _fill(threads, lowest, known, grid.first), grid)  # 3
     known = threads.cells(_without, np.bool_, known, pits)
-    surface = _fill(threads, lowest, known)
+    surface = _fill(threads, lowest, known, grid.first)
     progress.stage("objects", 0.35)
     objects = _objects(threads, surface, grid, options)  # 4
     progress.stage("seeds", 0.5)
@@ -144,8 +144,10 @@ def _classify(
     over = threads.cells(np.subtract, np.float32, surface, base)
     objects &= _objects(threads, over, grid, options)  # 6
     progress.stage("ground", 0.8)
-    bare = _fill(threads, lowest, threads.cells(_without, np.bool_, known, objects))
-    above = threads.cells(np.subtract, np.float32, surface, bare)
+    bare = threads.cells(_without, np.bool_, known, objects)
+    above = threads.cells(
+        np.subtract, np.float32, surface, _fill(threads, lowest, bare, grid.first)
+    )
     planes = [buffers.empty_like(surface) for _ in range(3)]
     threads.rows(terrain.fit_planes, surface, np.float32(1 / grid.cell), *planes)
     start = threads.cells(np.logical_not, np.bool_, objects)
@@ -214,21 +216,27 @@ def _on_grid(z: "NDArray[np.float64]", level: float) -> "Heights":
         return np.clip(z - level, -method.FARTHEST, method.FARTHEST).astype(np.float32)
 
 
-def _fill(threads: Threads, z: "Heights", known: "Flags") -> "Heights":
-    """Fill unknown cells smoothly; all are 0 where none is known."""
+def _fill(
+    threads: Threads, z: "Heights", known: "Flags", first: tuple[int, int] = (0, 0)
+) -> "Heights":
+    """Fill unknown cells smoothly; all are 0 where none is known.
+
+    `first` are the numbers of the first row and column, see `CloudRaster.first`.
+    """
+    places = method.places_in_pairs(z.shape, first)
     levels = [(z, known)]
-    while max(levels[-1][0].shape) > 1:
+    for place in places:
         rows, columns = levels[-1][0].shape
-        shape = (rows + 1) // 2, (columns + 1) // 2
+        shape = (rows + place[0] + 1) // 2, (columns + place[1] + 1) // 2
         coarse = buffers.scratch(shape, np.bool_), buffers.scratch(shape, np.float32)
-        threads.rows(fill.halve, *levels[-1], *coarse)
+        threads.rows(fill.halve, *levels[-1], *place, *coarse)
         levels.append((coarse[1], coarse[0]))
     top, is_known = levels.pop()
     filled = np.where(is_known, top, np.float32(0))
-    for fine, is_known in reversed(levels):
+    for (fine, is_known), place in zip(reversed(levels), reversed(places), strict=True):
         coarse_filled = filled
         filled, other = buffers.empty_like(fine), buffers.empty_like(fine)
-        threads.rows(fill.double, coarse_filled, fine, is_known, filled)
+        threads.rows(fill.double, coarse_filled, fine, is_known, *place, filled)
         for _ in range(method.SWEEPS):
             threads.rows(fill.relax, filled, is_known, method.RELAXATION, other)
             filled, other = other, filled
@@ -298,7 +306,7 @@ def _base(
     known = buffers.zeros(grid.shape, np.bool_)
     known[rows[lowest], columns[lowest]] = True
     known &= candidate
-    base = _fill(threads, z, known)
+    base = _fill(threads, z, known, grid.first)
     radius, along = round(method.BASE_RADIUS / grid.cell), buffers.empty_like(base)
     for _ in range(2):
         threads.rows(terrain.blur_rows, base, radius, along)
@@ -375,7 +383,7 @@ def _densify(
     slope, scale = buffers.empty_like(z), np.float32(1 / (6 * grid.cell))
     most = np.float32(options.max_distance), np.float32(options.distance_per_slope)
     for left in reversed(range(method.DENSIFICATIONS + 1)):
-        dtm = _fill(threads, z, ground)
+        dtm = _fill(threads, z, ground, grid.first)
         threads.rows(terrain.slopes, dtm, scale, slope)
         before, ground = ground, buffers.empty_like(ground)
         changed = left and threads.rows(

@@ -17,14 +17,19 @@ ZERO = np.float32(0.0)
 
 
 @njit(cache=True, nogil=True)
-def halve(z: Any, known: Any, coarse_known: Any, coarse: Any, first: int, last: int) -> None:
-    """Means of the known cells of each 2 x 2, summed in the order of rows and columns."""
+def halve(
+    z: Any, known: Any, row: int, column: int, coarse_known: Any, coarse: Any, first: int, last: int
+) -> None:
+    """Means of the known cells of each 2 x 2, summed in the order of rows and columns.
+
+    `row` and `column`, 0 or 1, are the place of the first cell in its 2 x 2.
+    """
     rows, columns = z.shape
     for i in range(first, last):
-        upper, lower = 2 * i, min(2 * i + 1, rows - 1)
+        upper, lower = max(2 * i - row, 0), min(2 * i + 1 - row, rows - 1)
         two_rows = lower > upper
         for j in range(coarse.shape[1]):
-            left, right = 2 * j, min(2 * j + 1, columns - 1)
+            left, right = max(2 * j - column, 0), min(2 * j + 1 - column, columns - 1)
             two_columns = right > left
             a, b = known[upper, left], known[upper, right] and two_columns
             c = known[lower, left] and two_rows
@@ -39,20 +44,25 @@ def halve(z: Any, known: Any, coarse_known: Any, coarse: Any, first: int, last: 
 
 
 @njit(cache=True, nogil=True)
-def double(coarse: Any, z: Any, known: Any, result: Any, first: int, last: int) -> None:
-    """Copy known cells, and interpolate the others bilinearly from the coarse cells around them."""
+def double(
+    coarse: Any, z: Any, known: Any, row: int, column: int, result: Any, first: int, last: int
+) -> None:
+    """Copy known cells, and interpolate the others bilinearly from the coarse cells around them.
+
+    `row` and `column` are those of `halve`.
+    """
     columns = z.shape[1]
     n_rows, n_columns = coarse.shape
     mixed = np.empty(n_columns, np.float32)
     for i in range(first, last):
-        near = i // 2
-        far = min(max(near + 2 * (i % 2) - 1, 0), n_rows - 1)
+        near = (i + row) // 2
+        far = min(max(near + 2 * ((i + row) % 2) - 1, 0), n_rows - 1)
         a, b = coarse[near], coarse[far]
         for k in range(n_columns):
             mixed[k] = THREE_QUARTERS * a[k] + QUARTER * b[k]
         for j in range(columns):
-            k = j // 2
-            other = min(max(k + 2 * (j % 2) - 1, 0), n_columns - 1)
+            k = (j + column) // 2
+            other = min(max(k + 2 * ((j + column) % 2) - 1, 0), n_columns - 1)
             between = THREE_QUARTERS * mixed[k] + QUARTER * mixed[other]
             result[i, j] = z[i, j] if known[i, j] else between
 

@@ -81,8 +81,8 @@ class _Kernels:
         progress.stage("lowest points", 0.15)
         lowest, known, level = self.lowest(cloud, grid)  # 2
         progress.stage("outliers", 0.18)
-        known &= ~self.pits(self.fill(lowest, known), grid)  # 3
-        surface = self.fill(lowest, known)
+        known &= ~self.pits(self.fill(lowest, known, grid.first), grid)  # 3
+        surface = self.fill(lowest, known, grid.first)
         progress.stage("objects", 0.35)
         objects = self.objects(surface, grid, options)  # 4
         progress.stage("seeds", 0.5)
@@ -90,7 +90,7 @@ class _Kernels:
         progress.stage("objects above the seeds", 0.65)
         objects &= self.objects(surface - base, grid, options)  # 6
         progress.stage("ground", 0.8)
-        above = surface - self.fill(lowest, known & ~objects)
+        above = surface - self.fill(lowest, known & ~objects, grid.first)
         planes = [self.device.xp.empty_like(surface) for _ in range(3)]
         self.rows("planes", surface, np.float32(1 / grid.cell), shape=grid.shape, out=planes)
         ground = self.grow(surface, planes, ~objects, grid) & known  # 7
@@ -166,21 +166,23 @@ class _Kernels:
         )  # fmt: skip
         return heights, known, level
 
-    def fill(self, z: Any, known: Any) -> Any:
+    def fill(self, z: Any, known: Any, first: tuple[int, int]) -> Any:
         """Fill unknown cells smoothly; all are 0 where none is known."""
         xp = self.device.xp
+        places = method.places_in_pairs(z.shape, first)
         levels = [(z, known)]
-        while max(levels[-1][0].shape) > 1:
+        for place in places:
             rows, columns = levels[-1][0].shape
-            shape = (rows + 1) // 2, (columns + 1) // 2
+            shape = (rows + place[0] + 1) // 2, (columns + place[1] + 1) // 2
             coarse = xp.empty(shape, np.float32), xp.empty(shape, np.bool_)
-            self.rows("halve", *levels[-1], *_sizes((rows, columns)), shape=shape, out=coarse)
+            given = _sizes((rows, columns, *place))
+            self.rows("halve", *levels[-1], *given, shape=shape, out=coarse)
             levels.append(coarse)
         top, is_known = levels.pop()
         filled = xp.where(is_known, top, np.float32(0))
-        for fine, is_known in reversed(levels):
+        for (fine, is_known), place in zip(reversed(levels), reversed(places), strict=True):
             coarse_filled, filled, other = filled, xp.empty_like(fine), xp.empty_like(fine)
-            sizes = *fine.shape, *coarse_filled.shape
+            sizes = *fine.shape, *coarse_filled.shape, *place
             self.cells("double", fine.shape, coarse_filled, fine, is_known, *_sizes(sizes), filled)
             for _ in range(method.SWEEPS):
                 self.rows(
@@ -243,7 +245,7 @@ class _Kernels:
         lowest = heights == z[rows, columns]
         known = xp.zeros(grid.shape, np.bool_)
         known[rows[lowest], columns[lowest]] = True
-        base = self.fill(z, known & candidate)
+        base = self.fill(z, known & candidate, grid.first)
         radius, along = np.int32(round(method.BASE_RADIUS / grid.cell)), xp.empty_like(base)
         for _ in range(2):
             self.rows("blur_rows", base, radius, shape=base.shape, out=(along,))
@@ -291,7 +293,7 @@ class _Kernels:
         slope, scale = self.device.xp.empty_like(z), np.float32(1 / (6 * grid.cell))
         most = np.float32(options.max_distance), np.float32(options.distance_per_slope)
         for left in reversed(range(method.DENSIFICATIONS + 1)):
-            dtm = self.fill(z, ground)
+            dtm = self.fill(z, ground, grid.first)
             self.rows("slopes", dtm, scale, shape=z.shape, out=(slope,))
             if not left:
                 break

@@ -37,6 +37,11 @@ class CloudRaster:
         return self.west, self.south
 
     @property
+    def first(self) -> tuple[int, int]:
+        """Numbers of the first row and column, counted from 0 of the coordinates."""
+        return round(self.south / self.cell), round(self.west / self.cell)
+
+    @property
     def step(self) -> np.float32:
         """Side of a cell in the precision of the loops over the grid."""
         return np.float32(self.cell)

@@ -135,12 +135,14 @@ extern "C" __global__ void classify_points(const double* x, const double* y, con
 // ---- fills                                                                           (fill.py)
 
 // classify_halve: means of the known cells of each 2 x 2.       thread: one coarse cell
+//   row, column    0 or 1: place of the first cell in its 2 x 2
 extern "C" __global__ void classify_halve(const float* z, const flag_t* known, int rows, int columns,
-                                          int coarse_rows, int coarse_columns, float* coarse,
-                                          flag_t* coarse_known) {
+                                          int row, int column, int coarse_rows, int coarse_columns,
+                                          float* coarse, flag_t* coarse_known) {
     FOR_CELLS(i, j, coarse_rows, coarse_columns) {
-        const int upper = 2 * i, lower = at_most(2 * i + 1, rows - 1);
-        const int left = 2 * j, right = at_most(2 * j + 1, columns - 1);
+        const int upper = at_least(2 * i - row, 0), lower = at_most(2 * i + 1 - row, rows - 1);
+        const int left = at_least(2 * j - column, 0);
+        const int right = at_most(2 * j + 1 - column, columns - 1);
         const bool two_rows = lower > upper, two_columns = right > left;
         const u64 p = (u64)upper * columns, q = (u64)lower * columns;
         const bool a = known[p + left], b = known[p + right] && two_columns;
@@ -158,18 +160,20 @@ extern "C" __global__ void classify_halve(const float* z, const flag_t* known, i
 }
 
 // classify_double: copies known cells; interpolates the others bilinearly from the coarse cells.
+//   row, column    those of classify_halve
 extern "C" __global__ void classify_double(const float* coarse, const float* z, const flag_t* known,
                                            int rows, int columns, int coarse_rows,
-                                           int coarse_columns, float* result) {
+                                           int coarse_columns, int row, int column,
+                                           float* result) {
     FOR_CELLS(i, j, rows, columns) {
         const u64 at = (u64)i * columns + j;
         if (known[at]) {
             result[at] = z[at];
             continue;
         }
-        const int near = i / 2, k = j / 2;
-        const int far = at_most(at_least(near + 2 * (i % 2) - 1, 0), coarse_rows - 1);
-        const int other = at_most(at_least(k + 2 * (j % 2) - 1, 0), coarse_columns - 1);
+        const int near = (i + row) / 2, k = (j + column) / 2;
+        const int far = at_most(at_least(near + 2 * ((i + row) % 2) - 1, 0), coarse_rows - 1);
+        const int other = at_most(at_least(k + 2 * ((j + column) % 2) - 1, 0), coarse_columns - 1);
         const float* a = coarse + (u64)near * coarse_columns;
         const float* b = coarse + (u64)far * coarse_columns;
         result[at] =

@@ -74,6 +74,25 @@ def rung(spacing: float) -> float:
     return round(spacing / step) * step
 
 
+def places_in_pairs(shape: tuple[int, int], first: tuple[int, int]) -> list[tuple[int, int]]:
+    """Pair the rows and columns of a grid, then those pairs, and so on, until one is left.
+
+    Pairs begin at even numbers, wherever the grid begins, as long as there are more than two.
+
+    Returns
+    -------
+    list of (row, column)
+        For each step 0, or 1 where the first row or column is the second one of its pair.
+    """
+    sizes, numbers, places = list(shape), list(first), []
+    while max(sizes) > 1:
+        place = [number & 1 if n > 2 else 0 for n, number in zip(sizes, numbers, strict=True)]
+        sizes = [(n + p + 1) // 2 for n, p in zip(sizes, place, strict=True)]
+        numbers = [number >> 1 for number in numbers]
+        places.append((place[0], place[1]))
+    return places
+
+
 class Neighbours(NamedTuple):
     """The cells within `CREST_RADIUS` of a cell, without the cell itself, row by row."""
 

@@ -21,7 +21,7 @@ MACROS = (
         "write_ground",
         "Classify the ground of a point cloud file and write what was found, file to file.",
         (
-            Argument("path", "LAS, LAZ or COPC file in a projected CRS."),
+            Argument("path", "Point cloud in a projected CRS, or a pattern or folder of them."),
             Argument(
                 "outputs",
                 "List of files, by their endings: .laz and .las the points with their classes, "

@@ -107,7 +107,11 @@ def load(
     """Load files into tables, in one transaction per file, or in one for all with --replace."""
     from spatialq.database import loading
 
-    with open_database("load", database, create=True) as con, progress() as update:
+    with (
+        open_database("load", database, create=True) as con,
+        interruptible(con, is_deferred=False),
+        progress() as update,
+    ):
         records = loading.load(
             con,
             list(files),

@@ -32,7 +32,8 @@ def lod(
             "-o",
             help="File to write; may be given several times: .parquet for the nodes of the tree "
             "with their samples, .png for a picture of three levels, .copc.laz for the points as "
-            "COPC, metadata.json for them as Potree 2.0, in a folder of its own.",
+            "COPC, metadata.json for them as Potree 2.0, tileset.json for 3D Tiles 1.1, each in a "
+            "folder of its own.",
         ),
     ] = None,
     options: dict[str, Any],

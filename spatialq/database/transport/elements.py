@@ -233,6 +233,18 @@ def _meshes(place: str, vertices: Any, faces: Any, global_id: Any = None) -> Mes
     return meshes
 
 
+def meshes_of(place: str, column: Any) -> Meshes:
+    """View an Arrow column of meshes, a struct of lists, as the arrays of meshes; NULL is empty.
+
+    Raises
+    ------
+    ValueError
+        If a mesh is broken; the sentence begins with `place`.
+    """
+    vertices, faces = (pc.struct_field(column, name) for name in ("vertices", "faces"))
+    return _meshes(place, vertices.cast(pa.list_(pa.float64())), faces.cast(pa.list_(pa.int32())))
+
+
 EMPTY: dict[str, list[float]] = {"vertices": [], "faces": []}
 
 
