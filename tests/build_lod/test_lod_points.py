@@ -41,6 +41,17 @@ def test_the_command_writes_copc(tmp_path):
     assert LasSource(target).header.find("copc", 1)
 
 
+def test_points_need_no_colours(tmp_path):
+    """A warning, which tests make an error, is for samples that would be black."""
+    source = write_scene(tmp_path / "a.laz", point_format=6)
+    cloud = laspy.read(source)
+    cloud.intensity[:] = 0
+    cloud.write(source)
+    spatialq.write_lod(source, tmp_path / "a.copc.laz", **SMALL)
+    with pytest.warns(spatialq.errors.FileWarning, match="has no colours"):
+        spatialq.write_lod(source, [tmp_path / "a.copc.laz", tmp_path / "n.parquet"], **SMALL)
+
+
 def test_one_tree_for_several_outputs(tmp_path, monkeypatch):
     source = write_scene(tmp_path / "a.laz")
     alone, both, table = (tmp_path / name for name in ("a.copc.laz", "b.copc.laz", "n.parquet"))
