@@ -111,7 +111,7 @@ def run_function(name, folder, memory):
     query = f"SELECT count(*) FROM {name}('{folder}/*.laz', memory := '{memory}', device := 'cpu')"
     ((rows,),) = con.sql(query).fetchall()
     seconds = time.perf_counter() - started
-    ((points, reason),) = con.sql("SELECT rows, reason FROM spatialq_log() LIMIT 1").fetchall()
+    ((points, reason),) = con.sql("SELECT row_count, reason FROM spatialq_log() LIMIT 1").fetchall()
     peak = Path("/proc/self/status").read_text(encoding="ascii").partition("VmHWM:")[2]
     report(
         function=name, points=points, rows=rows, memory=memory, seconds=seconds, reason=reason,
