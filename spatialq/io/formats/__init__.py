@@ -34,7 +34,7 @@ class Reader:
 
     name: str
     suffixes: tuple[str, ...]
-    """In lower case, with the dot."""
+    """In lower case, with the dot; or a whole name, of a file that stands for its folder."""
     kind: Kind
     open: Callable[[Path], Any] | None
     """Makes of a path a `spatialq.io.source.Source`; None of models, which are several tables."""
@@ -58,8 +58,8 @@ def readers() -> tuple[Reader, ...]:
 
 def find_reader(path: str | Path) -> Reader | None:
     """Find the format of a file by the ending of its name."""
-    suffix = Path(path).suffix.lower()
-    return next((each for each in readers() if suffix in each.suffixes), None)
+    ends = Path(path).suffix.lower(), Path(path).name.lower()
+    return next((each for each in readers() if not set(ends).isdisjoint(each.suffixes)), None)
 
 
 def reader_of(caller: str, path: Path, kinds: Sequence[Kind] | None = None) -> Reader:
@@ -136,7 +136,9 @@ def _files_in(caller: str, folder: Path, kind: Kind) -> list[Path]:
     found = sorted(
         path
         for path in folder.iterdir()
-        if path.suffix.lower() in suffixes and path.is_file() and not path.name.startswith(".")
+        if not suffixes.isdisjoint((path.suffix.lower(), path.name.lower()))
+        and path.is_file()
+        and not path.name.startswith(".")
     )
     if not found:
         raise FileError.of(caller, folder, f"there is no {NAMES[kind]} in this folder")
