@@ -102,6 +102,14 @@ def run(given, folder):
         with write_nodes(target, cloud, options) as write:
             write(tree)
 
+    if given.memory:  # first: a process inherits the peak of the one that starts it
+        target = folder / "whole" / "tileset.json"
+        script = SCRIPT.format(source=str(given.cloud), target=str(target), memory=given.memory)
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        )
+        _, seconds, peak = json.loads(done.stdout)
+        print(f"whole command in {given.memory}: {seconds:.0f} s, peak {peak:.2f} GiB")
     decoded(given.cloud)  # imports
     decoding, _ = processor_seconds(lambda: decoded(given.cloud))
     building, (tree, cloud) = processor_seconds(lambda: tree_of(given.cloud, 2**31))
@@ -123,15 +131,6 @@ def run(given, folder):
             f"{title:8}     {bytes_of(target) / samples:6.1f} B/sample  "
             f"written {n / seconds / 1e6:6.2f} M points/s, {decoding / seconds:.2f} of decoding"
         )
-    if given.memory:
-        del tree
-        target = folder / "whole" / "tileset.json"
-        script = SCRIPT.format(source=str(given.cloud), target=str(target), memory=given.memory)
-        done = subprocess.run(
-            [sys.executable, "-c", script], capture_output=True, text=True, check=True
-        )
-        _, seconds, peak = json.loads(done.stdout)
-        print(f"whole command in {given.memory}: {seconds:.0f} s, peak {peak:.2f} GiB")
 
 
 if __name__ == "__main__":
