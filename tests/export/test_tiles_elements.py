@@ -54,9 +54,7 @@ def texts(glb):
         ends = np.frombuffer(glb.view(said["stringOffsets"]), "<u4")
         assert len(ends) == found["count"] + 1
         values = glb.view(said["values"])
-        columns[kinds[name].get("name", name)] = [
-            values[a:b].decode() for a, b in pairwise(ends)
-        ]
+        columns[kinds[name].get("name", name)] = [values[a:b].decode() for a, b in pairwise(ends)]
         for view in (said["values"], said["stringOffsets"]):
             assert glb.json["bufferViews"][view]["byteOffset"] % 8 == 0
     return columns
