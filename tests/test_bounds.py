@@ -195,6 +195,17 @@ def test_what_is_no_box_is_refused_in_python(points, value):
         spatialq.run("owm_ground", [0.0], [0.0], [0.0], bounds=value)
 
 
+@pytest.mark.parametrize("far", [1e160, 1e308])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_box_whose_area_double_precision_cannot_hold(con, name, far):
+    box = f", bounds := [-{far}, -{far}, {far}, {far}]"
+    if name in AS_WHERE:
+        assert rows(con, f"FROM {call(name, 'pts', box)}") == rows(con, f"FROM {call(name, 'pts')}")
+    else:
+        with pytest.raises(duckdb.Error, match=f"{name}: x and y must be small enough"):
+            rows(con, f"FROM {call(name, 'pts', box)}")
+
+
 # -- memory
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import spatialq
 from spatialq.runtime import budget, memory
 from spatialq.runtime.threads import workers
 
@@ -70,6 +71,15 @@ def test_a_wrong_environment_is_named(monkeypatch):
     monkeypatch.setenv(budget.MEMORY, "much")
     with pytest.raises(ValueError, match=r"^SPATIALQ_MEMORY must be a size .* got 'much'$"):
         budget.current()
+    with budget.limited(10):
+        assert budget.current() == 10
+
+
+def test_a_wrong_environment_fails_a_small_call_too(monkeypatch):
+    monkeypatch.setenv(budget.MEMORY, "much")
+    with pytest.raises(ValueError, match=r"^SPATIALQ_MEMORY must be a size .* got 'much'$"):
+        spatialq.run("owm_ground", [0.0], [0.0], [0.0])
+    spatialq.run("owm_ground", [0.0], [0.0], [0.0], memory="1GB")
 
 
 def test_by_default_half_of_what_is_free_or_the_own(monkeypatch):

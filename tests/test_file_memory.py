@@ -4,6 +4,7 @@ import gc
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from threading import Thread
@@ -243,3 +244,29 @@ def test_pages_are_taken_out_while_other_threads_use_them(no_room):
     finally:
         is_done.append(True)
         thread.join()
+
+
+def test_pages_are_not_taken_out_while_a_file_is_freed(tmp_path):
+    """`mmap.close` lets other threads run, which may get its addresses for what they allocate."""
+    happened, closing = [], threading.Event()
+
+    class Mapping:
+        def close(self):
+            happened.append("close begins")
+            closing.set()
+            time.sleep(0.05)
+            happened.append("close ends")
+
+        def madvise(self, advice):
+            happened.append("leave")
+
+    with budget.limited(1, tmp_path):
+        files = file_memory.FileMemory(file_memory.mmap.PAGESIZE)
+    files.free()
+    files._memory = Mapping()
+    freeing = threading.Thread(target=files.free)
+    freeing.start()
+    closing.wait()
+    files.leave()
+    freeing.join()
+    assert happened == ["close begins", "close ends", "leave"]

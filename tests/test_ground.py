@@ -105,6 +105,14 @@ def test_classes_of_noise_and_objects(tmp_path):
     assert set(kept.classification) == {GROUND}
 
 
+@pytest.mark.parametrize("ending", ["tif", "png"])
+def test_a_terrain_of_no_points_is_refused(tmp_path, ending):
+    source, target = write_scene(tmp_path / "a.laz"), tmp_path / f"t.{ending}"
+    with pytest.raises(ValueError, match=r"^ground: a terrain needs points, .* has none in bounds"):
+        spatialq.write_ground(source, target, bounds=[0, 0, 1, 1])
+    assert not target.exists()
+
+
 def test_units_come_from_the_crs(tmp_path):
     metres = write_scene(tmp_path / "m.las")
     # EPSG:2992 is in international feet; the compound one has heights in metres

@@ -19,6 +19,7 @@ from spatialq.functions.catalogue import catalogue
 from spatialq.functions.declaration import PointsAndElementsInput, PointsInput
 from spatialq.io.crs import from_argument
 from spatialq.io.source import Layout
+from spatialq.runtime import budget, buffers
 from tests.element_tables import box, put
 
 from .examples import examples
@@ -238,6 +239,32 @@ def test_a_table_called_as_a_folder_is_a_table(con, folder, monkeypatch):
     assert rows(con, count.format("'tiles/'")) == [(N,)]
     assert rows(con, count.format("['tiles']")) == [(N,)]
     con.execute("DROP TABLE tiles")
+
+
+def test_the_folder_where_we_are_has_no_slash(con, folder, monkeypatch):
+    (folder / "deeper").mkdir(exist_ok=True)
+    count = "SELECT count(*) FROM classify_ground('{}', unit := 1)"
+    monkeypatch.chdir(folder)
+    assert rows(con, count.format(".")) == [(N,)]
+    monkeypatch.chdir(folder / "deeper")
+    assert rows(con, count.format("..")) == [(N,)]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("points", ["'\"'", "'...'"])
+def test_what_is_no_name_at_all_is_refused(con, name, points):
+    with pytest.raises(duckdb.Error, match=f"{name}: .* is no name of a table"):
+        rows(con, call(name, points))
+
+
+def test_a_full_disk_while_files_are_read_is_said_with_the_function(
+    con, folder, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(buffers, "IN_FILES", 64)
+    monkeypatch.setenv(budget.FOLDER, str(tmp_path / "none"))
+    query = call("owm_ground", f"'{folder}/'", ", memory := '1B'")
+    with pytest.raises(duckdb.Error, match=r"owm_ground: not enough memory: .* cannot be made"):
+        rows(con, query)
 
 
 def test_a_prepared_call_reads_the_files_as_they_are_bound(con, tmp_path):

@@ -80,9 +80,17 @@ def limited(size: int | None = None, folder: Path | None = None) -> Iterator[Non
         Bytes; by default what it was outside.
     folder : Path, optional
         By default what it was outside.
+
+    Raises
+    ------
+    ValueError
+        If `SPATIALQ_MEMORY` counts and is no size, whether or not anybody will ask for it.
     """
+    size = _size.get() if size is None else size
+    if size is None:
+        _of_environment()
     tokens = (
-        _size.set(_size.get() if size is None else size),
+        _size.set(size),
         _folder.set(_folder.get() if folder is None else folder),
     )
     try:
@@ -104,10 +112,14 @@ def current() -> int:
         If `SPATIALQ_MEMORY` is no size.
     """
     size = _size.get()
-    if size is not None:
-        return size
+    if size is None:
+        size = _of_environment()
+    return _default(int(4 * time.monotonic())) if size is None else size
+
+
+def _of_environment() -> int | None:
     given = os.environ.get(MEMORY)
-    return parse_size(given, MEMORY) if given else _default(int(4 * time.monotonic()))
+    return parse_size(given, MEMORY) if given else None
 
 
 def folder() -> Path:

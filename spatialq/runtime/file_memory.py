@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Lock, RLock, Thread
 
 import numpy as np
 
@@ -99,6 +99,7 @@ class FileMemory:
             )
             raise MemoryError(message) from None
         self.size = size
+        self.lock = RLock()  # a collection of garbage may free it within `leave`
         self.address = np.frombuffer(self._memory, np.uint8).ctypes.data
         _watcher.watch(self)
         if (note := _note.get()) is not None:
@@ -106,14 +107,15 @@ class FileMemory:
 
     def leave(self) -> None:
         """Take the pages out of the process."""
-        with suppress(ValueError):  # it was freed in another thread, at this moment
-            # of `mmap`, which has the GIL meanwhile: other memory may be at these addresses soon
+        # `mmap.close` has no GIL meanwhile: what others put at these addresses would be lost
+        with self.lock, suppress(ValueError):  # it was freed just before
             self._memory.madvise(mmap.MADV_DONTNEED)
 
     def free(self) -> None:
         """Give everything back; wherever the last view of an array was dropped."""
         _watcher.live.pop(id(self), None)
-        self._memory.close()
+        with self.lock:
+            self._memory.close()
 
 
 class _Watcher:
@@ -171,6 +173,8 @@ class _Watcher:
     def forked(self) -> None:
         """Begin again in a fork, where the thread does not live on."""
         self._lock, self._thread = Lock(), None
+        for each in self.live.values():
+            each.lock = RLock()
 
 
 _watcher = _Watcher()

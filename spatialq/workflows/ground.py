@@ -143,6 +143,9 @@ def write_ground(
     chosen = classify.choose(options)
     with limited(size, targets.beside):
         points = read_points(clouds, box, tick)
+        if not points.xyz[0].size and targets.ending_in(*RASTER, *PICTURE):
+            message = f"{COMMAND}: a terrain needs points, {subject} has none"
+            raise ValueError(message + (" in bounds" if box else ""))
         found, used = _classify(points, chosen, device, frame)
         if targets.ending_in(*RASTER, *PICTURE):
             title = f"Ground of {named(paths)}"

@@ -45,6 +45,14 @@ def test_coordinates(con, columns, message):
     assert message in str(error.value)
 
 
+def test_a_cloud_as_wide_as_double_precision_is_refused(con):
+    with pytest.raises(duckdb.InvalidInputException, match="x and y must span an area that double"):
+        con.sql(
+            "WITH far AS (SELECT 1 AS point_id, 5.0 AS x, 6.0 AS y, 7.0 AS z UNION ALL "
+            "SELECT 2, 1.7e308, -1.7e308, 7) FROM classify_ground(far, unit := 1)"
+        ).fetchall()
+
+
 @pytest.mark.parametrize("far", ["1e5", "1e7"])
 def test_a_grid_that_would_be_nearly_empty_is_refused(con, far):
     message = "the extent of 20011 points must have at most 5.5e.06 cells .* remove stray points"

@@ -1,5 +1,6 @@
 """How much work a call of `classify_ground` is: bytes and steps, no machine constants."""
 
+import sys
 from math import sqrt
 from typing import Any
 
@@ -25,7 +26,7 @@ def work(size: Size, options: Any) -> Work:
     """
     area = size.area * options.metres * options.metres
     cell = max(MIN_CELL, SPACINGS_PER_CELL * sqrt(area / max(size.rows, 1)))
-    cells = 1 + area / cell / cell
+    cells = min(1 + area / cell / cell, float(sys.maxsize))
     return Work(
         bytes_in=24 * size.rows,
         bytes_out=9 * size.rows,

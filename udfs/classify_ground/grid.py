@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import floor, isfinite, sqrt
+from math import floor, inf, isfinite, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -93,9 +93,12 @@ def lay_grid(
     block = max(method.BLOCK, method.SPACINGS_PER_BLOCK * method.rung(spacing))
     _reject_too_large(width, height, block, n_points)
     corner = _corner(west, south, block)
-    n_blocks = count_occupied(*corner, block, _shape(east - corner[0], north - corner[1], block))
-    # A small cloud fills its squares only in part; a scattered one its bounding box.
-    area = min(width * height, n_blocks * block * block)
+    spans = east - corner[0], north - corner[1]
+    area = inf
+    if all(map(isfinite, spans)):
+        n_blocks = count_occupied(*corner, block, _shape(*spans, block))
+        # A small cloud fills its squares only in part; a scattered one its bounding box.
+        area = min(width * height, n_blocks * block * block)
     if not isfinite(area):
         message = (
             f"classify_ground: x and y must span an area that double precision can hold, got "

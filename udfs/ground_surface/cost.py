@@ -1,5 +1,6 @@
 """How much work a call of `ground_surface` is: bytes and steps, no machine constants."""
 
+import sys
 from typing import Any
 
 from spatialq.functions.declaration import Size, Work
@@ -29,7 +30,7 @@ def work(size: Size, options: Any) -> Work:
     if options.source == "seeds":
         steps = owm_ground.steps(size, options)
         vertices = min(vertices, steps["windows"] / WINDOWS_PER_SEED)
-    cells = 1 + size.area / options.resolution / options.resolution
+    cells = min(1 + size.area / options.resolution / options.resolution, float(sys.maxsize))
     visits = options.neighbours if options.method == "idw" else 1
     return Work(
         bytes_in=24 * size.rows,

@@ -1,5 +1,6 @@
 """How much work a call of `owm_ground` is: bytes and steps, no machine constants."""
 
+import sys
 from typing import Any
 
 from spatialq.functions.declaration import Size, Work
@@ -20,7 +21,7 @@ def steps(size: Size, options: Any) -> dict[str, float]:
     touched once: of a wide cloud in any order, mostly in main memory.
     """
     step = window_step(options.window_size, options.overlap)
-    windows = 1 + _area(size, options) / step / step
+    windows = min(1 + _area(size, options) / step / step, float(sys.maxsize))
     return {
         "points": size.rows,
         "windows": windows,

@@ -145,9 +145,24 @@ def read_clouds(
         Called with a file, its rows so far and its rows in all.
     bounds : sequence of float, optional
         xmin, ymin, xmax, ymax: only the points inside or on the border.
+
+    Raises
+    ------
+    MemoryError
+        If memory, or the disk for what is beyond the budget, is not enough, in a sentence.
     """
-    if bounds is not None:
-        return _read_inside(function, clouds, bounds, tick)
+    try:
+        if bounds is not None:
+            return _read_inside(function, clouds, bounds, tick)
+        return _read_all(function, clouds, tick)
+    except MemoryError as full:
+        message = f"{function.name}: not enough memory: {full}"
+        raise MemoryError(message) from full
+
+
+def _read_all(
+    function: Function, clouds: Sequence[PointSource], tick: Progress | None
+) -> dict[str, Any]:
     columns = _Columns(function, clouds)
     columns.reserve(sum(cloud.rows for cloud in clouds))
     first = 0

@@ -10,7 +10,7 @@ from spatialq.database.transport.columns import attributes_of, given_to
 from spatialq.database.transport.refusal import refusal
 from spatialq.database.transport.request import Request, Road
 from spatialq.functions.catalogue import Function
-from spatialq.functions.sql_text import literal, parts_of
+from spatialq.functions.sql_text import literal, name_parts, parts_of
 from spatialq.io.formats import MACROS, find_reader, means_file
 
 
@@ -85,6 +85,7 @@ def table_of(
     A column that the table lacks is NULL. Without it the name would mean a column of the function's
     own result, which is beside it in the query. For one that must be there the check fails.
     """
+    _require_name(function, table)
     absent = ", ".join(f"NULL AS {name}" for name in columns)
     rows = f"(FROM {_named(table)} UNION ALL BY NAME SELECT {absent} WHERE false)"
     cases = []
@@ -99,6 +100,16 @@ def table_of(
     check = f"CASE {' '.join(cases)} END"
     frame = frames.lookup(table, is_given=request.options.get("crs") is not None)
     return Source(columns, rows, check=check, frame=frame)
+
+
+def _require_name(function: Function, table: str) -> None:
+    """Reject what names neither a table nor a file."""
+    try:
+        if not means_file(table):
+            name_parts(table)
+    except ValueError as error:
+        message = f"{function.name}: {error}"
+        raise ValueError(message) from None
 
 
 def _named(table: str) -> str:

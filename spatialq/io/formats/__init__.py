@@ -148,11 +148,12 @@ def _files_in(caller: str, folder: Path, kind: Kind) -> list[Path]:
 def means_files(given: str | Sequence[str]) -> bool:
     """Whether what a function is given means files, not a table.
 
-    A list does, and so does the name of a folder with a slash in it.
+    A list does, and so does the name of a folder with a slash in it; `.` and `..` name no table.
     """
     if not isinstance(given, str):
         return True
-    is_folder = any(slash in given for slash in SLASHES) and Path(given).is_dir()
+    may_be_folder = any(slash in given for slash in SLASHES) or given in (os.curdir, os.pardir)
+    is_folder = may_be_folder and Path(given).is_dir()
     return is_folder or given.endswith(SLASHES) or means_file(given)
 
 
