@@ -20,7 +20,13 @@ from spatialq.workflows.cloud_files import (
     open_clouds,
     write_with_columns,
 )
-from spatialq.workflows.cloud_points import CLASS, Points, checked_bounds, read_points
+from spatialq.workflows.cloud_points import (
+    CLASS,
+    Points,
+    checked_bounds,
+    read_points,
+    warn_of_nothing,
+)
 from spatialq.workflows.lengths import with_numbers
 from spatialq.workflows.outputs import PICTURE, RASTER, TABLE, Outputs, input_files, named
 from spatialq.workflows.tables import write_arrow
@@ -143,6 +149,7 @@ def write_ground(
     chosen = classify.choose(options)
     with limited(size, targets.beside):
         points = read_points(clouds, box, tick)
+        warn_of_nothing(COMMAND, clouds, box, points.count)
         found, used = _classify(points, chosen, device, frame)
         if targets.ending_in(*RASTER, *PICTURE):
             title = f"Ground of {named(paths)}"

@@ -123,6 +123,12 @@ class Outputs:
                     "written by other commands than lod"
                 )
                 raise ValueError(message)
+            if not path.suffix and set(LAS) <= set(endings):
+                message = (
+                    f"{self.command}: output '{path}' must end in one of {', '.join(endings)}, or "
+                    "in a slash to be a folder with a file for each input"
+                )
+                raise ValueError(message)
             if path.name.lower() in endings:  # one of several files in a folder of their own
                 new_folder(path.parent)
         targets = list(self.paths)
