@@ -4,9 +4,10 @@
     python benchmarks/large_clouds.py run FOLDER --memory 2GB [--temp FOLDER] [function ...]
 
 `make` writes a survey of 8 points per square metre as tiles: the terrain of the demo, mirrored
-again and again, with houses and trees. `run` reads all tiles and runs each function in a process of
-its own: `seconds` of reading and of the kernel, `points_per_second`, and `peak_bytes`, the peak of
-the resident memory of the process. `lod` is the command of that name.
+again and again, with houses and trees. `run` runs
+commands, which write what they find under the folder of temporary files, and functions in SQL, each
+in a process of its own, on all tiles: `seconds` of everything, `points_per_second`, and
+`peak_bytes`, the peak of the process's resident memory.
 """
 
 import argparse
@@ -23,13 +24,13 @@ import laspy
 import numpy as np
 
 from spatialq.demo import terrain
-from spatialq.runtime import budget
 
 DENSITY = 8.0
 SCALE = 0.001
 BLOCK = 50.0  # side of the squares of which each has a house and some trees
 TREES = 6
-FUNCTIONS = ["owm_ground", "classify_ground", "detect_planes", "plane_points", "lod"]
+COMMANDS = ["ground", "planes", "lod"]
+FUNCTIONS = ["owm_ground", "classify_ground", "detect_planes"]
 
 
 def mirrored(values):
@@ -101,40 +102,37 @@ def make(folder, n, tile_points):
             tile.result()
 
 
-def run_kernel(name, folder, memory, temp):
-    """Run a function on all tiles in this process, and print the line."""
-    from spatialq.database.transport.clouds import find, read_clouds
-    from spatialq.execution.call import call
-    from spatialq.functions.catalogue import catalogue
-    from spatialq.planner import log
+def run_function(name, folder, memory):
+    """Count the rows of a function in SQL, and print the line."""
+    import spatialq
 
-    function = catalogue()[name]
-    with budget.limited(budget.parse_size(memory), temp):
-        started = time.perf_counter()
-        columns = read_clouds(function, find(function, str(folder / "*.laz")))
-        read = time.perf_counter()
-        n = columns["x"].size
-        found, _ = call(function, columns, function.choose({}), "cpu", road="files")
-        ended = time.perf_counter()
+    con = spatialq.connect()
+    started = time.perf_counter()
+    query = f"SELECT count(*) FROM {name}('{folder}/*.laz', memory := '{memory}', device := 'cpu')"
+    ((rows,),) = con.sql(query).fetchall()
+    seconds = time.perf_counter() - started
+    ((points, reason),) = con.sql("SELECT row_count, reason FROM spatialq_log() LIMIT 1").fetchall()
+    peak = Path("/proc/self/status").read_text(encoding="ascii").partition("VmHWM:")[2]
     report(
-        function=name, points=n, rows=len(next(iter(found.values()))), memory=memory,
-        read_seconds=read - started, kernel_seconds=ended - read, reason=log.entries()[-1].reason,
-        points_per_second=n / (ended - started),
-        peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10,
+        function=name, points=points, rows=rows, memory=memory, seconds=seconds, reason=reason,
+        points_per_second=points / seconds, peak_bytes=int(peak.split()[0]) << 10,
     )  # fmt: skip
 
 
-def run_lod(folder, memory, temp):
-    """Run the command `lod` in a process of its own, and print the line."""
+def run_command(name, folder, memory, temp):
+    """Run a command in a process of its own, and print the line."""
     with tempfile.TemporaryDirectory(dir=temp) as out:
-        files = sorted(str(path) for path in folder.glob("*.laz"))
+        output = f"{out}/lod.parquet" if name == "lod" else f"{out}/{name}/"
+        options = ["-o", output, "--memory", memory, "--device", "cpu", "--json"]
         started = time.perf_counter()
-        size = str(budget.parse_size(memory) / budget.GIB)
-        command = ["-m", "spatialq", "lod", *files, f"{out}/lod.parquet", "--memory", size]
-        subprocess.run([sys.executable, *command], check=True, stdout=subprocess.DEVNULL)
+        command = [sys.executable, "-m", "spatialq", name, f"{folder}/*.laz", *options]
+        told = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
         seconds = time.perf_counter() - started
+    row = json.loads(told)
+    points = (row[0] if isinstance(row, list) else row)["points"]
     report(
-        function="lod", memory=memory, seconds=seconds,
+        command=name, points=points, memory=memory, seconds=seconds,
+        points_per_second=points / seconds,
         peak_bytes=resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10,
     )  # fmt: skip
 
@@ -147,7 +145,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition(";")[0])
     parser.add_argument("task", choices=["make", "run", "one"])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("functions", nargs="*", default=FUNCTIONS)
+    parser.add_argument("functions", nargs="*", default=COMMANDS + FUNCTIONS)
     parser.add_argument("--points", type=int, default=10_000_000)
     parser.add_argument("--tile-points", type=int, default=4_000_000)
     parser.add_argument("--memory", default="2GB")
@@ -161,10 +159,10 @@ def main():
             options = ["--memory", given.memory, *(["--temp", given.temp] if given.temp else [])]
             own = [sys.executable, __file__, "one", given.folder, name, *options]
             subprocess.run([str(each) for each in own], check=False)
-        elif name == "lod":
-            run_lod(given.folder, given.memory, given.temp)
+        elif name in COMMANDS:
+            run_command(name, given.folder, given.memory, given.temp)
         else:
-            run_kernel(name, given.folder, given.memory, given.temp)
+            run_function(name, given.folder, given.memory)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,8 @@ MISSING = "Table with name abc"
 NO_MATCH = "STRUCT to STRUCT cast must have at least one matching member"
 """Of DuckDB about a struct that is no mesh: it does not ask a function before it casts one."""
 FAMILIES = {
-    "read_ifc_": "read_ifc", "write_ground": "(classify_)?ground(_surface)?", "ql4bim": "<script>",
+    "read_ifc_": "read_ifc", "write_ground": "(classify_)?ground(_surface)?",
+    "write_lod": "(build_)?lod", "ql4bim": "<script>",
 }  # fmt: skip
 """Other names in errors about values of the right type: the reader, or what it is composed of."""
 COLUMNS = ("point_id", "x", "y", "z", "red", "green", "blue", "intensity", "classification")
@@ -84,7 +85,7 @@ def right(macro, argument, folder):
         return argument
     path = {
         "read_las": "cloud.las", "read_points": "cloud.las", "read_grid": "grid.npy",
-        "write_ground": "cloud.las",
+        "write_ground": "cloud.las", "write_lod": "cloud.las",
     }  # fmt: skip
     values = {
         "points": "points", "a": "elements", "b": "elements", "elements": "elements", "lod": "lod",

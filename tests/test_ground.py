@@ -222,7 +222,7 @@ def test_arrays_without_a_database(tmp_path):
     for bad in (z[1:], z.reshape(-1, 2)):
         with pytest.raises(ValueError, match="owm_ground: the columns must be one-dimensional, of"):
             spatialq.run("owm_ground", x, y, bad)
-    with pytest.raises(ValueError, match="owm_ground: no option 'windowsize'; there is cell_size"):
+    with pytest.raises(ValueError, match="owm_ground: no option 'windowsize'; there is bounds, "):
         spatialq.run("owm_ground", x, y, z, windowsize=5)
 
 

@@ -26,14 +26,14 @@ NO_OPTIONS = {
     "intersects_with": {"relations"},  # follows from --closer-than
 }  # fmt: skip
 OTHERS = {
-    "ground": (["--ground-only", "--crs", "EPSG:1", "--override-crs"],
-               {"ground_only": True, "crs": "EPSG:1", "override_crs": True}),
+    "ground": (["--ground-only", "--crs", "EPSG:1", "--override-crs", "--memory", "1GiB"],
+               {"ground_only": True, "crs": "EPSG:1", "override_crs": True, "memory": "1GiB"}),
     "planes": (["--up", "y"], {"up": "y"}),
     "clash": (["--closer-than", "5cm", "--exclude-related"],
               {"closer_than": 0.05, "exclude_related": True}),
     "features": (["--nodata", "-9999", "--band", "2", "--show", "pca1, q1"],
                  {"nodata": -9999.0, "band": 2, "show": ("pca1", "q1")}),
-    "lod": (["--memory", "2"], {"memory": 2.0}),
+    "lod": (["--memory", "2GB"], {"memory": "2GB"}),
 }  # fmt: skip
 
 

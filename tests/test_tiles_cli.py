@@ -251,9 +251,7 @@ def test_errors_are_one_line(tmp_path, command, arguments, message):
 def test_a_folder_that_is_not_there_needs_a_slash(tmp_path, command):
     cloud_file(tmp_path / "a.las")
     write = getattr(spatialq, f"write_{command}")
-    sentence = (
-        "output '.*out' must end in one of .las, .*, or in a slash to be a folder"
-    )
+    sentence = "output '.*out' must end in one of .las, .*, or in a slash to be a folder"
     with pytest.raises(ValueError, match=sentence):
         write(tmp_path / "a.las", tmp_path / "out")
 

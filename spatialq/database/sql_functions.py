@@ -123,7 +123,7 @@ def _columns_as_lists() -> str:
 ENGINE = (
     SqlFunction(
         "spatialq_read_points_sql",
-        ("VARCHAR", "VARCHAR", "DOUBLE[]", "VARCHAR[]", "VARCHAR"),
+        ("VARCHAR", "VARCHAR", "DOUBLE[]", "VARCHAR[]", "VARCHAR", "DOUBLE"),
         "VARCHAR",
         f"{READERS}.points:read_points_sql",
         volatile=False,

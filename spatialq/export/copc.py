@@ -11,7 +11,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from spatialq.data.octree import Octree
+from spatialq.errors import FileError
 from spatialq.export.additive_points import AdditivePoints
+from spatialq.export.atomic import WRITER
 from spatialq.export.las import LEFT_OUT, parts
 from spatialq.export.las_file import (
     COMPRESSED,
@@ -40,6 +42,9 @@ PAGE_NODES = 1000
 and links to pages of their own."""
 PAGE_LEVELS = 4
 LINK = -1
+EXTERNAL_WAVEFORMS = 4
+TIME_OFFSET = 64
+"""Of the first byte of the global encoding, the second since LAS 1.5."""
 EXTENDED_HEADER = 60
 
 
@@ -67,7 +72,7 @@ def write_copc(
     Raises
     ------
     FileError
-        If the file cannot be written.
+        If the file cannot be written, or has no room for GPS times with an offset of LAS 1.5.
 
     Warns
     -----
@@ -77,6 +82,7 @@ def write_copc(
     import lazrs
 
     octree, n_extra = points.octree, points.n_extra
+    _require_times(target, points)
     public, (records, extended) = _public_header(points), _records(target, points, crs)
     if any(each[2:18].startswith(PROJECTION.encode()) for each in records):
         public[6] |= WKT_BIT
@@ -107,11 +113,19 @@ def write_copc(
         file.write(record(INFO, info))
 
 
+def _require_times(target: Path, points: AdditivePoints) -> None:
+    """Reject GPS times from which LAS 1.5 subtracts an offset of its own."""
+    header = points.source.header
+    if header.version[1] > 4 and header.raw[6] & TIME_OFFSET:
+        reason = "cannot hold GPS times with an offset of LAS 1.5: COPC is LAS 1.4"
+        raise FileError.of(WRITER, target, reason)
+
+
 def _public_header(points: AdditivePoints) -> bytearray:
     public = bytearray(points.source.header.raw.ljust(HEADER_SIZES[4], b"\0"))
     del public[HEADER_SIZES[4] :]
     public[24:26] = 1, 4
-    public[6] &= ~INTERNAL_WAVEFORMS & 0xFF
+    public[6] &= ~(INTERNAL_WAVEFORMS | EXTERNAL_WAVEFORMS) & 0xFF
     form = points.point_format | COMPRESSED
     struct.pack_into("<BH", public, 104, form, points.records.shape[1])
     return public

@@ -1,5 +1,6 @@
 """Point clouds of all formats: files found and opened, and lazily read as views of DuckDB."""
 
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +24,10 @@ READS_LAS = "read_las"
 
 
 def find_clouds(
-    caller: str, path: str | os.PathLike[str] | None, to_crs: str | None = None
+    caller: str,
+    path: str | os.PathLike[str] | None,
+    to_crs: str | None = None,
+    resolution: float | None = None,
 ) -> list[PointSource]:
     """Open a file, or the files that match a pattern or are in a folder: together one cloud.
 
@@ -34,6 +38,8 @@ def find_clouds(
     path : path-like
     to_crs : str, optional
         CRS to reproject to, see `spatialq.io.reprojected`.
+    resolution : float, optional
+        Spacing of points at which nodes of octrees are dense enough.
 
     Raises
     ------
@@ -42,11 +48,35 @@ def find_clouds(
     CrsError
         If the files have different coordinate reference systems, or cannot be reprojected.
     """
-    clouds = [open_cloud(caller, file) for file in files_of(caller, path, "points")]
+    clouds = [
+        at_resolution(caller, open_cloud(caller, file), resolution)
+        for file in files_of(caller, path, "points")
+    ]
     if to_crs is not None:
         return reprojected(caller, clouds, to_crs)
     require_same(caller, ((cloud.path, cloud.crs) for cloud in clouds))
     return clouds
+
+
+def at_resolution(caller: str, cloud: PointSource, resolution: float | None) -> PointSource:
+    """Give a cloud as dense as is needed: without the finer nodes of its octree.
+
+    Raises
+    ------
+    FileError
+        If it has no octree.
+    ValueError
+        If the resolution is none.
+    """
+    if resolution is None:
+        return cloud
+    if isinstance(resolution, bool) or not 0 < resolution < math.inf:
+        message = f"{caller}: resolution must be a number above 0, got {resolution!r}"
+        raise ValueError(message)
+    if not hasattr(cloud, "at_resolution"):
+        raise FileError.of(caller, cloud.path, "has no octree (COPC, EPT), which resolution needs")
+    found: PointSource = cloud.at_resolution(caller, resolution)
+    return found
 
 
 def open_cloud(caller: str, path: Path) -> PointSource:
@@ -90,6 +120,7 @@ def read_points(
     bounds: Sequence[float] | None = None,
     columns: Sequence[str] | None = None,
     to_crs: str | None = None,
+    resolution: float | None = None,
     caller: str = READER,
 ) -> "duckdb.DuckDBPyRelation":
     """Register point clouds as a view that reads only what a query needs.
@@ -107,6 +138,9 @@ def read_points(
         Only these columns.
     to_crs : str, optional
         Coordinate reference system to reproject to, such as 'EPSG:25832'.
+    resolution : float, optional
+        Spacing of points, in the units of x and y of the file, at which the nodes of an octree
+        (COPC, EPT) are dense enough: finer ones are not read.
     caller : str
         The function that the user called: `read_points`, or `read_las` for that format alone.
 
@@ -118,7 +152,8 @@ def read_points(
     Raises
     ------
     FileError
-        If a file cannot be read whole, or no file matches.
+        If a file cannot be read whole, or no file matches, or one has no octree to which
+        `resolution` applies.
     CrsError
         If the files have different coordinate reference systems, or cannot be reprojected.
     ValueError
@@ -131,5 +166,5 @@ def read_points(
     CrsWarning
         If reprojecting would be more accurate with a grid that is not installed.
     """
-    clouds = find_clouds(caller, path, to_crs)
+    clouds = find_clouds(caller, path, to_crs, resolution)
     return register(con, caller, clouds, name=name, bounds=bounds, columns=columns)

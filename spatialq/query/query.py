@@ -114,6 +114,7 @@ def read_las(
     bounds: Sequence[float] | None = None,
     columns: Sequence[str] | None = None,
     to_crs: str | None = None,
+    resolution: float | None = None,
 ) -> Points:
     """Begin a query with the points of LAS, LAZ or COPC files.
 
@@ -130,6 +131,9 @@ def read_las(
         Only these columns are decoded.
     to_crs : str, optional
         Coordinate reference system to reproject x, y and z to, such as 'EPSG:25832'.
+    resolution : float, optional
+        Spacing of points, in the units of x and y of the file: finer nodes of an octree (COPC) are
+        not read.
 
     Returns
     -------
@@ -140,7 +144,8 @@ def read_las(
     FileError, CrsError, QueryError
         If a file cannot be read or reprojected, files have different CRS, or an argument is wrong.
     """
-    return _read_cloud("read_las", con, path, name, bounds=bounds, columns=columns, to_crs=to_crs)
+    chosen: dict[str, Any] = {"bounds": bounds, "columns": columns, "to_crs": to_crs}
+    return _read_cloud("read_las", con, path, name, **chosen, resolution=resolution)
 
 
 def read_points(
@@ -151,6 +156,7 @@ def read_points(
     bounds: Sequence[float] | None = None,
     columns: Sequence[str] | None = None,
     to_crs: str | None = None,
+    resolution: float | None = None,
 ) -> Points:
     """Begin a query with the points of clouds: LAS, E57, PLY, PCD, PTS, PTX, text and so on.
 
@@ -167,6 +173,9 @@ def read_points(
         Only these columns are decoded.
     to_crs : str, optional
         Coordinate reference system to reproject x, y and z to, such as 'EPSG:25832'.
+    resolution : float, optional
+        Spacing of points, in the units of x and y of the file: finer nodes of an octree (COPC) are
+        not read.
 
     Returns
     -------
@@ -177,9 +186,8 @@ def read_points(
     FileError, CrsError, QueryError
         If a file cannot be read or reprojected, files have different CRS, or an argument is wrong.
     """
-    return _read_cloud(
-        "read_points", con, path, name, bounds=bounds, columns=columns, to_crs=to_crs
-    )
+    chosen: dict[str, Any] = {"bounds": bounds, "columns": columns, "to_crs": to_crs}
+    return _read_cloud("read_points", con, path, name, **chosen, resolution=resolution)
 
 
 def _read_cloud(

@@ -1,18 +1,10 @@
 """`write_ground` in SQL: what `sql/write_ground.sql` calls."""
 
-import json
 from typing import Any
 
-import pyarrow as pa
-
-from spatialq.data.arrow import arrow_fields
-from spatialq.execution.call import within_memory
-from spatialq.functions.declaration import parameters_of
-from spatialq.udfs.write_ground import PARAMETERS, RESULT, Options
+from spatialq.udfs.write_ground import PARAMETERS, RESULT
 from spatialq.workflows.ground import write_ground
-
-ROW = pa.struct(arrow_fields(RESULT))
-MAY_BE_NULL = {"memory", *(each.name for each in parameters_of(Options) if each.is_optional)}
+from spatialq.workflows.sql_calls import written
 
 
 def write_ground_rows(paths: Any, outputs: Any, options: Any) -> Any:
@@ -21,24 +13,7 @@ def write_ground_rows(paths: Any, outputs: Any, options: Any) -> Any:
     Raises
     ------
     ValueError
-        If an argument is NULL that must have a value.
+        If an argument is NULL that must have a value, or is of a wrong type.
     """
-    calls = zip(paths.to_pylist(), outputs.to_pylist(), options.to_pylist(), strict=True)
-    rows = []
-    for path, targets, chosen in calls:
-        chosen = json.loads(chosen)
-        arguments = {"path": path, "outputs": targets, **chosen}
-        for name, value in arguments.items():
-            is_null = value is None and name not in MAY_BE_NULL
-            if is_null or (name == "outputs" and None in value):
-                message = f"write_ground: {name} must not be NULL"
-                raise ValueError(message)
-        for each in PARAMETERS:
-            try:
-                each.convert(chosen[each.name])
-            except TypeError as error:
-                message = f"write_ground: {each.name} must be {error}, got {chosen[each.name]!r}"
-                raise ValueError(message) from None
-        with within_memory("write_ground", chosen.pop("memory")):
-            rows.append(write_ground(path, targets, **chosen))
-    return pa.array([[row] for row in rows], pa.list_(ROW))
+    columns = paths, outputs, options
+    return written("write_ground", write_ground, PARAMETERS, RESULT, columns)

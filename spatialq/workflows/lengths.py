@@ -60,7 +60,7 @@ def with_numbers(
     if crs is None and (unit.is_assumed or any(each.in_metres for each in lengths)):
         message = (
             f"{command}: the CRS of '{path}' is not known, so its coordinates are taken for "
-            "metres; crs says what it is, such as EPSG:25832"
+            "metres; --crs, or crs in Python, says what it is, such as EPSG:25832"
         )
         warnings.warn(message, CrsWarning, stacklevel=3)
     return {**options, **converted}

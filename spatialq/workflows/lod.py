@@ -140,8 +140,9 @@ def write_lod(
         seen = Seen(COMMAND, known["crs"], chosen.values()["unit"])
     else:
         seen = None
+    has_only_points = 0 < len(points_to) == len(targets.paths)
     with limited(size, targets.beside):
-        if points_to and len(points_to) == len(targets.paths):
+        if has_only_points:
             summary, used = write_points(tree, points_to, crs)
         else:
             if points > room:
@@ -154,7 +155,7 @@ def write_lod(
             if points_to:
                 write_points(tree, points_to, crs, shared)
     warn_of_nothing(COMMAND, clouds, box, summary.points)
-    if summary.points and not summary.brightest:
+    if summary.points and not summary.brightest and not has_only_points:
         message = (
             f"{COMMAND}: {named(paths)} has no colours: red, green and blue of all samples are 0"
         )

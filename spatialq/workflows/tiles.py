@@ -21,7 +21,7 @@ from spatialq.export.tiles.place import place_of
 from spatialq.io import crs as crs_text
 from spatialq.io.files import require_file
 from spatialq.workflows.lod import write_lod
-from spatialq.workflows.lod_nodes import Seen, open_writers
+from spatialq.workflows.lod_nodes import COLOURS, Seen, open_writers
 from spatialq.workflows.outputs import Outputs, input_files
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ NOT_DRAWN = ("IfcOpeningElement", "IfcSpace", "IfcVirtualElement")
 PROPERTIES = ("global_id", "ifc_class", "name", "storey")
 GREY = (0.8, 0.8, 0.8, 1.0)
 """Of an element without a colour."""
+MOST_COLOUR = 65535
 NEARLY_ONE = 0.01
 """How much the scale of a map conversion may differ from 1 and still be one of the map."""
 
@@ -354,12 +355,30 @@ def _nodes(file: "pq.ParquetFile", source: Path) -> Iterator[Mapping[str, Any]]:
             field.name: _numbers(source, field.name, lists.values.field(index))
             for index, field in enumerate(lists.type.value_type)
         }
+        _require_samples(source, samples)
         names = group["node"].to_pylist()
         yield {
             **plain,
             "node": Text(np.arange(len(names)), names),
             "samples": Lists(lists.offsets.to_numpy(), samples),
         }
+
+
+def _require_samples(source: Path, samples: "Mapping[str, NDArray[Any]]") -> None:
+    """Reject samples without coordinates, or whose colours are none."""
+    for name in (*"xyz", *COLOURS):
+        if name not in samples:
+            reason = f"samples have no {name}: they need x, y, z, red, green and blue"
+            raise FileError.of(COMMAND, source, reason)
+        values = samples[name]
+        if np.ma.getmaskarray(values).any():
+            raise FileError.of(COMMAND, source, f"column '{name}' of samples has NULL")
+        if name in COLOURS and (
+            values.dtype.kind not in "iu"
+            or (values.size and not 0 <= values.min() <= values.max() <= MOST_COLOUR)
+        ):
+            reason = f"column '{name}' of samples must be whole numbers from 0 to {MOST_COLOUR}"
+            raise FileError.of(COMMAND, source, reason)
 
 
 def _numbers(source: Path, name: str, column: "pa.Array") -> "NDArray[Any]":

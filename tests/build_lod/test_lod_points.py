@@ -41,6 +41,17 @@ def test_the_command_writes_copc(tmp_path):
     assert LasSource(target).header.find("copc", 1)
 
 
+def test_points_need_no_colours(tmp_path):
+    """A warning, which tests make an error, is for samples that would be black."""
+    source = write_scene(tmp_path / "a.laz", point_format=6)
+    cloud = laspy.read(source)
+    cloud.intensity[:] = 0
+    cloud.write(source)
+    spatialq.write_lod(source, tmp_path / "a.copc.laz", **SMALL)
+    with pytest.warns(spatialq.errors.FileWarning, match="has no colours"):
+        spatialq.write_lod(source, [tmp_path / "a.copc.laz", tmp_path / "n.parquet"], **SMALL)
+
+
 def test_one_tree_for_several_outputs(tmp_path, monkeypatch):
     source = write_scene(tmp_path / "a.laz")
     alone, both, table = (tmp_path / name for name in ("a.copc.laz", "b.copc.laz", "n.parquet"))
@@ -86,6 +97,31 @@ def test_several_files_and_a_pattern(tmp_path):
     together = np.concatenate([sorted_points(part) for part in parts])
     expected = together[np.lexsort(together.T[::-1])]
     np.testing.assert_array_equal(sorted_points(tmp_path / "all.copc.laz"), expected)
+
+
+def test_in_sql(tmp_path):
+    source, target = write_scene(tmp_path / "a.laz"), tmp_path / "a.copc.laz"
+    with spatialq.connect() as con:
+        call = (
+            f"FROM write_lod('{tmp_path}/?.laz', ['{target}'], max_points := 300, grid_size := 8)"
+        )
+        relation = con.sql(call)
+        (row,) = relation.fetchall()
+        done = dict(zip(relation.columns, row, strict=True))
+        assert (done["points"], done["outputs"]) == (3000, [str(target)])
+        shown = "points nodes levels leaves inner_nodes voxels device outputs"
+        assert list(done) == shown.split()
+        for wrong, sentence in {
+            f"'{source}', ['b.xyz']": "lod: output 'b.xyz' must end in one of",
+            f"NULL, ['{target}']": "write_lod: path must not be NULL",
+            f"'{source}', [NULL]": "write_lod: outputs must not be NULL",
+            f"'{source}', ['{target}'], max_points := 0": "max_points must be",
+        }.items():
+            with pytest.raises(Exception, match=sentence):
+                con.sql(f"FROM write_lod({wrong})").fetchall()
+    other = tmp_path / "b.copc.laz"
+    spatialq.write_lod(source, other, **SMALL)
+    assert other.read_bytes() == target.read_bytes()
 
 
 def test_clouds_of_other_formats(tmp_path):

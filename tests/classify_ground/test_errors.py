@@ -31,7 +31,7 @@ def test_options(con, arguments, message):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ("x * 1e11 AS x", "must have at most 4.2e+06 cells of 383406 m, got 4.9e+12 x 6 m"),
+        ("x * 1e11 AS x", "must have at most 4.2e+06 cells of 367002 m, got 4.9e+12 x 6 m"),
         ("(x - 20) * 6e306 AS x", "got inf x 6 m; remove stray points, or go tile by tile"),
         ("x * 1e300 AS x", "remove stray points, or go tile by tile"),
         ("x + 1e15 AS x", "classify_ground: x and y must be small enough that double precision"),

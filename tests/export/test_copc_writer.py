@@ -249,6 +249,21 @@ def test_files_that_are_no_one_cloud_are_refused(tmp_path):
         gather(tmp_path / "c.copc.laz", empty, octree)
 
 
+def test_times_with_an_offset_of_their_own_are_refused(tmp_path):
+    """LAS 1.5 has a longer header; the records follow it."""
+    source, newer = make(tmp_path / "a.las", 50), tmp_path / "b.las"
+    raw = bytearray(source.read_bytes())
+    raw[375:375] = bytes(18)
+    raw[25] = 5
+    struct.pack_into("<HI", raw, 94, 393, struct.unpack_from("<I", raw, 96)[0] + 18)
+    newer.write_bytes(raw)
+    write(tmp_path / "b.copc.laz", newer)
+    raw[6] |= 64
+    newer.write_bytes(raw)
+    with pytest.raises(FileError, match=r"GPS times with an offset of LAS 1.5: COPC is LAS 1.4"):
+        write(tmp_path / "c.copc.laz", newer)
+
+
 def test_points_in_one_place(tmp_path):
     source, target = make(tmp_path / "a.laz", 50), tmp_path / "a.copc.laz"
     cloud = laspy.read(source)

@@ -227,6 +227,26 @@ def test_other_columns_of_samples_are_attributes(tmp_path):
     assert properties["plane_id"]["noData"] == lowest
 
 
+SAMPLES = {
+    "samples have no blue": "{x: s.x, y: s.y, z: s.z, red: s.red, green: s.green}",
+    "column 'red' of samples must be whole numbers": "struct_update(s, red := s.red / 2)",
+    "column 'green' of samples has NULL": "struct_update(s, green := NULL::USMALLINT)",
+    "column 'kind' of samples is string": "struct_insert(s, kind := 'tree')",
+}
+
+
+@pytest.mark.parametrize("message", SAMPLES)
+def test_samples_that_cannot_be_shown_are_said(tmp_path, message):
+    source, nodes = write_scene(tmp_path / "a.laz", 500), tmp_path / "nodes.parquet"
+    with spatialq.connect() as con:
+        con.sql(
+            f"SELECT * REPLACE (list_transform(samples, lambda s: {SAMPLES[message]}) AS samples) "
+            f"FROM build_lod('{source}')"
+        ).write_parquet(str(nodes))
+    with pytest.raises(FileError, match=rf"^tiles: '.*nodes\.parquet': {re.escape(message)}"):
+        spatialq.write_tiles(nodes, tmp_path / "tiles" / "tileset.json")
+
+
 def test_point_clouds_get_the_options(tmp_path):
     source = write_scene(tmp_path / "a.laz")
     options = {"implicit": True, "compress": False, "colour_bits": 8, "error_factor": 4.0}

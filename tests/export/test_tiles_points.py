@@ -1,7 +1,10 @@
 """Points as 3D Tiles: read back by a checker that has nothing of ours."""
 
 import json
+import re
 import shutil
+import subprocess
+import sys
 
 import laspy
 import numpy as np
@@ -247,3 +250,30 @@ def test_the_checker_sees_faults(tmp_path, tmp_path_factory, fault):
     shutil.copytree(made / "tiles", tmp_path / "tiles")
     faults = edited(tmp_path / "tiles" / "tileset.json", FAULTS[fault])
     assert any(fault in each for each in faults), faults
+
+
+DEATHS = {
+    "kill -9": "from spatialq.export.tiles import tileset\n"
+    "tileset.Tree.close = lambda *_: os.kill(os.getpid(), 9)",
+    "full disk": "resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))",
+}
+
+
+@pytest.mark.parametrize("death", DEATHS)
+def test_nothing_is_left_under_the_name_of_what_was_not_finished(tmp_path, death):
+    source, target = write_scene(tmp_path / "a.laz"), tmp_path / "tiles" / "tileset.json"
+    script = (
+        f"import os, resource, spatialq\n{DEATHS[death]}\n"
+        f"spatialq.write_lod({str(source)!r}, {str(target)!r}, max_points=2000)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert result.returncode == (-9 if death == "kill -9" else 1)
+    if death == "full disk":
+        assert re.search(r"FileError: output: '.*tileset\.json': cannot be written", result.stderr)
+    left = [path.name for path in tmp_path.iterdir() if not path.name.startswith(".")]
+    assert left == ["a.laz"]
+    tiles(source, target.parent)
+    assert {path.name for path in tmp_path.iterdir()} == {"a.laz", "tiles"}
+    assert check(target).faults == []

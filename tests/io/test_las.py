@@ -448,7 +448,7 @@ def test_a_file_that_changes_is_opened_anew(con, tmp_path):
 def test_a_file_that_changes_under_a_plan_is_an_error(con, tmp_path):
     path = write(tmp_path / "cloud.laz", 0, 10)
     ((text,),) = con.sql(
-        f"SELECT spatialq_read_points_sql('read_las', '{path}', NULL, NULL, NULL)"
+        f"SELECT spatialq_read_points_sql('read_las', '{path}', NULL, NULL, NULL, NULL)"
     ).fetchall()
     assert len(con.sql(text).fetchall()) == 10
     write(path, 0, 20)

@@ -19,7 +19,7 @@ from spatialq.data.arrow import ARROW_TYPES, SQL_TYPES
 from spatialq.database.sql_functions import OTHER_COLUMNS, POINT_COLUMNS
 from spatialq.errors import FileError
 from spatialq.functions.sql_text import identifier, literal
-from spatialq.io.clouds import find_clouds, open_cloud
+from spatialq.io.clouds import at_resolution, find_clouds, open_cloud
 from spatialq.io.files import warn_about
 from spatialq.io.reproject import Reprojection
 from spatialq.io.reprojected import ReprojectedCloud, moved
@@ -27,7 +27,9 @@ from spatialq.io.source import PointSource
 from spatialq.io.view import check_bounds, check_columns, inside, unified_schema
 
 
-def read_points_sql(caller: Any, path: Any, bounds: Any, columns: Any, to_crs: Any) -> pa.Array:
+def read_points_sql(
+    caller: Any, path: Any, bounds: Any, columns: Any, to_crs: Any, resolution: Any
+) -> pa.Array:
     """Write the query that reads the files.
 
     Raises
@@ -35,7 +37,7 @@ def read_points_sql(caller: Any, path: Any, bounds: Any, columns: Any, to_crs: A
     FileError, CrsError, ValueError
         If a file cannot be read or an argument is wrong.
     """
-    arguments = (caller, path, bounds, columns, to_crs)
+    arguments = (caller, path, bounds, columns, to_crs, resolution)
     rows = zip(*(each.to_pylist() for each in arguments), strict=True)
     return pa.array([_query(*row) for row in rows], pa.string())
 
@@ -46,8 +48,9 @@ def _query(
     bounds: list[float] | None,
     columns: list[str] | None,
     to_crs: str | None,
+    resolution: float | None,
 ) -> str:
-    sources = find_clouds(caller, path, to_crs)
+    sources = find_clouds(caller, path, to_crs, resolution)
     for source in sources:
         warn_about(caller, source)
     box = check_bounds(caller, bounds)
@@ -61,6 +64,7 @@ def _query(
         "columns": names,
         "bounds": bounds,
         "places": _places(schema, names),
+        "resolution": resolution,
         "operations": [_operation(source) for source in sources],
     }
     text = literal(json.dumps(plan))
@@ -132,6 +136,7 @@ def _span(plan: dict[str, Any], index: int) -> pa.StructArray:
     files = zip(plan["files"], plan["spans"], plan["operations"], strict=True)
     for (path, *stamp), n_spans, operation in files:
         source = open_cloud(plan["caller"], Path(path))
+        source = at_resolution(plan["caller"], source, plan["resolution"])
         if operation is not None:
             source = moved(plan["caller"], source, Reprojection(**operation))
         if list(source.stamp) != stamp:

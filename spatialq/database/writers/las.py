@@ -15,7 +15,7 @@ BATCH = ROW_GROUP // 6
 def write(result: Result, path: Path) -> int:
     """Write points."""
     if path.name.lower().endswith(".copc.laz"):
-        reason = "must be no COPC file, which cannot be written; end its name in .laz only"
+        reason = "must be no COPC file, which write_lod writes; end its name in .laz only"
         raise FileError.of(CALLER, path, reason)
     batches = result.batches(BATCH)
     return write_points(path, result.columns, batches, crs=result.crs, layout=result.layout)

@@ -36,7 +36,7 @@ class Reader:
 
     name: str
     suffixes: tuple[str, ...]
-    """In lower case, with the dot."""
+    """In lower case, with the dot; or a whole name, of a file that stands for its folder."""
     kind: Kind
     open: Callable[[Path], Any] | None
     """Makes of a path a `spatialq.io.source.Source`; None of models, which are several tables."""
@@ -60,8 +60,8 @@ def readers() -> tuple[Reader, ...]:
 
 def find_reader(path: str | Path) -> Reader | None:
     """Find the format of a file by the ending of its name."""
-    suffix = Path(path).suffix.lower()
-    return next((each for each in readers() if suffix in each.suffixes), None)
+    ends = Path(path).suffix.lower(), Path(path).name.lower()
+    return next((each for each in readers() if not set(ends).isdisjoint(each.suffixes)), None)
 
 
 def reader_of(caller: str, path: Path, kinds: Sequence[Kind] | None = None) -> Reader:

@@ -1,4 +1,4 @@
-"""The octree of a COPC file: which box each chunk of points lies in.
+"""The octree of a COPC file: which box each chunk of points lies in, and how dense it is.
 
 A COPC file is a LAZ file whose chunks are the nodes of an octree. Its chunk table says what can
 be read; the hierarchy, checked against it, only adds where the points lie. So a damaged
@@ -31,6 +31,12 @@ class _Cube:
     y: float
     z: float
     side: float
+    spacing: float
+    """Of the points of the root."""
+
+    def coarser(self, level: int) -> float:
+        """Give the spacing of points of the level above."""
+        return math.ldexp(self.spacing, 1 - level) if level else math.inf
 
     def cell(self, level: int, keys: tuple[int, int, int], margins: tuple[float, ...]) -> Box:
         """Give the box of a node, wider by a margin: points are rounded to the file's grid."""
@@ -47,7 +53,7 @@ class _Cube:
 
 
 def octree_boxes(header: Header, chunks: list[Chunk]) -> list[Chunk]:
-    """Add the box of its node to each chunk of a COPC file; other files come back unchanged.
+    """Add box and spacing of its node to each chunk of a COPC file; others come back unchanged.
 
     A hierarchy that is damaged becomes a warning of the header, and no chunk gets a box.
     """
@@ -70,17 +76,21 @@ def _info(raw: bytes) -> tuple[_Cube, int, int]:
     if len(raw) < 72:
         message = f"the info record has {len(raw)} bytes, 160 are usual"
         raise _DamagedError(message)
-    x, y, z, halfsize, _, offset, size = struct.unpack_from("<5d2Q", raw)
+    x, y, z, halfsize, spacing, offset, size = struct.unpack_from("<5d2Q", raw)
     if not all(map(math.isfinite, (x, y, z, halfsize))) or halfsize <= 0:
         message = f"its cube is no cube (centre {x}, {y}, {z}, half size {halfsize})"
         raise _DamagedError(message)
-    return _Cube(x - halfsize, y - halfsize, z - halfsize, 2 * halfsize), offset, size
+    if not (math.isfinite(spacing) and spacing >= 0):
+        message = f"the spacing of its points is {spacing}"
+        raise _DamagedError(message)
+    cube = _Cube(x - halfsize, y - halfsize, z - halfsize, 2 * halfsize, spacing)
+    return cube, offset, size
 
 
 def _walk(
     file: BinaryIO, header: Header, cube: _Cube, root: tuple[int, int]
-) -> Iterator[tuple[int, tuple[int, int, Box]]]:
-    """Give the nodes of all pages: file offset, and bytes, points and box."""
+) -> Iterator[tuple[int, tuple[int, int, Box, float]]]:
+    """Give the nodes of all pages: file offset, and bytes, points, box, spacing above."""
     margins = tuple(abs(scale) for scale in header.scales)
     pages, seen = [root], {root[0]}
     while pages:
@@ -103,18 +113,19 @@ def _walk(
                 if not 0 <= level <= MAX_LEVEL or not all(0 <= k < 1 << level for k in (x, y, z)):
                     message = f"there can be no node {level}-{x}-{y}-{z}"
                     raise _DamagedError(message)
-                yield begin, (n_bytes, n_points, cube.cell(level, (x, y, z), margins))
+                box = cube.cell(level, (x, y, z), margins)
+                yield begin, (n_bytes, n_points, box, cube.coarser(level))
 
 
-def _match(chunks: list[Chunk], nodes: dict[int, tuple[int, int, Box]]) -> list[Chunk]:
+def _match(chunks: list[Chunk], nodes: dict[int, tuple[int, int, Box, float]]) -> list[Chunk]:
     if len(nodes) != len(chunks):
         message = f"it has {len(nodes)} nodes with points, the file {len(chunks)} chunks"
         raise _DamagedError(message)
     matched = []
     for chunk in chunks:
-        n_bytes, n_points, box = nodes.get(chunk.offset, (0, 0, None))
+        n_bytes, n_points, box, coarser = nodes.get(chunk.offset, (0, 0, None, None))
         if (n_bytes, n_points) != (chunk.size, chunk.rows):
             message = f"no node is the chunk of {chunk.rows} points at byte {chunk.offset}"
             raise _DamagedError(message)
-        matched.append(replace(chunk, box=box))
+        matched.append(replace(chunk, box=box, coarser=coarser))
     return matched

@@ -51,6 +51,8 @@ class Chunk:
     rows: int
     box: Box | None = None
     """Where its points lie, if that is known."""
+    coarser: float | None = None
+    """Of a node of an octree, the spacing of points of the node above; infinite for the root."""
 
 
 @dataclass(frozen=True)

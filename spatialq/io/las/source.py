@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from io import BufferedReader
 from pathlib import Path
 from threading import Lock
@@ -12,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from spatialq.errors import FileWarning
+from spatialq.errors import FileError, FileWarning
 from spatialq.io.files import open_once
 from spatialq.io.las.columns import record_columns
 from spatialq.io.las.copc import octree_boxes
@@ -79,6 +80,32 @@ class LasSource:
             "scale": list(header.scales),
         }
 
+    def at_resolution(self, reader: str, resolution: float) -> "LasSource":
+        """Give the file without the nodes of its octree that are finer than needed.
+
+        The descent stops where the points of a node are as dense as that. Rows keep their
+        `point_id`, and fewer come than are promised.
+
+        Parameters
+        ----------
+        reader : str
+            Whose errors they are.
+        resolution : float
+            Above 0, in the unit of x and y.
+
+        Raises
+        ------
+        FileError
+            If the file has no octree.
+        """
+        kept = [c for c in self._chunks if c.coarser is not None and c.coarser > resolution]
+        if any(chunk.coarser is None for chunk in self._chunks):
+            reason = "has no octree (COPC), which resolution needs"
+            raise FileError.of(reader, self.path, reason)
+        found = copy(self)
+        found._chunks, found.is_whole = kept, len(kept) == len(self._chunks)
+        return found
+
     def spans(self, hint: Box | None = None) -> list[tuple[Chunk, ...]]:
         """Divide the file into parts that `read_span` can read, without those outside the hint."""
         return list(_groups(self._inside(hint), SPAN_ROWS))
@@ -137,11 +164,11 @@ class LasSource:
         """
         extent, done, lock = _Extent(), 0, Lock()
 
-        def read(span: Sequence[Chunk]) -> None:
+        def read(span: Sequence[Chunk], first: int) -> None:
             nonlocal done
             batch = self.read_span(span, list(arrays))
             for values, array in zip(batch.columns, arrays.values(), strict=True):
-                rows = slice(span[0].first, span[0].first + batch.num_rows)
+                rows = slice(first, first + batch.num_rows)
                 array[rows] = values.to_numpy(zero_copy_only=False)
             own = _Extent()
             own.add(batch)
@@ -154,9 +181,12 @@ class LasSource:
         # lazrs has all cores for a span, and no other thread runs meanwhile: two are enough
         rows = SPAN_ROWS if self._laszip is None else SPAN_ROWS * max(1, THREADS // 2)
         with workers(None if self._laszip is None else min(2, n_threads())) as pool:
-            pool.map(read, list(_groups(self._chunks, rows)))
+            spans = list(_groups(self._chunks, rows))
+            counts = [sum(chunk.rows for chunk in span) for span in spans]
+            firsts = np.cumsum([0, *counts]).tolist()
+            pool.map(read, spans, firsts[:-1])
         self._warn_outside(extent)
-        return self.rows
+        return int(firsts[-1])
 
     def records(self) -> Iterator[npt.NDArray[np.void]]:
         """Read whole point records as they are stored, in the order of the file.

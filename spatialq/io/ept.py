@@ -1,0 +1,321 @@
+"""Entwine Point Tiles: a folder of files, each a node of an octree, as one table.
+
+Layout: Entwine Point Tile format 1.1 (ept.json, ept-hierarchy/, ept-data/). Nodes are LAZ files, or
+packed records, plain or compressed by Zstandard.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+import pyarrow as pa
+
+from spatialq.errors import CrsError, FileError
+from spatialq.io import crs
+from spatialq.io.las.source import LasSource
+from spatialq.io.source import READER, Box, Layout, Progress, Stamp, in_row_groups, numbers_of
+from spatialq.runtime.progress import check
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ENDINGS = {"laszip": ".laz", "binary": ".bin", "zstandard": ".zst"}
+KINDS = {"signed": "i", "unsigned": "u", "float": "f"}
+SIZES = {"i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (4, 8)}
+NAMES = {
+    "Intensity": "intensity", "ReturnNumber": "return_number",
+    "NumberOfReturns": "number_of_returns", "ScanDirectionFlag": "scan_direction_flag",
+    "EdgeOfFlightLine": "edge_of_flight_line", "Classification": "classification",
+    "ScanAngleRank": "scan_angle_rank", "ScanAngle": "scan_angle", "UserData": "user_data",
+    "PointSourceId": "point_source_id", "GpsTime": "gps_time", "Red": "red", "Green": "green",
+    "Blue": "blue", "Infrared": "nir", "OriginId": "origin_id",
+}  # fmt: skip
+"""Dimensions of PDAL -> columns; others keep their names."""
+FLAGS = ("scan_direction_flag", "edge_of_flight_line")
+PAGE = -1
+MAX_LEVEL = 31
+
+
+@dataclass(frozen=True)
+class Node:
+    """A file of points."""
+
+    name: str
+    first: int
+    """Number of its first point."""
+    rows: int
+    box: Box
+    coarser: float
+    """Spacing of the points of the node above; infinite for the root."""
+
+
+@dataclass(frozen=True)
+class _Dimension:
+    """A field of a packed record."""
+
+    field: str
+    column: str
+    scale: float
+    offset: float
+    is_scaled: bool
+
+
+class EptSource:
+    """A folder of Entwine Point Tiles, a `spatialq.io.source.PointSource`.
+
+    Opening it reads ept.json and the hierarchy; nodes are read one by one.
+
+    Parameters
+    ----------
+    path : Path
+        Its ept.json.
+
+    Raises
+    ------
+    FileError
+        If the folder is damaged, or of an unknown kind.
+    """
+
+    kind = "points"
+    layout: Layout | None = None
+    is_whole = True
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.warnings: list[str] = []
+        self._about = _json(path, path)
+        try:
+            self._type = str(self._about["dataType"])
+            self._ending = ENDINGS[self._type]
+            low, side = _cube(self._about["bounds"])
+            spacing = side / int(self._about["span"])
+        except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+            self._reject(f"its bounds, span or dataType is missing or none ({error})", error)
+        self._nodes = self._walk(low, side, spacing)
+        self.rows = sum(node.rows for node in self._nodes)
+        self.box = _box(self._about.get("boundsConforming"))
+        self.crs = self._crs()
+        self.about: Mapping[str, Any] = {"data type": self._type, "nodes": len(self._nodes)}
+
+    @property
+    def stamp(self) -> Stamp:
+        """Time of the last change and size of ept.json."""
+        status = self.path.stat()
+        return status.st_mtime_ns, status.st_size
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """All columns: those of the root's file, or of the schema of packed records."""
+        if self._type != "laszip":
+            fields = [(d.column, self._type_of(d)) for d in self._dimensions]
+            return pa.schema([("point_id", pa.int64()), *fields])
+        if not self._nodes:
+            return pa.schema([("point_id", pa.int64()), *((axis, pa.float64()) for axis in "xyz")])
+        found: pa.Schema = self._laz(self._nodes[0]).schema
+        return found
+
+    def at_resolution(self, reader: str, resolution: float) -> "EptSource":
+        """Give the folder without the nodes that are finer than needed; ids stay."""
+        del reader
+        found = copy(self)
+        found._nodes = [node for node in self._nodes if node.coarser > resolution]
+        found.is_whole = len(found._nodes) == len(self._nodes)
+        return found
+
+    def spans(self, hint: Box | None = None) -> list[Node]:
+        """List the nodes, without those outside the hint."""
+        return [node for node in self._nodes if hint is None or _touch(node.box, hint)]
+
+    def read_span(self, span: Node, columns: Sequence[str]) -> pa.RecordBatch:
+        """Read one node.
+
+        Raises
+        ------
+        FileError
+            If its file is missing or damaged, or has other points than the hierarchy says.
+        """
+        schema = pa.schema([self.schema.field(name) for name in columns])
+        ids = np.arange(span.first, span.first + span.rows)
+        wanted = [name for name in columns if name != "point_id"]
+        arrays = self._of_laz(span, wanted) if self._type == "laszip" else self._of(span, wanted)
+        arrays["point_id"] = pa.array(ids)
+        return pa.RecordBatch.from_arrays([arrays[name] for name in columns], schema=schema)
+
+    def batches(self, columns: Sequence[str], hint: Box | None = None) -> Iterator[pa.RecordBatch]:
+        """Read the columns, in this order, batch by batch."""
+        yield from in_row_groups(self.read_span(node, columns) for node in self.spans(hint))
+
+    def read_into(self, arrays: "Mapping[str, NDArray[Any]]", tick: Progress | None = None) -> int:
+        """Read columns of all points into arrays of `rows` values, and return how many came."""
+        done = 0
+        for node in self._nodes:
+            check()
+            batch = self.read_span(node, list(arrays))
+            for (name, array), values in zip(arrays.items(), batch.columns, strict=True):
+                array[done : done + node.rows] = numbers_of(self.path, name, values, array.dtype)
+            done += node.rows
+            if tick is not None:
+                tick(self.path, done, self.rows)
+        return done
+
+    def _laz(self, node: Node) -> LasSource:
+        source = LasSource(self._file(node))
+        if source.rows != node.rows:
+            self._reject(f"node {node.name} has {source.rows} points, {node.rows} are promised")
+        return source
+
+    def _of_laz(self, node: Node, columns: Sequence[str]) -> dict[str, pa.Array]:
+        source = self._laz(node)
+        if missing := [name for name in columns if name not in source.schema.names]:
+            self._reject(f"node {node.name} has no column {missing[0]}")
+        parts = [source.read_span(span, columns) for span in source.spans() if columns]
+        return {name: pa.concat_arrays([part[name] for part in parts]) for name in columns}
+
+    def _of(self, node: Node, columns: Sequence[str]) -> dict[str, pa.Array]:
+        path, length = self._file(node), node.rows * self._record.itemsize
+        try:
+            raw = path.read_bytes()
+            if self._type == "zstandard":
+                raw = pa.decompress(raw, length, "zstd").to_pybytes()
+        except (OSError, pa.ArrowInvalid) as error:
+            self._reject(f"node {node.name} cannot be read: {error}", error)
+        if len(raw) != length:
+            self._reject(f"node {node.name} has {len(raw)} bytes of points, {length} are promised")
+        records = np.frombuffer(raw, self._record)
+        found = {}
+        for each in self._dimensions:
+            if each.column in columns:
+                values: Any = np.ascontiguousarray(records[each.field])
+                if each.is_scaled:
+                    values = values * each.scale + each.offset
+                found[each.column] = pa.array(values).cast(self._type_of(each))
+        return found
+
+    @cached_property
+    def _record(self) -> np.dtype[np.void]:
+        fields = []
+        try:
+            for each in self._about["schema"]:
+                kind, size = KINDS[each["type"]], int(each["size"])
+                if size not in SIZES[kind]:
+                    raise ValueError(size)
+                fields.append((str(each["name"]), f"<{kind}{size}"))
+            return np.dtype(fields)
+        except (KeyError, TypeError, ValueError) as error:
+            self._reject(f"its schema is damaged ({error})", error)
+
+    @cached_property
+    def _dimensions(self) -> list[_Dimension]:
+        names = self._record.names or ()
+        if not {"X", "Y", "Z"} <= set(names):
+            self._reject("its schema has no X, Y and Z")
+        found = []
+        for each in self._about["schema"]:
+            name = each["name"]
+            column = name.lower() if name in ("X", "Y", "Z") else NAMES.get(name, name)
+            scale, offset = float(each.get("scale", 1)), float(each.get("offset", 0))
+            found.append(_Dimension(name, column, scale, offset, (scale, offset) != (1, 0)))
+        return found
+
+    def _type_of(self, dimension: _Dimension) -> pa.DataType:
+        if dimension.is_scaled or dimension.column in ("x", "y", "z"):
+            return pa.float64()
+        if dimension.column in FLAGS:
+            return pa.bool_()
+        return pa.from_numpy_dtype(self._record[dimension.field])
+
+    def _file(self, node: Node) -> Path:
+        return self.path.parent / "ept-data" / f"{node.name}{self._ending}"
+
+    def _walk(self, low: Sequence[float], side: float, spacing: float) -> list[Node]:
+        """Read all pages of the hierarchy."""
+        counts: dict[tuple[int, ...], int] = {}
+        pages, seen = ["0-0-0-0"], {"0-0-0-0"}
+        while pages:
+            name = pages.pop()
+            page = _json(self.path, self.path.parent / "ept-hierarchy" / f"{name}.json")
+            for key, count in page.items():
+                if not isinstance(count, int) or isinstance(count, bool) or count < PAGE:
+                    self._reject(f"node {key} has {count!r} points")
+                if count == PAGE:
+                    if key in seen:
+                        self._reject(f"page {key} of its hierarchy is listed twice")
+                    seen.add(key)
+                    pages.append(key)
+                elif count:
+                    counts[self._key(key)] = count
+        nodes, first = [], 0
+        for place in sorted(counts):
+            level, *cell = place
+            width = math.ldexp(side, -level)
+            corner = [begin + width * k for begin, k in zip(low, cell, strict=True)]
+            margin = 1e-3 * width  # points on a border are rounded to either side
+            xmin, ymin, zmin = (each - margin for each in corner)
+            xmax, ymax, zmax = (each + width + margin for each in corner)
+            box = xmin, ymin, zmin, xmax, ymax, zmax
+            coarser = math.ldexp(spacing, 1 - level) if level else math.inf
+            rows = counts[place]
+            nodes.append(Node("-".join(map(str, place)), first, rows, box, coarser))
+            first += rows
+        return nodes
+
+    def _key(self, name: str) -> tuple[int, ...]:
+        parts = name.split("-")
+        is_key = len(parts) == 4 and all(part.isascii() and part.isdecimal() for part in parts)
+        level, *cell = map(int, parts) if is_key else (MAX_LEVEL + 1, 0)
+        if level > MAX_LEVEL or max(cell) >= 1 << level:
+            self._reject(f"there can be no node {name!r}")
+        return (level, *cell)
+
+    def _crs(self) -> str | None:
+        srs = self._about.get("srs")
+        srs = srs if isinstance(srs, dict) else {}
+        text = srs.get("wkt")
+        if not text and srs.get("authority") and srs.get("horizontal"):
+            text = f"{srs['authority']}:{srs['horizontal']}"
+            text += f"+{srs['vertical']}" if srs.get("vertical") else ""
+        try:
+            return crs.from_text(str(text)) if text else None
+        except CrsError as error:
+            self.warnings.append(f"its coordinate reference system is not used: {error}")
+            return None
+
+    def _reject(self, reason: str, cause: BaseException | None = None) -> NoReturn:
+        raise FileError.of(READER, self.path, reason) from cause
+
+
+def _json(source: Path, path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        reason = f"'{path.name}' cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise FileError.of(READER, source, reason) from error
+    if not isinstance(found, dict):
+        raise FileError.of(READER, source, f"'{path.name}' is no JSON object")
+    return found
+
+
+def _cube(bounds: Any) -> tuple[list[float], float]:
+    numbers = [float(each) for each in bounds]
+    side = numbers[3] - numbers[0]
+    if len(numbers) != 6 or not all(map(math.isfinite, numbers)) or side <= 0:
+        raise ValueError(bounds)
+    return numbers[:3], side
+
+
+def _box(bounds: Any) -> Box | None:
+    try:
+        low_x, low_y, low_z, high_x, high_y, high_z = map(float, bounds)
+    except (TypeError, ValueError):
+        return None
+    return low_x, low_y, low_z, high_x, high_y, high_z
+
+
+def _touch(a: Box, b: Box) -> bool:
+    return all(a[i] <= b[i + 3] and b[i] <= a[i + 3] for i in range(3))
