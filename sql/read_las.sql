@@ -1,6 +1,6 @@
 -- Points of LAS, LAZ and COPC files (LAS 1.0 to 1.5, point formats 0 to 10), one row per
 -- point.
--- path: A file, or a pattern such as 'tiles/*.laz'; several files must have the same CRS, and the
+-- path: A file, a pattern such as 'tiles/*.laz', or a folder; several files must have the same CRS, and the
 --     result then has a column file_name.
 -- bounds: [xmin, ymin, xmax, ymax] in the units of the file: only points inside or on the border; a
 --     COPC file is then read in part.

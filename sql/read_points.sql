@@ -1,6 +1,6 @@
 -- Points of clouds of all formats, one row per point: LAS, LAZ, COPC, E57, PLY, PCD, PTS, PTX and text;
 -- `spatialq formats` lists them.
--- path: A file, or a pattern such as 'scans/*.e57'; several files must have the same CRS, and the
+-- path: A file, a pattern such as 'scans/*.e57', or a folder; several files must have the same CRS, and the
 --     result then has a column file_name.
 -- bounds: [xmin, ymin, xmax, ymax] in the units of the file: only points inside or on the border.
 -- columns: A list of names: only these columns are decoded.

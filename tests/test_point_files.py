@@ -5,6 +5,7 @@ The oracle is the same function on a table with the rows of `read_points`.
 
 import itertools
 import threading
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -275,6 +276,54 @@ def test_a_prepared_call_reads_the_files_as_they_are_bound(con, tmp_path):
     assert rows(con, "FROM n()") == [(100,)]
     write(tmp_path / "b.laz", columns, slice(100, 250))
     assert rows(con, "FROM n()") == [(250,)]
+
+
+@pytest.fixture
+def delivered(folder, tmp_path):
+    """A folder of two tiles with notes, as surveys are delivered."""
+    there = tmp_path / "delivered"
+    there.mkdir()
+    for name in ("t00.laz", "t01.laz"):
+        (there / name).write_bytes((folder / name).read_bytes())
+    (there / "README.txt").write_text("Delivered by the surveyor.")
+    (there / "index.csv").write_text("tile;date\n")
+    return there
+
+
+def test_notes_in_a_folder_are_no_clouds(con, folder, delivered):
+    expected = rows(con, call("owm_ground", f"'{folder}/t0[01].laz'"))
+    assert rows(con, call("owm_ground", f"'{delivered}/'")) == expected
+    text = delivered.parent / "text"
+    text.mkdir()
+    (text / "a.txt").write_text("x y z\n1 2 3\n")
+    assert rows(con, f"SELECT count(*) FROM read_points('{text}/')") == [(1,)]
+
+
+@pytest.mark.parametrize("name", ["read_las", "read_points"])
+def test_readers_take_folders(con, folder, delivered, name):
+    expected = rows(con, f"SELECT * EXCLUDE (file_name) FROM {name}('{folder}/t0[01].laz')")
+    for path in (delivered, f"{delivered}/"):
+        assert rows(con, f"SELECT * EXCLUDE (file_name) FROM {name}('{path}')") == expected
+    with pytest.raises(duckdb.Error, match="there is no point cloud in this folder"):
+        rows(con, f"FROM {name}('{delivered.parent}')")
+
+
+def test_the_query_builder_takes_folders(delivered, monkeypatch):
+    monkeypatch.chdir(delivered.parent)
+    with spatialq.connect() as con:
+        for path in ("delivered", Path("delivered"), "delivered/"):
+            tiles = spatialq.read_points(con, path)
+            made = tiles.owm_ground(unit=1)
+            assert "('delivered/', unit := 1" in made.sql()
+            assert made.count() > 0
+            assert "read_points" in tiles.explain()
+            assert tiles.count() == spatialq.read_points(con, "delivered/*.laz").count()
+
+
+def test_loading_a_folder(delivered):
+    with spatialq.connect() as con:
+        loaded = spatialq.load(con, delivered)
+        assert len(loaded) == 2
 
 
 @pytest.mark.parametrize("road", ["native", "lists"])

@@ -11,7 +11,7 @@ import rasterio
 
 import spatialq
 from spatialq.demo.village import write_village
-from spatialq.errors import CrsError, FileError
+from spatialq.errors import CrsError, FileError, FileWarning
 
 from .command_line import spatialq_command, spatialq_process
 
@@ -245,6 +245,25 @@ def test_errors_are_one_line(tmp_path, command, arguments, message):
     assert result.stderr.startswith(message.format(command=command)), result.stderr
     assert result.stderr.count("\n") == 1
     assert sorted(os.listdir(tmp_path)) == ["a.las", "empty"]  # noqa: PTH208
+
+
+@pytest.mark.parametrize("command", ["ground", "planes"])
+def test_a_folder_that_is_not_there_needs_a_slash(tmp_path, command):
+    cloud_file(tmp_path / "a.las")
+    write = getattr(spatialq, f"write_{command}")
+    sentence = "output '.*out' must end in one of .las, .*, or in a slash to be a folder"
+    with pytest.raises(ValueError, match=sentence):
+        write(tmp_path / "a.las", tmp_path / "out")
+
+
+@pytest.mark.parametrize("command", ["ground", "planes", "lod"])
+def test_bounds_without_a_point_are_warned_of(tmp_path, command):
+    x = np.asarray(laspy.read(cloud_file(tmp_path / "a.las")).x)
+    write = getattr(spatialq, f"write_{command}")
+    sentence = f"{command}: no point is within the bounds 500, 0, 600, 0.5; the points are within "
+    with pytest.warns(FileWarning, match=f"{sentence}{x.min():.15g}, "):
+        done = write(tmp_path / "a.las", tmp_path / "n.parquet", bounds=(500, 0, 600, 0.5))
+    assert done["points"] == 0
 
 
 def test_text_and_las_can_be_a_folder_of_las(tmp_path):

@@ -18,8 +18,8 @@ from spatialq.database.transaction import is_open, transaction
 from spatialq.errors import CrsWarning, FileError, FileWarning
 from spatialq.functions.sql_text import identifier
 from spatialq.io import crs as crs_text
-from spatialq.io.files import find_files, warn_about
-from spatialq.io.formats import open_source, reader_of
+from spatialq.io.files import warn_about
+from spatialq.io.formats import files_of, open_source, reader_of
 from spatialq.io.ifc.columns import Geometry
 from spatialq.io.reproject import Reprojection
 from spatialq.io.reprojected import moved, operations, warn_of_missing_grids
@@ -60,7 +60,7 @@ def load(
     con : duckdb.DuckDBPyConnection
         With no transaction open.
     paths : path-like or sequence of them
-        Files or patterns.
+        Files, patterns or folders.
     table : str, optional
         Name of the table; by default `points`, `grid` or `elements`. A building model also
         fills `<table>_objects`, `<table>_relations`, `<table>_properties` and so on (by default
@@ -119,7 +119,7 @@ def load(
         message = f"{READER}: resolution needs to_crs, to which grids are reprojected"
         raise ValueError(message)
     patterns = [paths] if isinstance(paths, str | os.PathLike) else paths
-    found = [file for pattern in patterns for file in find_files(READER, pattern)]
+    found = [file for pattern in patterns for file in files_of(READER, pattern)]
     files = [(file, reader_of(READER, file).kind) for file in found]
     moves = {} if to_crs is None else _operations(files, to_crs, crs, override=override_crs)
     records = []

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from spatialq.errors import FileError, SpatialqError
 from spatialq.functions.sql_text import literal
 from spatialq.io.crs import require_same
-from spatialq.io.files import find_files
-from spatialq.io.formats import find_reader, las, open_source
+from spatialq.io.formats import files_of, find_reader, las, open_source
 from spatialq.io.reproject import utm_zone
 from spatialq.io.reprojected import reprojected
 from spatialq.io.source import PointSource
@@ -30,7 +29,7 @@ def find_clouds(
     to_crs: str | None = None,
     resolution: float | None = None,
 ) -> list[PointSource]:
-    """Open a file, or the files that match a pattern: together one cloud.
+    """Open a file, or the files that match a pattern or are in a folder: together one cloud.
 
     Parameters
     ----------
@@ -51,7 +50,7 @@ def find_clouds(
     """
     clouds = [
         at_resolution(caller, open_cloud(caller, file), resolution)
-        for file in find_files(caller, path)
+        for file in files_of(caller, path, "points")
     ]
     if to_crs is not None:
         return reprojected(caller, clouds, to_crs)
@@ -106,7 +105,7 @@ def what_reprojects(path: str) -> str:
     Empty for other points, and for what is no point cloud that can be read.
     """
     try:
-        cloud = open_cloud(READER, find_files(READER, path)[0])
+        cloud = open_cloud(READER, files_of(READER, path, "points")[0])
     except SpatialqError:
         return ""
     code = None if cloud.crs is None else utm_zone(cloud.crs, cloud.box)
@@ -130,7 +129,7 @@ def read_points(
     ----------
     con : duckdb.DuckDBPyConnection
     path : path-like
-        A file, or a pattern such as ``tiles/*.laz``.
+        A file, a pattern such as ``tiles/*.laz``, or a folder.
     name : str, optional
         Name of the view; by default the file's name without its ending.
     bounds : sequence of float, optional

@@ -9,7 +9,7 @@ from spatialq.errors import SpatialqError
 from spatialq.functions.declaration import TRIANGLES_PER_ELEMENT, Size
 from spatialq.functions.sql_text import literal
 from spatialq.io.clouds import open_cloud
-from spatialq.io.files import find_files
+from spatialq.io.formats import files_of
 from spatialq.io.grid.source import GridSource
 from spatialq.planner.plan import plan_call
 from spatialq.planner.rates import Road
@@ -95,4 +95,6 @@ def read_by(step: Step | Table) -> tuple[str, list[Path]] | None:
     if isinstance(step, Table):
         return None
     read = READ.match(next((each for each in step.source.pieces if isinstance(each, str)), ""))
-    return (read[1], find_files(read[1], read[2].replace("''", "'"))) if read else None
+    if read is None:
+        return None
+    return read[1], files_of(read[1], read[2].replace("''", "'"), "points")

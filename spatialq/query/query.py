@@ -11,6 +11,7 @@ from spatialq.errors import QueryError
 from spatialq.functions.sql_text import name_parts
 from spatialq.io import clouds
 from spatialq.io.files import find_files, require_file
+from spatialq.io.formats import files_of
 from spatialq.io.grid import grids
 from spatialq.io.ifc.model import require_meshes
 from spatialq.query.binding import columns_of, statement_of
@@ -121,7 +122,7 @@ def read_las(
     ----------
     con : duckdb.DuckDBPyConnection
     path : path
-        A file, or a pattern such as ``tiles/*.laz``.
+        A file, a pattern such as ``tiles/*.laz``, or a folder such as ``tiles/``.
     name : str, optional
         Makes a view of this name, which other statements can read while the connection is open.
     bounds : sequence of float, optional
@@ -163,7 +164,7 @@ def read_points(
     ----------
     con : duckdb.DuckDBPyConnection
     path : path
-        A file, or a pattern such as ``scans/*.e57``.
+        A file, a pattern such as ``scans/*.e57``, or a folder such as ``scans/``.
     name : str, optional
         Makes a view of this name, which other statements can read while the connection is open.
     bounds : sequence of float, optional
@@ -196,7 +197,7 @@ def _read_cloud(
     name: str | None,
     **arguments: Any,
 ) -> Points:
-    file = _path(caller, path)
+    file = _path(caller, path, may_be_folder=True)
     if name is not None:
         with said_by(caller):
             view = _view(caller, name)
@@ -338,15 +339,17 @@ def _read(con: "duckdb.DuckDBPyConnection", reader: Reader, origin: Origin) -> Q
     return of_step(con, step, origin=origin, caller=reader.function)
 
 
-def _path(reader: str, path: str | os.PathLike[str]) -> str:
+def _path(reader: str, path: str | os.PathLike[str], *, may_be_folder: bool = False) -> str:
     """Give a path, or a pattern, as text; reject at once what is no file or not there."""
     name = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(name, str) or not name:
         message = f"{reader}: path must be a file or a pattern such as 'tiles/*', got {path!r}"
         raise QueryError(message)
-    for file in find_files(reader, name):
+    files = files_of(reader, name, "points") if may_be_folder else find_files(reader, name)
+    for file in files:
         require_file(reader, file)
-    return name
+    # with a slash behind it, a folder is no name of a table
+    return name.rstrip("/") + "/" if Path(name).is_dir() else name
 
 
 def _view(reader: str, name: str) -> Table:

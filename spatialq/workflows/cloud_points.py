@@ -4,6 +4,7 @@ Several files are one cloud: the position of a point runs on from file to file. 
 goes back to the positions, and outputs are made by reading the files again, one after the other.
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.errors import FileWarning
 from spatialq.io.source import PointSource, Progress, numbers_of
 from spatialq.runtime import buffers
 from spatialq.runtime.threads import chunks
@@ -96,6 +98,21 @@ def read_points(
         first += cloud.rows
     columns = {name: values[: reading.done] for name, values in reading.space.items()}
     return Points(columns, reading.classes, reading.keep, reading.count, starts)
+
+
+def warn_of_nothing(
+    command: str, clouds: Sequence[PointSource], bounds: Bounds | None, count: int
+) -> None:
+    """Warn if no point is within the bounds, and say where the headers of the files place them."""
+    if bounds is None or count > 0:
+        return
+    message = f"{command}: no point is within the bounds {', '.join(f'{b:.15g}' for b in bounds)}"
+    boxes = [cloud.box for cloud in clouds if cloud.box is not None]
+    if boxes:
+        low, high = np.array(boxes)[:, :2].min(axis=0), np.array(boxes)[:, 3:5].max(axis=0)
+        there = ", ".join(f"{each:.15g}" for each in (*low, *high))
+        message += f"; the points are within {there}"
+    warnings.warn(message, FileWarning, stacklevel=3)
 
 
 class _Reading:

@@ -20,7 +20,13 @@ from spatialq.workflows.cloud_files import (
     open_clouds,
     write_with_columns,
 )
-from spatialq.workflows.cloud_points import CLASS, Points, checked_bounds, read_points
+from spatialq.workflows.cloud_points import (
+    CLASS,
+    Points,
+    checked_bounds,
+    read_points,
+    warn_of_nothing,
+)
 from spatialq.workflows.lengths import with_numbers
 from spatialq.workflows.outputs import PICTURE, RASTER, TABLE, Outputs, input_files, named
 from spatialq.workflows.tables import write_arrow
@@ -146,6 +152,7 @@ def write_ground(
         if not points.xyz[0].size and targets.ending_in(*RASTER, *PICTURE):
             message = f"{COMMAND}: a terrain needs points, {subject} has none"
             raise ValueError(message + (" in bounds" if box else ""))
+        warn_of_nothing(COMMAND, clouds, box, points.count)
         found, used = _classify(points, chosen, device, frame)
         if targets.ending_in(*RASTER, *PICTURE):
             title = f"Ground of {named(paths)}"

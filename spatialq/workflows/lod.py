@@ -23,7 +23,7 @@ from spatialq.io.source import Progress
 from spatialq.runtime import budget
 from spatialq.runtime.budget import limited, parse_size
 from spatialq.workflows.cloud_files import crs_of, open_clouds
-from spatialq.workflows.cloud_points import checked_bounds
+from spatialq.workflows.cloud_points import checked_bounds, warn_of_nothing
 from spatialq.workflows.lod_nodes import Seen, open_writers, require_targets
 from spatialq.workflows.lod_points import octree_of_table, write_points
 from spatialq.workflows.lod_table import TreeSummary, node_writer
@@ -154,6 +154,7 @@ def write_lod(
                 used = device_used()
             if points_to:
                 write_points(tree, points_to, crs, shared)
+    warn_of_nothing(COMMAND, clouds, box, summary.points)
     if summary.points and not summary.brightest and not has_only_points:
         message = (
             f"{COMMAND}: {named(paths)} has no colours: red, green and blue of all samples are 0"

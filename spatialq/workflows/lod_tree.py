@@ -73,6 +73,8 @@ class Reading:
             is_inside = (x >= xmin) & (x <= xmax) & (y >= ymin) & (y <= ymax)
             rows = np.flatnonzero(is_inside)
             found = {name: None if each is None else each[rows] for name, each in columns.items()}
+            if columns.get("point_id") is None:  # they are numbered as they come
+                found["point_id"] = rows + first
         if self.inside is not None:
             self.inside[first : first + n] = is_inside
             found["point_id"] = np.arange(done, done + found["x"].size)

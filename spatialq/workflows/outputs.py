@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from spatialq.errors import FileError
-from spatialq.io.formats import NAMES, Kind, find_reader
+from spatialq.io.formats import Kind, files_of
 from spatialq.io.source import COPC, LAS
 
 TABLE = (".parquet", ".csv", ".json", ".xlsx")
@@ -29,35 +29,11 @@ def input_files(command: str, source: Any, kind: Kind = "points") -> list[Path]:
     ValueError
         If there is no path, or something else is given.
     """
-    from spatialq.io.files import find_files
-
     sources = _paths(command, "source", source)
     if not sources:
         message = f"{command}: source must be at least one file or pattern, got none"
         raise ValueError(message)
-    return [
-        path
-        for each in sources
-        for path in (
-            _files_in(command, Path(each), kind)
-            if str(each) and Path(each).is_dir()
-            else find_files(command, each)
-        )
-    ]
-
-
-def _files_in(command: str, folder: Path, kind: Kind) -> list[Path]:
-    found = sorted(
-        path
-        for path in folder.iterdir()
-        if not path.name.startswith(".")
-        and path.is_file()
-        and (reader := find_reader(path)) is not None
-        and reader.kind == kind
-    )
-    if not found:
-        raise FileError.of(command, folder, f"there is no {NAMES[kind]} in this folder")
-    return found
+    return [path for each in sources for path in files_of(command, each, kind)]
 
 
 def named(paths: Sequence[Path]) -> str:
@@ -145,6 +121,12 @@ class Outputs:
                 message = (
                     f"{self.command}: output '{path}' must be no COPC file, which cannot be "
                     "written by other commands than lod"
+                )
+                raise ValueError(message)
+            if not path.suffix and set(LAS) <= set(endings):
+                message = (
+                    f"{self.command}: output '{path}' must end in one of {', '.join(endings)}, or "
+                    "in a slash to be a folder with a file for each input"
                 )
                 raise ValueError(message)
             if path.name.lower() in endings:  # one of several files in a folder of their own

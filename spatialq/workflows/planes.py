@@ -19,7 +19,7 @@ from spatialq.workflows.cloud_files import (
     open_clouds,
     write_with_columns,
 )
-from spatialq.workflows.cloud_points import Points, checked_bounds, read_points
+from spatialq.workflows.cloud_points import Points, checked_bounds, read_points, warn_of_nothing
 from spatialq.workflows.lengths import with_numbers
 from spatialq.workflows.outputs import PICTURE, TABLE, VECTOR, Outputs, input_files, named
 from spatialq.workflows.tables import write_arrow
@@ -133,6 +133,7 @@ def write_planes(
     functions = [detect, assign] if wanted or targets.ending_in(*PICTURE) else [detect]
     with limited(size, targets.beside):
         points = read_points(clouds, box, tick)
+        warn_of_nothing(COMMAND, clouds, box, points.count)
         results, used = call_outputs(
             functions, dict(points.columns), chosen, device, road="files", frame=frame
         )

@@ -19,6 +19,7 @@ from spatialq.export.tiles.elements import Elements, write_elements
 from spatialq.export.tiles.options import TileOptions
 from spatialq.export.tiles.place import place_of
 from spatialq.io import crs as crs_text
+from spatialq.io.files import require_file
 from spatialq.workflows.lod import write_lod
 from spatialq.workflows.lod_nodes import COLOURS, Seen, open_writers
 from spatialq.workflows.outputs import Outputs, input_files
@@ -113,6 +114,8 @@ def write_tiles(
     known = None if crs is None else crs_text.from_argument(COMMAND, crs)
     table = _arrow(source)
     paths = [] if table is not None else input_files(COMMAND, source)
+    for path in paths:
+        require_file(COMMAND, path)
     kinds = {path.suffix.lower() for path in paths}
     if kinds and not kinds & {*IFC, PARQUET}:
         return write_lod(paths, target, crs=crs, tiles=tiles, progress=progress, **options)
@@ -140,7 +143,9 @@ def write_tiles(
 
 
 def _said(paths: Sequence[Path]) -> str:
-    return ", ".join(f"'{path}'" for path in paths[:3]) or "a table"
+    """Name a source of each kind."""
+    kinds = {path.suffix.lower(): path for path in reversed(paths)}
+    return ", ".join(f"'{path}'" for path in paths if path in kinds.values()) or "a table"
 
 
 def _arrow(source: Any) -> "pa.Table | None":

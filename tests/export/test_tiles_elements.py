@@ -291,3 +291,15 @@ def test_tables_that_are_none_of_elements(tmp_path):
     with pytest.raises(FileError, match=r"a\.parquet': is no Parquet file"):
         spatialq.write_tiles(broken, target)
     assert not target.exists()
+
+
+def test_files_that_do_not_go_together_are_named(tmp_path):
+    target = tmp_path / "tileset.json"
+    for name in ("none.ifc", "none.laz", "none.parquet"):
+        with pytest.raises(FileError, match=f"tiles: '{name}': there is no such file"):
+            spatialq.write_tiles(name, target)
+    sources = [tmp_path / name for name in ("a.laz", "b.laz", "c.laz", "d.laz", "house.ifc")]
+    for source in sources:
+        source.touch()
+    with pytest.raises(ValueError, match=r"got '[^,]*a\.laz', '[^,]*house\.ifc'$"):
+        spatialq.write_tiles(sources, target)

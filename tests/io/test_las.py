@@ -516,11 +516,12 @@ def test_wrong_arguments_get_one_sentence(con, tmp_path, arguments, message):
 
 
 def test_the_python_function_checks_too(con, tmp_path):
-    path = write(tmp_path / "cloud.laz", 0, 10)
+    path, empty = write(tmp_path / "cloud.laz", 0, 10), tmp_path / "empty"
+    empty.mkdir()
     with pytest.raises(ValueError, match="no column 'height'"):
         read_points(con, path, columns=["height"])
-    with pytest.raises(FileError, match="is a folder, no file"):
-        read_points(con, tmp_path)
+    with pytest.raises(FileError, match="there is no point cloud in this folder"):
+        read_points(con, empty)
     con.execute("CREATE TABLE cloud (a INTEGER)")
     with pytest.raises(ValueError, match="there is a table 'cloud' already"):
         read_points(con, path)

@@ -29,7 +29,7 @@ from spatialq.errors import SpatialqError
 
 def info(
     files: Annotated[
-        list[str], typer.Argument(help="Point clouds, grids or models, or patterns of them.")
+        list[str], typer.Argument(help="Clouds, grids or models, patterns or folders of them.")
     ],
     *,
     as_json: Json = False,
@@ -38,7 +38,7 @@ def info(
 
     The exit status is 1 if one of them cannot be read; the others are described all the same.
     """
-    from spatialq.io.files import find_files
+    from spatialq.io.formats import files_of
     from spatialq.workflows.info import describe
 
     found: list[dict[str, Any]] = []
@@ -46,7 +46,7 @@ def info(
     for pattern in files:
         paths: list[Path] = []
         with attempts.each():
-            paths = find_files("info", pattern)
+            paths = files_of("info", pattern)
         for path in paths:
             with attempts.each():
                 with progress() as update:
@@ -87,7 +87,7 @@ def _readable(described: dict[str, Any]) -> dict[str, Any]:
 
 
 def load(
-    files: Annotated[list[str], typer.Argument(help="Files or patterns.")],
+    files: Annotated[list[str], typer.Argument(help="Files, patterns or folders.")],
     *,
     database: Annotated[str, typer.Option("--database", "-d", help="DuckDB file to load into.")],
     table: Annotated[

@@ -20,6 +20,8 @@ from spatialq.io.files import find_files, is_pattern, open_once, require_file
 Kind = Literal["points", "grid", "ifc"]
 READ_BY_DUCKDB = (".csv",)
 """Endings by which DuckDB itself reads a file whose name stands for a table."""
+OF_ANYTHING = (".csv", ".txt")
+"""Endings of point clouds that other files in a folder of them have as well."""
 MACROS = {"points": "read_points", "grid": "read_grid", "ifc": "read_ifc"}
 """What reads files in SQL."""
 QUALIFIED = re.compile(r"\w+\.\w+")
@@ -116,13 +118,7 @@ def find_sources(
         If nothing matches a pattern, a folder has no such file, or a file is named twice.
     """
     several = [given] if isinstance(given, str | os.PathLike) else given
-    found = [
-        path
-        for each in several
-        for path in (
-            _files_in(caller, Path(each), kind) if Path(each).is_dir() else find_files(caller, each)
-        )
-    ]
+    found = [path for each in several for path in files_of(caller, each, kind)]
     there = set()
     for path in found:
         if path.resolve() in there:
@@ -131,18 +127,41 @@ def find_sources(
     return found
 
 
-def _files_in(caller: str, folder: Path, kind: Kind) -> list[Path]:
-    suffixes = {suffix for each in readers() if each.kind == kind for suffix in each.suffixes}
+def files_of(
+    caller: str, path: str | os.PathLike[str] | None, kind: Kind | None = None
+) -> list[Path]:
+    """Give a file, the files that match a pattern, or those in a folder, in the order of names.
+
+    Parameters
+    ----------
+    caller : str
+        Whose errors they are.
+    path : path-like
+    kind : str, optional
+        What the files of a folder are; by default all that can be read. Those whose ending says
+        little, such as readme.txt, count if there are no others.
+
+    Raises
+    ------
+    FileError
+        If a pattern matches nothing, or a folder has no such file.
+    ValueError
+        If there is no path.
+    """
+    if not path or not Path(path).is_dir():
+        return find_files(caller, path)
     found = sorted(
-        path
-        for path in folder.iterdir()
-        if not suffixes.isdisjoint((path.suffix.lower(), path.name.lower()))
-        and path.is_file()
-        and not path.name.startswith(".")
+        each
+        for each in Path(path).iterdir()
+        if not each.name.startswith(".")
+        and each.is_file()
+        and (reader := find_reader(each)) is not None
+        and kind in (None, reader.kind)
     )
     if not found:
-        raise FileError.of(caller, folder, f"there is no {NAMES[kind]} in this folder")
-    return found
+        what = "file that can be read" if kind is None else NAMES[kind]
+        raise FileError.of(caller, path, f"there is no {what} in this folder")
+    return [each for each in found if each.suffix.lower() not in OF_ANYTHING] or found
 
 
 def means_files(given: str | Sequence[str]) -> bool:
