@@ -153,6 +153,7 @@ def test_the_order_is_that_of_the_list(con, folder):
     assert rows(con, query) == rows(con, "SELECT point_id, z FROM owm_ground('other', unit := 1)")
 
 
+@pytest.mark.filterwarnings("ignore:.*have no position:spatialq.errors.FileWarning")
 def test_files_of_several_formats_are_one_cloud(con, tmp_path):
     columns = made_up()
     write(tmp_path / "a.laz", columns, slice(0, 3000))

@@ -6,8 +6,8 @@ from typing import Any
 import pyarrow as pa
 
 from spatialq.data.arrow import arrow_fields
-from spatialq.execution.call import within_memory
 from spatialq.functions.declaration import parameters_of
+from spatialq.runtime import budget
 from spatialq.udfs.write_ground import PARAMETERS, RESULT, Options
 from spatialq.workflows.ground import write_ground
 
@@ -39,6 +39,6 @@ def write_ground_rows(paths: Any, outputs: Any, options: Any) -> Any:
             except TypeError as error:
                 message = f"write_ground: {each.name} must be {error}, got {chosen[each.name]!r}"
                 raise ValueError(message) from None
-        with within_memory("write_ground", chosen.pop("memory")):
+        with budget.within("write_ground", chosen.pop("memory")):
             rows.append(write_ground(path, targets, **chosen))
     return pa.array([[row] for row in rows], pa.list_(ROW))
