@@ -33,7 +33,7 @@ OTHERS = {
               {"closer_than": 0.05, "exclude_related": True}),
     "features": (["--nodata", "-9999", "--band", "2", "--show", "pca1, q1"],
                  {"nodata": -9999.0, "band": 2, "show": ("pca1", "q1")}),
-    "lod": (["--memory", "2"], {"memory": 2.0}),
+    "lod": (["--memory", "2"], {"memory": "2"}),
 }  # fmt: skip
 
 

@@ -243,6 +243,12 @@ def _terrain(
     from spatialq.export.raster import Raster, covering, from_cells
     from spatialq.functions.catalogue import catalogue
 
+    if not points.point_id.size:
+        message = (
+            f"{COMMAND}: the terrain needs points that are no noise, there are none among the "
+            f"{points.count} within the bounds"
+        )
+        raise ValueError(message)
     columns = _selected(points, found["is_ground"])
     cells, _ = call(catalogue()["ground_surface"], columns, options, device)
     raster = Raster(np.full((1, 1), np.nan), 0.0, 0.0, options.resolution, crs)
