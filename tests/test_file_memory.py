@@ -50,6 +50,19 @@ def test_array_is_like_numpys(no_room):
     assert no_room.bytes == sum([24_000_000, 12_012_000, 8 * MIB])
 
 
+def test_a_file_that_is_read_leaves_memory_too(tmp_path):
+    path, values = tmp_path / "values", np.arange(8 * MIB)
+    values.tofile(path)
+    before = memory.resident().of_files
+    with budget.limited(1, tmp_path), file_memory.mapped(path, values.dtype) as there:
+        assert not there.flags.writeable
+        assert (there == values).all()
+        file_memory.look()
+        assert memory.resident().of_files - before < there.nbytes // 2
+        del there
+    assert not file_memory._watcher.live
+
+
 def test_small_arrays_are_in_memory(no_room):
     buffers.empty(buffers.IN_FILES - 1, np.uint8)
     assert no_room.bytes == 0

@@ -156,6 +156,15 @@ def test_the_terrain_has_the_options_of_ground_surface(tmp_path):
     assert (heights[0] != heights[1]).mean() > 0.5
 
 
+def test_terrain_without_points_is_refused(tmp_path):
+    write_scene(tmp_path / "scene.laz")
+    with pytest.raises(
+        ValueError, match=r"^ground: the terrain needs points .* among the 0 within"
+    ):
+        spatialq.write_ground(tmp_path / "scene.laz", tmp_path / "terrain.tif", bounds=(0, 0, 1, 1))
+    assert not (tmp_path / "terrain.tif").exists()
+
+
 def test_degrees_are_refused_before_anything_is_written(tmp_path):
     path = write_scene(tmp_path / "a.las", crs="EPSG:4326")
     sentence = r"the CRS of '.*a.las', WGS 84 .EPSG:4326., is not projected"

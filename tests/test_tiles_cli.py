@@ -229,7 +229,7 @@ def test_tiles_have_one_crs(tmp_path):
     [
         (["no*.las"], "error: {command}: 'no*.las': no file matches this pattern"),
         (["empty"], "error: {command}: 'empty': there is no point cloud in this folder"),
-        (["a.las", "a.las"], "error: {command}: 'a.las': is given twice"),
+        (["a.las", "a.las"], "error: {command}: 'a.las': is named twice"),
         (["a.las", "--bounds", "1,2,3"], "error: {command}: bounds must be four finite numbers"),
         (["a.las", "--bounds", "1,2,3,x"], "error: {command}: --bounds must be four numbers xmin"),
         (["a.las", "--bounds", "5,0,3,9"], "error: {command}: bounds must be four finite numbers"),

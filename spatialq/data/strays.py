@@ -22,7 +22,7 @@ import numpy as np
 
 from spatialq.data.points import in_parts
 from spatialq.errors import StrayPointsWarning
-from spatialq.runtime import cuda, progress
+from spatialq.runtime import buffers, cuda, progress
 from spatialq.runtime.cuda import on_gpu
 
 FEW, SHARE, MOST = 10, 100_000, 100
@@ -143,10 +143,10 @@ def _sample(axes: list[Any], most: int, upright: float) -> Box:
     of the cloud are: more than are cut off for the core, which therefore ends there or farther out.
     """
     n = len(axes[0])
-    step = max(1, n // max(SAMPLED, TAIL * (most + 1)))
+    rows = np.arange(0, n, max(1, n // max(SAMPLED, TAIL * (most + 1))))
     low, high = np.empty(3), np.empty(3)
     for axis, values in enumerate(axes):
-        part = _on_host(values[::step])
+        part = values_at(values, rows)
         cut = max(most, part.size // TAIL)
         low[axis], high[axis] = np.partition(part, [cut, part.size - 1 - cut])[
             [cut, part.size - 1 - cut]
@@ -262,7 +262,7 @@ def warn_of(
 def values_at(values: Any, rows: Any) -> Any:
     """Give, in main memory, the values in some rows of an array, which may be on the GPU."""
     if not on_gpu(values):
-        return values[rows]
+        return buffers.take(values, rows)
     device = cuda.device()
     return device.download(device.view(values)[device.upload_small(rows)])
 

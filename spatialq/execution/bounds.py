@@ -71,7 +71,9 @@ def within(arguments: Mapping[str, Any], options: Any) -> dict[str, Any]:
 def _room(values: Any, n: int) -> Any:
     """Make an array for n values of a column."""
     room = buffers.empty(n, values.dtype)
-    return np.ma.MaskedArray(room, np.zeros(n, np.bool_)) if np.ma.isMaskedArray(values) else room
+    if not np.ma.isMaskedArray(values):
+        return room
+    return np.ma.MaskedArray(room, buffers.zeros(n, np.bool_))
 
 
 def _on_gpu(columns: Mapping[str, Any], box: tuple[float, ...]) -> dict[str, Any]:

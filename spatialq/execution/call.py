@@ -21,7 +21,7 @@ from spatialq.planner import log, process
 from spatialq.planner.plan import Plan, plan_call
 from spatialq.planner.rates import Road
 from spatialq.planner.statistics import size_of
-from spatialq.runtime import budget, file_memory
+from spatialq.runtime import file_memory
 from spatialq.runtime.progress import (
     INTERVAL,
     Listener,
@@ -36,25 +36,6 @@ Result = TypeVar("Result")
 POINT_ID = "point_id"
 GRACE = 0.8
 """Seconds in which work should end that was told to stop."""
-
-
-def within_memory(caller: str, memory: Any) -> AbstractContextManager[None]:
-    """Limit the main memory that calls within a block may take.
-
-    Parameters
-    ----------
-    caller : str
-        What the error begins with.
-    memory : str, number or None
-        As `spatialq.runtime.budget.parse_size` takes it; None leaves it as it is.
-
-    Raises
-    ------
-    ValueError
-        If it is no size.
-    """
-    size = None if memory is None else budget.parse_size(memory, f"{caller}: memory")
-    return budget.limited(size)
 
 
 def call(
@@ -148,21 +129,12 @@ def call_outputs(
         return _result_size(functions[-1], arguments, options)
 
     task = (None if progress else current()) or Task(progress or observer())
-    with (
-        running(task),
-        planned(functions, size, options, requested, purpose, road=road) as execution,
-    ):
-        with task.nested():
-            try:
-                found = _run(functions, execution.device, arguments, options)
-            except MemoryError as full:
-                execution.fall_back(full)
-                found = _run(functions, execution.device, arguments, options)
-        task.report(1, 1)
+    plan = planned(functions, size, options, requested, purpose, road=road)
+    found, device = _run_planned(task, plan, functions, arguments, options)
     results = {
         each.name: fitted.results(each, crowd.results(each, found[each.name])) for each in functions
     }
-    return results, execution.device
+    return results, device
 
 
 def call_as_given(
@@ -174,20 +146,30 @@ def call_as_given(
     road: Road = "arrays",
 ) -> tuple[dict[str, Any], Device]:
     """Plan and run a kernel as `call`, with all points as they are, and write the log."""
-    task = current() or Task(observer())
     size = size_of(function.inputs, arguments)
-    with (
-        running(task),
-        planned([function], size, options, requested, road=road) as execution,
-    ):
+    plan = planned([function], size, options, requested, road=road)
+    task = current() or Task(observer())
+    found, device = _run_planned(task, plan, [function], arguments, options)
+    return found[function.name], device
+
+
+def _run_planned(
+    task: Task,
+    plan: "AbstractContextManager[Execution]",
+    functions: Sequence[Function],
+    arguments: dict[str, Any],
+    options: Any,
+) -> tuple[dict[str, dict[str, Any]], Device]:
+    """Run a kernel where it was planned, or on the CPU if the GPU has too little memory."""
+    with running(task), plan as execution:
         with task.nested():
             try:
-                found = _run([function], execution.device, arguments, options)
+                found = _run(functions, execution.device, arguments, options)
             except MemoryError as full:
                 execution.fall_back(full)
-                found = _run([function], execution.device, arguments, options)
+                found = _run(functions, execution.device, arguments, options)
         task.report(1, 1)
-    return found[function.name], execution.device
+    return found, execution.device
 
 
 def _run(

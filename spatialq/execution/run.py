@@ -8,7 +8,7 @@ import numpy as np
 
 from spatialq.data.columns import Text
 from spatialq.data.grid import Grid, heights, require_values
-from spatialq.execution.call import call_outputs, within_memory
+from spatialq.execution.call import call_outputs
 from spatialq.execution.validation import (
     as_floats,
     as_ids,
@@ -25,7 +25,7 @@ from spatialq.functions.declaration import (
     PointsAndElementsInput,
     PointsInput,
 )
-from spatialq.runtime import cuda
+from spatialq.runtime import budget, cuda
 from spatialq.runtime.cuda import on_gpu
 from spatialq.runtime.progress import Listener
 
@@ -99,7 +99,7 @@ def run(
     """
     functions = _functions("run", function)
     first, inputs = functions[0], functions[0].inputs
-    with within_memory(first.name, memory):
+    with budget.within(first.name, memory):
         if isinstance(inputs, ElementsInput):
             message = f"run: {first.name} is a function of elements: use spatialq.run_elements"
             raise ValueError(message)
@@ -183,7 +183,7 @@ def run_grid(
     if not isinstance(functions[0].inputs, GridInput):
         message = f"run_grid: {name} is no function of grids: use spatialq.run or run_elements"
         raise ValueError(message)
-    limited = within_memory(name, memory)
+    limited = budget.within(name, memory)
     dy = dx if dy is None else dy
     for argument, value in {"x0": x0, "y0": y0, "dx": dx, "dy": dy}.items():
         must = "> 0" if argument.startswith("d") else "finite"
@@ -263,7 +263,7 @@ def run_elements(
     if any(there) and not all(there):
         message = f"{name}: a and b must be in one memory"
         raise ValueError(message)
-    limited = within_memory(name, memory)
+    limited = budget.within(name, memory)
     with cuda.device().use() if any(there) else nullcontext(), limited:
         device = "gpu" if any(there) else device
         found, _ = call_outputs(functions, sets, chosen, device, progress)

@@ -246,13 +246,16 @@ class PointParameters(CoordinateParameters):
     def check(self) -> None:
         """Reject bounds that are no box."""
         super().check()
-        if self.bounds is None:
-            return
-        if len(self.bounds) == 4 and all(map(isfinite, self.bounds)):
-            xmin, ymin, xmax, ymax = self.bounds
-            if xmin <= xmax and ymin <= ymax:
-                return
-        self.reject(BOUNDS, BOX)
+        if self.bounds is not None and not is_box(self.bounds):
+            self.reject(BOUNDS, BOX)
+
+
+def is_box(bounds: Sequence[float]) -> bool:
+    """Whether numbers are what `BOX` says, but for NULL."""
+    if len(bounds) != 4 or not all(map(isfinite, bounds)):
+        return False
+    xmin, ymin, xmax, ymax = bounds
+    return xmin <= xmax and ymin <= ymax
 
 
 def parameters_of(declared: type[Any]) -> tuple[Parameter, ...]:

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
@@ -98,6 +98,28 @@ def limited(size: int | None = None, folder: Path | None = None) -> Iterator[Non
     finally:
         _size.reset(tokens[0])
         _folder.reset(tokens[1])
+
+
+def within(
+    caller: str, memory: str | float | None, folder: Path | None = None
+) -> AbstractContextManager[None]:
+    """Set the budget within a block to what a caller's argument `memory` says.
+
+    Parameters
+    ----------
+    caller : str
+        What the error begins with.
+    memory : str, number or None
+        As `parse_size` takes it; None leaves the budget as it is.
+    folder : Path, optional
+        As for `limited`.
+
+    Raises
+    ------
+    ValueError
+        If it is no size; at once, not when the block begins.
+    """
+    return limited(None if memory is None else parse_size(memory, f"{caller}: memory"), folder)
 
 
 def current() -> int:

@@ -12,15 +12,19 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, RLock, Thread
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spatialq.runtime import budget, memory
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 IS_POSSIBLE = (
     hasattr(os, "posix_fallocate") and hasattr(mmap, "MADV_DONTNEED") and memory.STATM.exists()
@@ -66,7 +70,26 @@ def noting() -> Iterator[Note]:
         _note.reset(token)
 
 
-class FileMemory:
+class _Pages:
+    """The pages of a mapped file, some of which are resident."""
+
+    def __init__(self, mapped: mmap.mmap, allowed: int) -> None:
+        self.mapping, self.budget = mapped, allowed
+        self.lock = RLock()  # a collection of garbage may close it within `leave`
+
+    def leave(self) -> None:
+        """Take the pages out of the process."""
+        # `mmap.close` has no GIL meanwhile: what others put at these addresses would be lost
+        with self.lock, suppress(ValueError):  # it was closed just before
+            self.mapping.madvise(mmap.MADV_DONTNEED)
+
+    def close(self) -> None:
+        """End the mapping."""
+        with self.lock:
+            self.mapping.close()
+
+
+class FileMemory(_Pages):
     """The bytes of a file without a name, all zero at first.
 
     Parameters
@@ -85,37 +108,47 @@ class FileMemory:
     """
 
     def __init__(self, size: int) -> None:
-        folder, self.budget = budget.folder(), budget.current()
+        folder, allowed = budget.folder(), budget.current()
         try:
             with tempfile.TemporaryFile(prefix="spatialq_", dir=folder) as file:
                 os.posix_fallocate(file.fileno(), 0, size)
-                self._memory = mmap.mmap(file.fileno(), size)
+                super().__init__(mmap.mmap(file.fileno(), size), allowed)
         except (OSError, OverflowError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             message = (
                 f"{size / 1e9:.3g} GB for an array are beyond the memory budget of "
-                f"{self.budget / 1e9:.3g} GB, and a file for it cannot be made in '{folder}': "
+                f"{allowed / 1e9:.3g} GB, and a file for it cannot be made in '{folder}': "
                 f"{reason}"
             )
             raise MemoryError(message) from None
         self.size = size
         self.lock = RLock()  # a collection of garbage may free it within `leave`
-        self.address = np.frombuffer(self._memory, np.uint8).ctypes.data
+        self.address = np.frombuffer(self.mapping, np.uint8).ctypes.data
         _watcher.watch(self)
         if (note := _note.get()) is not None:
-            note.bytes, note.folder, note.budget = note.bytes + size, folder, self.budget
-
-    def leave(self) -> None:
-        """Take the pages out of the process."""
-        # `mmap.close` has no GIL meanwhile: what others put at these addresses would be lost
-        with self.lock, suppress(ValueError):  # it was freed just before
-            self._memory.madvise(mmap.MADV_DONTNEED)
+            note.bytes, note.folder, note.budget = note.bytes + size, folder, allowed
 
     def free(self) -> None:
         """Give everything back; wherever the last view of an array was dropped."""
-        _watcher.live.pop(id(self), None)
-        with self.lock:
-            self._memory.close()
+        _watcher.forget(self)
+        self.close()
+
+
+@contextmanager
+def mapped(path: Path, dtype: "np.dtype[Any]") -> "Iterator[NDArray[Any]]":
+    """Map the records of a file, to be read within the block; views must end before it does.
+
+    What is resident of it counts as what is resident of `FileMemory`.
+    """
+    with path.open("rb") as file:
+        pages = _Pages(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), budget.current())
+    with closing(pages):
+        if IS_POSSIBLE:
+            _watcher.watch(pages)
+        try:
+            yield np.frombuffer(pages.mapping, dtype)
+        finally:
+            _watcher.forget(pages)
 
 
 class _Watcher:
@@ -128,21 +161,24 @@ class _Watcher:
     """
 
     def __init__(self) -> None:
-        self.live: dict[int, FileMemory] = {}
+        self.live: dict[int, _Pages] = {}
         self._lock = Lock()  # for who begins and ends the thread: never while a file is freed
         self._thread: Thread | None = None
         self._others = 0
 
-    def watch(self, files: FileMemory) -> None:
+    def watch(self, pages: _Pages) -> None:
         if not self.live:
             self._others = memory.resident().of_files
-        self.live[id(files)] = files
+        self.live[id(pages)] = pages
         with self._lock:
             if self._thread is None:
                 thread = Thread(target=self._run, name="spatialq files", daemon=True)
                 with suppress(RuntimeError):  # the process is ending
                     thread.start()
                     self._thread = thread
+
+    def forget(self, pages: _Pages) -> None:
+        self.live.pop(id(pages), None)
 
     def resident(self) -> int:
         """Estimate the resident bytes of all files: those of libraries were there before."""

@@ -24,16 +24,11 @@ def open_clouds(
     Raises
     ------
     FileError
-        If a source cannot be read or is given twice, or an output cannot be written.
+        If a source cannot be read, or an output cannot be written.
     ValueError
         If an output has none of the endings, or two are one file.
     """
     command = outputs.command
-    there: set[Path] = set()
-    for source in sources:
-        if source.resolve() in there:
-            raise FileError.of(command, source, "is given twice")
-        there.add(source.resolve())
     outputs.check(sources, endings)
     clouds = [open_source(command, source, ["points"]) for source in sources]
     for target, group in las_outputs(clouds, outputs):

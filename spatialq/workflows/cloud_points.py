@@ -6,8 +6,9 @@ goes back to the positions, and outputs are made by reading the files again, one
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -197,12 +198,12 @@ def checked_bounds(command: str, bounds: Any) -> Bounds | None:
     """
     if bounds is None:
         return None
-    try:
-        xmin, ymin, xmax, ymax = map(float, bounds)
-    except (TypeError, ValueError):
-        pass
-    else:
-        if xmin <= xmax and ymin <= ymax and all(map(isfinite, (xmin, ymin, xmax, ymax))):
+    from spatialq.functions.declaration import is_box
+
+    with suppress(TypeError, ValueError):
+        box = tuple(map(float, bounds))
+        if is_box(box):
+            xmin, ymin, xmax, ymax = box
             return xmin, ymin, xmax, ymax
     message = (
         f"{command}: bounds must be four finite numbers xmin, ymin, xmax, ymax with xmin <= xmax "

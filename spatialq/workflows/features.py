@@ -22,7 +22,7 @@ from spatialq.io.crs import require_same, same, with_one_unit
 from spatialq.io.reproject import utm_zone
 from spatialq.io.source import Progress
 from spatialq.planner import log
-from spatialq.runtime.budget import current, limited, parse_size
+from spatialq.runtime import budget
 from spatialq.runtime.temporary import temporary_folder
 from spatialq.workflows.feature_choice import (
     Features,
@@ -149,8 +149,8 @@ def write_features(
     from spatialq.database.connection import connect_quietly
 
     paths, targets = input_files(COMMAND, source, "grid"), Outputs.of(COMMAND, outputs)
-    size = None if memory is None else parse_size(memory, f"{COMMAND}: memory")
     targets.check(paths, ENDINGS)
+    within_memory = budget.within(COMMAND, memory, targets.beside)
     maps = targets.ending_in(*PICTURE, *RASTER)
     if maps and len(paths) > 1:
         message = f"{COMMAND}: '{maps[0]}' is for one file, got {len(paths)}; take a table for them"
@@ -171,11 +171,11 @@ def write_features(
     started = datetime.now(UTC)
     # the table may be larger than memory
     with (
-        limited(size, targets.beside),
+        within_memory,
         temporary_folder(".features-", targets.beside) as folder,
         connect_quietly(f"{folder}/features.duckdb") as con,
     ):
-        con.execute(f"SET memory_limit = '{current()}B'")
+        con.execute(f"SET memory_limit = '{budget.current()}B'")
         for grid, choice in zip(grids, choices, strict=True):
             given = {**choice.values(), **source_options}
             named = ", ".join(f"{name} := {literal(value)}" for name, value in given.items())

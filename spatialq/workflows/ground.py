@@ -10,8 +10,7 @@ import numpy as np
 from spatialq.data.frame import Frame
 from spatialq.export.atomic import together
 from spatialq.io.source import LAS, Progress
-from spatialq.runtime import buffers
-from spatialq.runtime.budget import limited, parse_size
+from spatialq.runtime import budget, buffers
 from spatialq.runtime.threads import chunks
 from spatialq.workflows.cloud_files import (
     are_las,
@@ -28,7 +27,7 @@ from spatialq.workflows.cloud_points import (
     warn_of_nothing,
 )
 from spatialq.workflows.lengths import with_numbers
-from spatialq.workflows.outputs import PICTURE, RASTER, TABLE, Outputs, input_files, named
+from spatialq.workflows.outputs import PICTURE, RASTER, TABLE, Outputs, input_files, named, subject
 from spatialq.workflows.tables import write_arrow
 
 if TYPE_CHECKING:
@@ -128,9 +127,9 @@ def write_ground(
         message = f"{COMMAND}: outputs must name a file, got none"
         raise ValueError(message)
     tick = progress or (lambda *_: None)
-    size = None if memory is None else parse_size(memory, f"{COMMAND}: memory")
     box = checked_bounds(COMMAND, bounds)
     clouds = open_clouds(paths, targets, ENDINGS)
+    within_memory = budget.within(COMMAND, memory, targets.beside)
     # wrong options are rejected before the work is done
     own = {each.name for each in parameters_of(TerrainOptions)}
     classify = catalogue()["classify_ground"]
@@ -139,15 +138,14 @@ def write_ground(
         message = f"write_ground: no option {unknown[0]!r}; there is {', '.join(sorted(known))}"
         raise ValueError(message)
     crs = crs_of(COMMAND, clouds, crs, override=override_crs)
-    subject = f"'{paths[0]}'" if len(paths) == 1 else named(paths)
-    frame = Frame(subject, crs, is_announced=crs is None)  # `with_numbers` does it
+    frame = Frame(subject(paths), crs, is_announced=crs is None)  # `with_numbers` does it
     units_for(classify, classify.choose({}), frame)  # refuses degrees
     parameters = (*classify.parameters, *parameters_of(TerrainOptions))
     options = with_numbers(COMMAND, options, parameters, paths[0], crs)
     shape = {name: options.pop(name) for name in own & set(options)}
     surface = catalogue()["ground_surface"].choose({"source": "points", "thin": True} | shape)
     chosen = classify.choose(options)
-    with limited(size, targets.beside):
+    with within_memory:
         points = read_points(clouds, box, tick)
         if not points.xyz[0].size and targets.ending_in(*RASTER, *PICTURE):
             message = f"{COMMAND}: a terrain needs points, {subject} has none"
@@ -255,6 +253,12 @@ def _terrain(
     from spatialq.export.raster import Raster, covering, from_cells
     from spatialq.functions.catalogue import catalogue
 
+    if not points.point_id.size:
+        message = (
+            f"{COMMAND}: the terrain needs points that are no noise, there are none among the "
+            f"{points.count} within the bounds"
+        )
+        raise ValueError(message)
     columns = _selected(points, found["is_ground"])
     cells, _ = call(catalogue()["ground_surface"], columns, options, device)
     raster = Raster(np.full((1, 1), np.nan), 0.0, 0.0, options.resolution, crs)

@@ -21,14 +21,13 @@ from spatialq.functions.declaration import COORDINATES
 from spatialq.io.crs import with_one_unit
 from spatialq.io.source import Progress
 from spatialq.runtime import budget
-from spatialq.runtime.budget import limited, parse_size
 from spatialq.workflows.cloud_files import crs_of, open_clouds
 from spatialq.workflows.cloud_points import checked_bounds, warn_of_nothing
 from spatialq.workflows.lod_nodes import Seen, open_writers, require_targets
 from spatialq.workflows.lod_points import octree_of_table, write_points
 from spatialq.workflows.lod_table import TreeSummary, node_writer
 from spatialq.workflows.lod_tree import Reading, TreeBuild
-from spatialq.workflows.outputs import PICTURE, Outputs, input_files, named
+from spatialq.workflows.outputs import PICTURE, Outputs, input_files, named, subject
 
 if TYPE_CHECKING:
     from spatialq.udfs.build_lod.additive import Additive
@@ -117,31 +116,30 @@ def write_lod(
 
     began = time.perf_counter()
     paths, targets = input_files(COMMAND, source), Outputs.of(COMMAND, outputs)
-    size = None if memory is None else parse_size(memory, f"{COMMAND}: memory")
     box = checked_bounds(COMMAND, bounds)
     chosen = catalogue()[FUNCTION].choose(options)  # wrong options are rejected before the work
     clouds = open_clouds(paths, targets, ENDINGS)
+    within_memory = budget.within(COMMAND, memory, targets.beside)
     require_targets(targets.paths)
     crs = crs_of(COMMAND, clouds, crs, override=override_crs)
-    frame = Frame(f"'{paths[0]}'" if len(paths) == 1 else f"{len(paths)} files", crs)
+    frame = Frame(subject(paths), crs)
     announce(catalogue()[FUNCTION], chosen, [frame])
     frame = replace(frame, is_announced=True)
     points = sum(cloud.rows for cloud in clouds)
-    with limited(size, targets.beside):
-        room = _points_in(points, chosen)
     own = {name: value for name, value in chosen.values().items() if name not in COORDINATES}
     known = {
         "crs": None if crs is None else with_one_unit(crs),
         FUNCTION: json.dumps(own),
     }
     points_to = targets.ending_in(*POINT_WRITERS)
-    tree = TreeBuild(Reading(clouds, box, progress), chosen, frame, device, targets, room)
     if targets.ending_in(*NODE_WRITERS):
         seen = Seen(COMMAND, known["crs"], chosen.values()["unit"])
     else:
         seen = None
     has_only_points = 0 < len(points_to) == len(targets.paths)
-    with limited(size, targets.beside):
+    with within_memory:
+        room = _points_in(points, chosen)
+        tree = TreeBuild(Reading(clouds, box, progress), chosen, frame, device, targets, room)
         if has_only_points:
             summary, used = write_points(tree, points_to, crs)
         else:

@@ -46,8 +46,10 @@ class Reading:
         from spatialq.database.transport.clouds import read_clouds
         from spatialq.functions.catalogue import catalogue
 
-        columns = read_clouds(catalogue()[FUNCTION], self.clouds, self.progress)
-        return self._within(columns, 0, 0)
+        function = catalogue()[FUNCTION]
+        if self.inside is None:
+            return read_clouds(function, self.clouds, self.progress, self.bounds)
+        return self._within(read_clouds(function, self.clouds, self.progress), 0, 0)
 
     def batches(self) -> Iterator[dict[str, Any]]:
         """Read some points at a time."""

@@ -1,31 +1,27 @@
 """Paths that workflows get: inputs found, outputs checked before any work."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from spatialq.errors import FileError
-from spatialq.io.formats import Kind, files_of
+from spatialq.io.formats import SLASHES, Kind, find_sources
 from spatialq.io.source import COPC, LAS
 
 TABLE = (".parquet", ".csv", ".json", ".xlsx")
 VECTOR = (".gpkg", ".fgb")
 RASTER = (".tif", ".tiff")
 PICTURE = (".png",)
-SLASHES = ("/", os.sep)
 
 
 def input_files(command: str, source: Any, kind: Kind = "points") -> list[Path]:
     """Find the files of an argument `source`: a path, a pattern, a folder, or several of them.
 
-    A folder stands for the files in it that are of the kind, in the order of their names.
-
     Raises
     ------
     FileError
-        If nothing matches a pattern, or a folder has no such file.
+        As `find_sources`.
     ValueError
         If there is no path, or something else is given.
     """
@@ -33,12 +29,17 @@ def input_files(command: str, source: Any, kind: Kind = "points") -> list[Path]:
     if not sources:
         message = f"{command}: source must be at least one file or pattern, got none"
         raise ValueError(message)
-    return [path for each in sources for path in files_of(command, each, kind)]
+    return find_sources(command, sources, kind)
 
 
 def named(paths: Sequence[Path]) -> str:
     """Name input files for people."""
     return paths[0].name if len(paths) == 1 else f"{len(paths)} files"
+
+
+def subject(paths: Sequence[Path]) -> str:
+    """Name input files at the beginning of a sentence about their coordinates."""
+    return f"'{paths[0]}'" if len(paths) == 1 else named(paths)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from spatialq.data.frame import Frame
 from spatialq.export.atomic import together
 from spatialq.io.crs import with_one_unit
 from spatialq.io.source import LAS, Progress
-from spatialq.runtime.budget import limited, parse_size
+from spatialq.runtime import budget
 from spatialq.workflows.cloud_files import (
     are_las,
     crs_of,
@@ -21,7 +21,7 @@ from spatialq.workflows.cloud_files import (
 )
 from spatialq.workflows.cloud_points import Points, checked_bounds, read_points, warn_of_nothing
 from spatialq.workflows.lengths import with_numbers
-from spatialq.workflows.outputs import PICTURE, TABLE, VECTOR, Outputs, input_files, named
+from spatialq.workflows.outputs import PICTURE, TABLE, VECTOR, Outputs, input_files, named, subject
 from spatialq.workflows.tables import write_arrow
 
 if TYPE_CHECKING:
@@ -117,21 +117,21 @@ def write_planes(
     if up not in AXES:
         message = f"{COMMAND}: up must be 'x', 'y' or 'z', got {up!r}"
         raise ValueError(message)
-    size = None if memory is None else parse_size(memory, f"{COMMAND}: memory")
     box = checked_bounds(COMMAND, bounds)
     detect, assign = catalogue()["detect_planes"], catalogue()["plane_points"]
     clouds = open_clouds(paths, targets, ENDINGS)
+    within_memory = budget.within(COMMAND, memory, targets.beside)
     wanted = las_outputs(clouds, targets)
     for _, group in wanted:
         for cloud in group:
             _require_room(cloud)
     # wrong options, and degrees, are rejected before the work is done
     crs = crs_of(COMMAND, clouds, crs, override=override_crs)
-    frame = Frame(f"'{paths[0]}'" if len(paths) == 1 else named(paths), crs)
+    frame = Frame(subject(paths), crs)
     units_for(detect, detect.choose({}), frame)
     chosen = detect.choose(with_numbers(COMMAND, options, detect.parameters, paths[0], crs))
     functions = [detect, assign] if wanted or targets.ending_in(*PICTURE) else [detect]
-    with limited(size, targets.beside):
+    with within_memory:
         points = read_points(clouds, box, tick)
         warn_of_nothing(COMMAND, clouds, box, points.count)
         results, used = call_outputs(

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 
 from spatialq.data.arrow import arrow_fields
-from spatialq.execution.call import within_memory
 from spatialq.functions.declaration import Parameter
+from spatialq.runtime import budget
 
 OPTIONAL = {"memory"}
 
@@ -54,7 +54,7 @@ def written(
             except TypeError as error:
                 message = f"{name}: {each.name} must be {error}, got {chosen[each.name]!r}"
                 raise ValueError(message) from None
-        with within_memory(name, chosen.pop("memory")):
+        with budget.within(name, chosen.pop("memory")):
             done = write(path, targets, **chosen)
         rows.append([{column: done[column] for column in result}])
     return pa.array(rows, pa.list_(pa.struct(arrow_fields(result))))

@@ -263,7 +263,7 @@ def test_there_must_be_a_source(tmp_path):
         (["*.laz"], 1, "error: lod: '*.laz': no file matches this pattern"),
         (["house.ifc"], 1, "error: lod: 'house.ifc': is no point cloud: its name must end in"),
         (["a.las", "-o", "n.las"], 1, "error: lod: output 'n.las' must end in one of .parquet"),
-        (["a.las", "./a.las"], 1, "error: lod: 'a.las': is given twice"),
+        (["a.las", "./a.las"], 1, "error: lod: 'a.las': is named twice"),
         (["a.las", "--max-points", "0"], 1, "error: build_lod: max_points must be >= 1 and < 2"),
         (["a.las", "--seed", "x"], 2, "error: Invalid value for '--seed'"),
         ([], 2, "error: Missing argument 'files"),

@@ -13,6 +13,7 @@ import numpy as np
 
 from spatialq.data.strays import strays_of, warn_of
 from spatialq.functions.declaration import Device
+from spatialq.runtime import file_memory
 
 from . import CHANNELS, DECLARATION, cpu
 from .colours import colours
@@ -128,13 +129,15 @@ def without_strays(points: PointFile, cube: Cube) -> tuple[PointFile, Cube]:
     """
     if not points.points:
         return points, cube
-    records = np.memmap(points.path, RECORD, "r", shape=points.points)
-    xyz = [records[axis] for axis in "xyz"]
-    found = strays_of(xyz)
+    with file_memory.mapped(points.path, RECORD) as records:
+        xyz = [records[axis] for axis in "xyz"]
+        found = strays_of(xyz)
+        if found is not None:
+            warn_of(DECLARATION.outputs[0].name, xyz, found[0])
+        del records, xyz  # views would keep the mapping open
     if found is None:
         return points, cube
     strays, box = found
-    warn_of(DECLARATION.outputs[0].name, xyz, strays)
     read = 0
     with points.path.open("r+b") as file:  # what is written lies before what is read next
         for block in points.blocks():

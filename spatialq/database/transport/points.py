@@ -91,7 +91,11 @@ def answers(
     options, device = request.choose(function)
     with request.within_memory(function.name), ExitStack() as stack:
         if is_file:
-            columns = clouds.of_files(function, request)
+            try:
+                columns = clouds.of_files(function, request)
+            except MemoryError as full:
+                message = f"{function.name}: not enough memory to read the files: {full}"
+                raise MemoryError(message) from full
         elif pin is None:
             columns = arrays_of(function.name, parts[0], attributes_of(function))
         else:

@@ -10,9 +10,9 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from spatialq.data.frame import Frame
-from spatialq.execution.call import within_memory
 from spatialq.functions.catalogue import Function
 from spatialq.planner.plan import require_device
+from spatialq.runtime import budget
 
 Road = Literal["native", "lists"]
 """How rows get from DuckDB to a kernel and back: by the extension, or as lists of DuckDB."""
@@ -66,7 +66,7 @@ class Request:
         ValueError
             If the limit is no size; the sentence begins with `caller`.
         """
-        return within_memory(caller, self.options.get("memory"))
+        return budget.within(caller, self.options.get("memory"))
 
     def choose(self, function: Function, caller: str = "") -> tuple[Any, str]:
         """Make the parameters of the call, and the requested device; the memory is checked.

@@ -104,9 +104,7 @@ def open_source(caller: str, path: Path, kinds: Sequence[Kind] = ("points", "gri
     return open_once(found.open, path)
 
 
-def find_sources(
-    caller: str, given: str | os.PathLike[str] | Sequence[str], kind: Kind
-) -> list[Path]:
+def find_sources(caller: str, given: str | Path | Sequence[str | Path], kind: Kind) -> list[Path]:
     """Give the files that are named together: by a path, a pattern, a folder, or a list of these.
 
     A folder stands for the files in it that are of the kind, a pattern for those that match it,
@@ -116,6 +114,8 @@ def find_sources(
     ------
     FileError
         If nothing matches a pattern, a folder has no such file, or a file is named twice.
+    ValueError
+        If a path is empty.
     """
     several = [given] if isinstance(given, str | os.PathLike) else given
     found = [path for each in several for path in files_of(caller, each, kind)]
