@@ -156,7 +156,7 @@ def read_clouds(
             return _read_inside(function, clouds, bounds, tick)
         return _read_all(function, clouds, tick)
     except MemoryError as full:
-        message = f"{function.name}: not enough memory: {full}"
+        message = f"{function.name}: not enough memory to read the files: {full}"
         raise MemoryError(message) from full
 
 

@@ -91,11 +91,7 @@ def answers(
     options, device = request.choose(function)
     with request.within_memory(function.name), ExitStack() as stack:
         if is_file:
-            try:
-                columns = clouds.of_files(function, request)
-            except MemoryError as full:
-                message = f"{function.name}: not enough memory to read the files: {full}"
-                raise MemoryError(message) from full
+            columns = clouds.of_files(function, request)
         elif pin is None:
             columns = arrays_of(function.name, parts[0], attributes_of(function))
         else:
