@@ -276,7 +276,7 @@ def test_pages_are_not_taken_out_while_a_file_is_freed(tmp_path):
     with budget.limited(1, tmp_path):
         files = file_memory.FileMemory(file_memory.mmap.PAGESIZE)
     files.free()
-    files._memory = Mapping()
+    files.mapping = Mapping()
     freeing = threading.Thread(target=files.free)
     freeing.start()
     closing.wait()

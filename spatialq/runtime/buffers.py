@@ -38,7 +38,7 @@ FITS = 2
 """A buffer may be at most so many times as large as the array that gets it."""
 IN_FILES = 8 << 20
 """Bytes from which on an array may be in a file."""
-IN_MEMORY = 3 / 4
+IN_MEMORY = 0.6
 """Part of the budget up to which new arrays are in memory: the rest is for the pages of files that
 are in use, and for what kernels take besides."""
 CHUNK = 1 << 20

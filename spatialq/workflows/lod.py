@@ -17,7 +17,7 @@ from spatialq.errors import FileWarning
 from spatialq.export.atomic import together
 from spatialq.export.lod_writers import NODE_WRITERS, POINT_WRITERS
 from spatialq.export.tiles.options import TileOptions
-from spatialq.functions.declaration import COORDINATES
+from spatialq.functions.declaration import BOUNDS, COORDINATES
 from spatialq.io.crs import with_one_unit
 from spatialq.io.source import Progress
 from spatialq.runtime import budget
@@ -126,7 +126,9 @@ def write_lod(
     announce(catalogue()[FUNCTION], chosen, [frame])
     frame = replace(frame, is_announced=True)
     points = sum(cloud.rows for cloud in clouds)
-    own = {name: value for name, value in chosen.values().items() if name not in COORDINATES}
+    passed = (BOUNDS, *COORDINATES)
+    own = {name: value for name, value in chosen.values().items() if name not in passed}
+    own |= {} if box is None else {BOUNDS: box}
     known = {
         "crs": None if crs is None else with_one_unit(crs),
         FUNCTION: json.dumps(own),

@@ -216,7 +216,7 @@ def classify_ground(
         (math.floor(west / apart) * apart, math.floor(south / apart) * apart),
         (west + shape[1] * cell, south + shape[0] * cell),
     ]
-    seeds, filled = owm_ground(points, window_size, overlap, needed, cell_size, corners)
+    seeds, filled = owm_ground(points, window_size, overlap, needed, cell_size, corners=corners)
     is_support = np.zeros(shape, bool)
     for key, (_, p) in lowest.items():
         is_support[key] = p in {**seeds, **filled} and known[key] and not cut[key]
