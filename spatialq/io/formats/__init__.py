@@ -148,7 +148,7 @@ def files_of(
     ValueError
         If there is no path.
     """
-    if not path or not Path(path).is_dir():
+    if not path or not _is_folder(path):
         return find_files(caller, path)
     found = sorted(
         each
@@ -172,8 +172,16 @@ def means_files(given: str | Sequence[str]) -> bool:
     if not isinstance(given, str):
         return True
     may_be_folder = any(slash in given for slash in SLASHES) or given in (os.curdir, os.pardir)
-    is_folder = may_be_folder and Path(given).is_dir()
+    is_folder = may_be_folder and _is_folder(given)
     return is_folder or given.endswith(SLASHES) or means_file(given)
+
+
+def _is_folder(path: str | os.PathLike[str]) -> bool:
+    """Whether there is a folder of that name; a name that no file can have is none."""
+    try:
+        return Path(path).is_dir()
+    except (OSError, ValueError):
+        return False
 
 
 def means_file(name: str) -> bool:
