@@ -86,13 +86,13 @@ WHERE height > 2""",
 WITH tile AS (
     FROM read_las('tile.laz')
 )
-FROM tile JOIN classify_ground('tile') USING (point_id) \
-JOIN plane_points('tile', phi_num := 45) USING (point_id)""",
+FROM tile JOIN classify_ground('tile.laz') USING (point_id) \
+JOIN plane_points('tile.laz', phi_num := 45) USING (point_id)""",
     ground_twice: """\
 WITH tile AS (
     FROM read_las('tile.laz')
 ), tile_2 AS (
-    FROM tile JOIN classify_ground('tile') USING (point_id)
+    FROM tile JOIN classify_ground('tile.laz') USING (point_id)
 )
 SELECT * EXCLUDE (tile_2.height, tile_2.is_ground)
 FROM tile_2 JOIN classify_ground('tile_2', cell_size := 0) USING (point_id)""",
