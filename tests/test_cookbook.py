@@ -111,13 +111,17 @@ COUNTS = "a script counts what an inverse attribute leads to"
 GREATEST = "the SQL ranks all values, a script compares each with the greatest"
 DOMAINS = "a script looks up the objects in a column of a relation, in the set that they are from"
 TIMES = "TimeResolver knows the tasks and times of IFC2x3, too"
+FILES = "the builder hands a file to a function by its name, the SQL a query that reads its rows"
 OTHER_PLANS = {
     (1, "ql4bim"): JSON,
     (3, "ql4bim"): GREATEST,
     (6, "ql4bim"): COUNTS,
     (7, "ql4bim"): DOMAINS,
     (9, "ql4bim"): TIMES,
+    (16, "python"): FILES,
     (17, "ql4bim"): DOMAINS,
+    (18, "python"): FILES,
+    (19, "python"): FILES,
 }
 """Where the plan may be another one, and why; the kernels have as much to do in all ways."""
 

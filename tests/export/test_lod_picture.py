@@ -16,7 +16,7 @@ def nodes(n=3000, *, colours=65535, intensity=0, max_points=200, stray=False, fl
     x, y = np.random.default_rng(1).uniform(0, 100, (2, n))
     z = x / 4
     if stray:
-        z[0] = 9000.0
+        z[:11] = 9000.0  # fewer would be left out
     if floor:
         z[n // 2 :] = -20.0
     share = x / 100
