@@ -108,7 +108,7 @@ def test_classes_of_noise_and_objects(tmp_path):
 @pytest.mark.parametrize("ending", ["tif", "png"])
 def test_a_terrain_of_no_points_is_refused(tmp_path, ending):
     source, target = write_scene(tmp_path / "a.laz"), tmp_path / f"t.{ending}"
-    with pytest.raises(ValueError, match=r"^ground: a terrain needs points, .* has none in bounds"):
+    with pytest.raises(ValueError, match=r"^ground: a terrain needs points .* none in bounds"):
         spatialq.write_ground(source, target, bounds=[0, 0, 1, 1])
     assert not target.exists()
 
@@ -154,15 +154,6 @@ def test_the_terrain_has_the_options_of_ground_surface(tmp_path):
             heights.append(terrain.read(1, masked=True))
     assert not any(each.mask.any() for each in heights)
     assert (heights[0] != heights[1]).mean() > 0.5
-
-
-def test_terrain_without_points_is_refused(tmp_path):
-    write_scene(tmp_path / "scene.laz")
-    with pytest.raises(
-        ValueError, match=r"^ground: the terrain needs points .* among the 0 within"
-    ):
-        spatialq.write_ground(tmp_path / "scene.laz", tmp_path / "terrain.tif", bounds=(0, 0, 1, 1))
-    assert not (tmp_path / "terrain.tif").exists()
 
 
 def test_degrees_are_refused_before_anything_is_written(tmp_path):

@@ -148,7 +148,9 @@ def write_ground(
     with within_memory:
         points = read_points(clouds, box, tick)
         if not points.xyz[0].size and targets.ending_in(*RASTER, *PICTURE):
-            message = f"{COMMAND}: a terrain needs points, {subject} has none"
+            message = (
+                f"{COMMAND}: a terrain needs points that are no noise, {subject(paths)} has none"
+            )
             raise ValueError(message + (" in bounds" if box else ""))
         warn_of_nothing(COMMAND, clouds, box, points.count)
         found, used = _classify(points, chosen, device, frame)
@@ -253,12 +255,6 @@ def _terrain(
     from spatialq.export.raster import Raster, covering, from_cells
     from spatialq.functions.catalogue import catalogue
 
-    if not points.point_id.size:
-        message = (
-            f"{COMMAND}: the terrain needs points that are no noise, there are none among the "
-            f"{points.count} within the bounds"
-        )
-        raise ValueError(message)
     columns = _selected(points, found["is_ground"])
     cells, _ = call(catalogue()["ground_surface"], columns, options, device)
     raster = Raster(np.full((1, 1), np.nan), 0.0, 0.0, options.resolution, crs)
