@@ -95,8 +95,9 @@ def right(macro, argument, folder):
         "ifc_class": "IfcWall", "value": '{"YearComponent": 2024}', "from_crs": "EPSG:25832",
         "to_crs": "EPSG:4326",
     }  # fmt: skip
+    output = "lod.copc.laz" if macro.name == "write_lod" else "ground.csv"
     expressions = {
-        "outputs": f"[{literal(str(folder / 'ground.csv'))}]", "d": "1.0", "max_distance": "1.0",
+        "outputs": f"[{literal(str(folder / output))}]", "d": "1.0", "max_distance": "1.0",
         "one": "mesh", "other": "mesh", "mesh": "mesh", "row_count": "1000",
         "x": "565000", "y": "5934000", "z": "NULL", "camera": "{eye: [1, 2, 3], target: [0, 0, 0]}",
     }  # fmt: skip

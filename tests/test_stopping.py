@@ -171,7 +171,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(place, name, size):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_ctrl_c_ends_a_command_and_leaves_nothing(place, name):
     command = COMMANDS[name]
-    took, _ = whole_run(command, place)
+    took, whole = whole_run(command, place)
     for share in MOMENTS[:-1]:
         with start(command, place) as process:
             time.sleep(share * took)
@@ -185,6 +185,7 @@ def test_ctrl_c_ends_a_command_and_leaves_nothing(place, name):
         assert process.returncode == 130, errors
         assert "interrupted: nothing was half written" in errors
         databases = {name for name in names(place) if name.startswith("a.duckdb")}
-        assert names(place) == databases
+        # nothing; or everything, where the signal came when the outputs had just appeared
+        assert names(place) - databases in (set(), whole - databases)
         assert not databases or is_empty_database(place / "a.duckdb")
         clear(place)
