@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from spatialq.data.boxes import in_box
 from spatialq.functions.declaration import BOUNDS
 from spatialq.runtime import buffers, cuda
 from spatialq.runtime.cuda import on_gpu
@@ -43,8 +44,7 @@ def within(arguments: Mapping[str, Any], options: Any) -> dict[str, Any]:
     n = len(columns["x"])
 
     def inside(first: int, stop: int) -> Any:
-        x, y = columns["x"][first:stop], columns["y"][first:stop]
-        return (x >= box[0]) & (x <= box[2]) & (y >= box[1]) & (y <= box[3])
+        return in_box(columns["x"][first:stop], columns["y"][first:stop], box)
 
     with workers() as pool:
         parts = chunks(n)
@@ -79,8 +79,7 @@ def _room(values: Any, n: int) -> Any:
 def _on_gpu(columns: Mapping[str, Any], box: tuple[float, ...]) -> dict[str, Any]:
     """Choose points of arrays of the GPU."""
     device = cuda.device()
-    x, y = (device.view(columns[axis]) for axis in "xy")
-    chosen = (x >= box[0]) & (x <= box[2]) & (y >= box[1]) & (y <= box[3])
+    chosen = in_box(device.view(columns["x"]), device.view(columns["y"]), box)
     if bool(chosen.all()):
         return dict(columns)
     here = device.download(chosen)  # for masked attributes, which are in main memory

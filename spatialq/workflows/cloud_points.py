@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.data.boxes import in_box
 from spatialq.errors import FileWarning
 from spatialq.io.source import PointSource, Progress, numbers_of
 from spatialq.runtime import buffers
@@ -162,8 +163,7 @@ class _Reading:
         came = 0
         for batch in cloud.batches(names, (xmin, ymin, -inf, xmax, ymax, inf)):
             part = {n: numbers_of(cloud.path, n, batch[n], kinds[n]) for n in names}
-            x, y = part["x"], part["y"]
-            inside = np.flatnonzero((x >= xmin) & (x <= xmax) & (y >= ymin) & (y <= ymax))
+            inside = np.flatnonzero(in_box(part["x"], part["y"], bounds))
             part = {name: values[inside] for name, values in part.items()}
             part[POINT_ID] += first
             self.keep[part[POINT_ID]] = True

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.data.boxes import in_box
 from spatialq.data.frame import Frame
 from spatialq.io.source import Progress
 from spatialq.runtime.temporary import temporary_folder
@@ -70,9 +71,7 @@ class Reading:
         found, n = columns, columns["x"].size
         is_inside: Any = True
         if self.bounds is not None:
-            xmin, ymin, xmax, ymax = self.bounds
-            x, y = columns["x"], columns["y"]
-            is_inside = (x >= xmin) & (x <= xmax) & (y >= ymin) & (y <= ymax)
+            is_inside = in_box(columns["x"], columns["y"], self.bounds)
             rows = np.flatnonzero(is_inside)
             found = {name: None if each is None else each[rows] for name, each in columns.items()}
             if columns.get("point_id") is None:  # they are numbered as they come

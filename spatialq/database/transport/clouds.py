@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from spatialq.data.boxes import in_box
 from spatialq.data.columns import NUMPY_TYPES
 from spatialq.data.frame import Frame
 from spatialq.database.transport.columns import attributes_of
@@ -181,7 +182,6 @@ def _read_inside(
     """Read the points in a box; what a file's parts say to lie outside is not decoded."""
     hint = check_bounds(function.name, bounds)
     columns = _Columns(function, clouds, has_ids=True)
-    xmin, ymin, xmax, ymax = bounds
     first = 0
     for cloud in clouds:
         types = columns.types_in(cloud)
@@ -192,8 +192,7 @@ def _read_inside(
                 name: numbers_of(cloud.path, name, batch[name], dtype)
                 for name, dtype in types.items()
             }
-            x, y = found["x"], found["y"]
-            inside = (x >= xmin) & (x <= xmax) & (y >= ymin) & (y <= ymax)
+            inside = in_box(found["x"], found["y"], bounds)
             columns.add({name: values[inside] for name, values in found.items()}, first)
             done += batch.num_rows
             if tick is not None:
