@@ -3,7 +3,7 @@
 -- Build levels of detail of point cloud files and write them, file to file.
 -- path: Point cloud file, or a pattern such as 'tiles/*.laz'.
 -- outputs: List of files, by their endings: .copc.laz the points as COPC, metadata.json as Potree,
---     tileset.json as 3D Tiles, .parquet the nodes of build_lod, .png a picture.
+--     tileset.json as 3D Tiles, .parquet the nodes of build_lod, .png pictures.
 -- strategy: How a voxel gets its colour (Schütz et al. 2023, section 4.2): that of the first point
 --     in it, of a random one, the mean of all, or the mean of the neighbourhood within a cell's
 --     width, where nearer samples weigh more. ('first' or 'random' or 'average' or 'weighted')

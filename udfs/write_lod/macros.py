@@ -22,7 +22,7 @@ MACROS = (
             Argument(
                 "outputs",
                 "List of files, by their endings: .copc.laz the points as COPC, metadata.json as "
-                "Potree, tileset.json as 3D Tiles, .parquet the nodes of build_lod, .png a picture.",
+                "Potree, tileset.json as 3D Tiles, .parquet the nodes of build_lod, .png pictures.",
             ),
             *arguments_of(PARAMETERS),
             DEVICE,
