@@ -1,7 +1,7 @@
 """Points of files, straight into the arrays of a kernel, without one row per point."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from spatialq.io.clouds import open_cloud, what_reprojects
 from spatialq.io.crs import require_same
 from spatialq.io.files import warn_about
 from spatialq.io.formats import find_sources, means_files, open_source
-from spatialq.io.source import PointSource, Progress, numbers_of
+from spatialq.io.source import Box, PointSource, Progress, numbers_of
 from spatialq.io.view import check_bounds
 from spatialq.runtime import buffers, progress
 
@@ -107,20 +107,48 @@ def batches_of_clouds(
     A column that a file lacks is None.
     """
     attributes = attributes_of(function)
+
+    def types_in(cloud: PointSource) -> dict[str, "np.dtype[Any]"]:
+        kinds = {name: attributes.get(name, "DOUBLE") for name in _columns_in(function, cloud)}
+        kinds[POINT_ID] = "BIGINT"
+        return {name: np.dtype(NUMPY_TYPES[kind]) for name, kind in kinds.items()}
+
+    for found in _parts(clouds, types_in, None, tick):
+        yield {**dict.fromkeys(attributes), **found}
+
+
+def _parts(
+    clouds: Sequence[PointSource],
+    types_in: Callable[[PointSource], Mapping[str, "np.dtype[Any]"]],
+    hint: Box | None,
+    tick: Progress | None,
+) -> Iterator[dict[str, Any]]:
+    """Read columns of the points of files, some points at a time.
+
+    Parameters
+    ----------
+    clouds : sequence of PointSource
+    types_in : callable
+        Gives the columns of a file to read, and their types.
+    hint : six of float, optional
+        What lies outside of this box may be left out.
+    tick : callable, optional
+
+    Yields
+    ------
+    dict of str to array
+        `point_id` runs on from file to file.
+    """
     first = 0
     for cloud in clouds:
-        there = _columns_in(function, cloud)
-        types: dict[str, np.dtype[Any]] = {
-            name: np.dtype(NUMPY_TYPES[attributes.get(name, "DOUBLE")]) for name in there
-        }
-        types["point_id"] = np.dtype(np.int64)
-        done = 0
-        for batch in cloud.batches(["point_id", *there]):
+        types, done = types_in(cloud), 0
+        for batch in cloud.batches(list(types), hint):
+            progress.check()
             found = {
                 name: numbers_of(cloud.path, name, batch[name], dtype)
                 for name, dtype in types.items()
             }
-            yield {**dict.fromkeys(attributes), **found, "point_id": found["point_id"] + first}
+            yield {**found, POINT_ID: found[POINT_ID] + first}
             done += batch.num_rows
             if tick is not None:
                 tick(cloud.path, done, cloud.rows)
@@ -182,22 +210,9 @@ def _read_inside(
     """Read the points in a box; what a file's parts say to lie outside is not decoded."""
     hint = check_bounds(function.name, bounds)
     columns = _Columns(function, clouds, has_ids=True)
-    first = 0
-    for cloud in clouds:
-        types = columns.types_in(cloud)
-        done = 0
-        for batch in cloud.batches(list(types), hint):
-            progress.check()
-            found = {
-                name: numbers_of(cloud.path, name, batch[name], dtype)
-                for name, dtype in types.items()
-            }
-            inside = in_box(found["x"], found["y"], bounds)
-            columns.add({name: values[inside] for name, values in found.items()}, first)
-            done += batch.num_rows
-            if tick is not None:
-                tick(cloud.path, done, cloud.rows)
-        first += cloud.rows
+    for found in _parts(clouds, columns.types_in, hint, tick):
+        inside = in_box(found["x"], found["y"], bounds)
+        columns.add({name: values[inside] for name, values in found.items()})
     return columns.arrays()
 
 
@@ -259,15 +274,14 @@ class _Columns:
             arrays[POINT_ID] += first
         self._end(types, came)
 
-    def add(self, found: dict[str, Any], first: int) -> None:
-        """Add some points of a file, whose first id is `first`."""
+    def add(self, found: dict[str, Any]) -> None:
+        """Add some points of a file."""
         came = len(found["x"])
         if self._n + came > len(self._columns["x"]):
             self.reserve(max(2 * self._n, self._n + came))
         part = slice(self._n, self._n + came)
         for name, values in found.items():
             np.ma.getdata(self._columns[name])[part] = values
-        self._columns[POINT_ID][part] += first
         self._end(found, came)
 
     def arrays(self) -> dict[str, Any]:
