@@ -19,6 +19,8 @@ def written(
     parameters: Sequence[Parameter],
     result: Mapping[str, str],
     columns: Iterable[Any],
+    *,
+    targets: str = "outputs",
 ) -> pa.Array:
     """Write the files of each row.
 
@@ -30,9 +32,11 @@ def written(
         Called with the path, the outputs and the parameters by name.
     parameters : sequence of Parameter
     result : mapping
-        SQL types of what it gives that is shown.
+        SQL types of what it gives that is shown; NULL where it gives none.
     columns : three Arrow arrays
-        Paths, lists of outputs, JSON of the parameters, `device` and `memory`.
+        Paths, outputs or lists of them, JSON of the parameters, `device` and `memory`.
+    targets : str
+        Name of the argument that the outputs are.
 
     Raises
     ------
@@ -41,11 +45,11 @@ def written(
     """
     may_be_null = OPTIONAL | {each.name for each in parameters if each.is_optional}
     rows = []
-    for path, targets, text in zip(*(each.to_pylist() for each in columns), strict=True):
+    for path, outputs, text in zip(*(each.to_pylist() for each in columns), strict=True):
         chosen = json.loads(text)
-        for argument, value in {"path": path, "outputs": targets, **chosen}.items():
+        for argument, value in {"path": path, targets: outputs, **chosen}.items():
             is_null = value is None and argument not in may_be_null
-            if is_null or (argument == "outputs" and None in value):
+            if is_null or (argument == targets and isinstance(value, list) and None in value):
                 message = f"{name}: {argument} must not be NULL"
                 raise ValueError(message)
         for each in parameters:
@@ -55,6 +59,6 @@ def written(
                 message = f"{name}: {each.name} must be {error}, got {chosen[each.name]!r}"
                 raise ValueError(message) from None
         with budget.within(name, chosen.pop("memory")):
-            done = write(path, targets, **chosen)
-        rows.append([{column: done[column] for column in result}])
+            done = write(path, outputs, **chosen)
+        rows.append([{column: done.get(column) for column in result}])
     return pa.array(rows, pa.list_(pa.struct(arrow_fields(result))))
