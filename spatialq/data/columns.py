@@ -16,6 +16,8 @@ NUMPY_TYPES = {
     "UTINYINT": np.uint8,
     "VARCHAR": np.str_,
 }
+NUMBERS = tuple(np.dtype(name) for name in ("?", *"bhilBHILfd"))
+"""Types of numbers and truth values that SQL has, too."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from spatialq.execution.validation import (
     as_floats,
     as_ids,
     as_meshes,
+    as_numbers,
     as_whole,
     is_finite,
     require_one_length,
@@ -72,7 +73,8 @@ def run(
     **options
         The function's parameters, which `spatialq.describe(function)` lists; and its attributes,
         such as `red` (uint16[n]) of 'build_lod', in the memory where the coordinates are, masked
-        where there is no value.
+        where there is no value. So are the columns that 'build_lod' is told to keep:
+        ``attributes=["gps_time"], gps_time=times``.
 
     Returns
     -------
@@ -111,7 +113,8 @@ def run(
         else:
             given = _elements(first, elements)
             columns = {"x": x, "y": y, "z": z, "point_id": point_id}
-            columns |= {name: options.pop(name, None) for name in _attributes(first)}
+            names = *_attributes(first), *_more_columns(first, options)
+            columns |= {name: options.pop(name, None) for name in names}
             if any(on_gpu(values) for values in columns.values()):
                 with cuda.device().use():
                     found = _run_points(functions, columns, given, "gpu", progress, options)
@@ -290,6 +293,21 @@ def _attributes(function: Function) -> Mapping[str, str]:
     return inputs.attributes if isinstance(inputs, PointsInput) else {}
 
 
+def _more_columns(function: Function, options: Mapping[str, Any]) -> tuple[str, ...]:
+    """Name the columns that a kernel gets beyond its attributes, as options say."""
+    known = {each.name for each in function.parameters}
+    chosen = function.choose({name: each for name, each in options.items() if name in known})
+    more: tuple[str, ...] = getattr(chosen, "more_columns", ())
+    for name in more:
+        if options.get(name) is None:
+            message = (
+                f"{function.name}: attributes must be columns that are given, such as "
+                f"{name}=values, got none for {name!r}"
+            )
+            raise ValueError(message)
+    return more
+
+
 def _elements(function: Function, elements: Any) -> dict[str, Any]:
     """Make the meshes that a function of points and elements gets; none for one of points."""
     if not isinstance(function.inputs, PointsAndElementsInput):
@@ -324,8 +342,10 @@ def _run_points(
     columns["point_id"] = as_ids(name, columns["point_id"])
     for attribute, kind in _attributes(functions[0]).items():
         columns[attribute] = as_whole(name, attribute, columns[attribute], kind)
-    require_one_length(name, columns)
     chosen = functions[0].choose(options)
+    for more in getattr(chosen, "more_columns", ()):
+        columns[more] = as_numbers(name, more, columns[more])
+    require_one_length(name, columns)
     given = {**columns, **elements}
     return _with_texts(call_outputs(functions, given, chosen, device, progress)[0])
 

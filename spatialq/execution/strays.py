@@ -69,7 +69,7 @@ def leave_out(functions: Sequence[Function], fitted: Fitted) -> Crowd:
     ids = _ids(arguments[POINT_ID], xyz[0])
     columns = {**dict(zip("xyz", xyz, strict=True)), POINT_ID: ids}
     if isinstance(inputs, PointsInput):
-        columns |= {name: arguments[name] for name in inputs.attributes}
+        columns |= {name: values for name, values in arguments.items() if name not in columns}
     kept = {
         name: None if values is None else _without(values, strays, n)
         for name, values in columns.items()

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.data.columns import NUMPY_TYPES, whole_numbers
+from spatialq.data.columns import NUMBERS, NUMPY_TYPES, whole_numbers
 from spatialq.data.meshes import Meshes
 from spatialq.data.points import ascends, converted
 from spatialq.runtime import buffers, cuda
@@ -45,6 +45,21 @@ def as_floats(function: str, name: str, values: Any) -> Any:
     except (TypeError, ValueError) as error:
         got = error
     message = f"{function}: {name} must be numbers, got {got}"
+    raise ValueError(message)
+
+
+def as_numbers(function: str, name: str, values: Any) -> Any:
+    """Make an array of numbers or truth values, of their own type, where they are.
+
+    Raises
+    ------
+    ValueError
+        If they are others, or not in one row.
+    """
+    array = cuda.device().view(values) if on_gpu(values) else np.asanyarray(values)
+    if array.dtype in NUMBERS and array.ndim == 1:
+        return values if on_gpu(values) else array
+    message = f"{function}: {name} must be numbers, got {array.dtype} of shape {array.shape}"
     raise ValueError(message)
 
 

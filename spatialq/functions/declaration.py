@@ -243,6 +243,11 @@ class PointParameters(CoordinateParameters):
         must_be=BOX,
     )
 
+    @property
+    def more_columns(self) -> tuple[str, ...]:
+        """Columns of numbers that a kernel gets beyond those that its declaration lists."""
+        return ()
+
     def check(self) -> None:
         """Reject bounds that are no box."""
         super().check()

@@ -4,7 +4,7 @@ import json
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import chain
@@ -111,6 +111,7 @@ def write_lod(
     FileWarning
         If no sample has a colour; and about each oddity of a file that is read all the same.
     """
+    from spatialq.database.transport.clouds import numbers_in
     from spatialq.execution.frames import announce
     from spatialq.functions.catalogue import catalogue
 
@@ -125,6 +126,7 @@ def write_lod(
     frame = Frame(subject(paths), crs)
     announce(catalogue()[FUNCTION], chosen, [frame])
     frame = replace(frame, is_announced=True)
+    more = numbers_in(COMMAND, clouds, chosen.more_columns)
     points = sum(cloud.rows for cloud in clouds)
     passed = (BOUNDS, *COORDINATES)
     own = {name: value for name, value in chosen.values().items() if name not in passed}
@@ -141,7 +143,8 @@ def write_lod(
     has_only_points = 0 < len(points_to) == len(targets.paths)
     with within_memory:
         room = _points_in(points, chosen)
-        tree = TreeBuild(Reading(clouds, box, progress), chosen, frame, device, targets, room)
+        reading = Reading(clouds, box, progress, more=more)
+        tree = TreeBuild(reading, chosen, frame, device, targets, room)
         if has_only_points:
             summary, used = write_points(tree, points_to, crs)
         else:
@@ -150,7 +153,8 @@ def write_lod(
             shared = octree_of_table(tree) if points_to else None
             with replace(tree, seen=seen).tables() as (tables, device_used):
                 streams = partial(_open_streams, targets, seen, tiles)
-                summary = _write_tables(tables, targets, known, named(paths), shared, streams)
+                opened = partial(node_writer, known=known, more=more)
+                summary = _write_tables(tables, targets, opened, named(paths), shared, streams)
                 used = device_used()
             if points_to:
                 write_points(tree, points_to, crs, shared)
@@ -181,7 +185,7 @@ def _open_streams(
 def _write_tables(
     tables: Iterator[Mapping[str, Any]],
     targets: Outputs,
-    known: Mapping[str, str | None],
+    opened: Callable[..., AbstractContextManager[Write]],
     name: str,
     octree: "Additive | None",
     streams: Callable[[ExitStack], list[Write]],
@@ -190,7 +194,7 @@ def _write_tables(
     summary = TreeSummary()
     with ExitStack() as stack:
         writers = [
-            stack.enter_context(node_writer(target, known, summary))
+            stack.enter_context(opened(target, summary=summary))
             for target in targets.ending_in(*TABLE)
         ]
         first = next(tables)

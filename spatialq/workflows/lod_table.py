@@ -74,7 +74,10 @@ def grouped(tables: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
 
 @contextmanager
 def node_writer(
-    target: Path, known: Mapping[str, str | None], summary: TreeSummary
+    target: Path,
+    known: Mapping[str, str | None],
+    summary: TreeSummary,
+    more: "Mapping[str, np.dtype[Any]]" = {},
 ) -> Iterator[Callable[[Mapping[str, Any]], None]]:
     """Write a file, some nodes at a time.
 
@@ -85,6 +88,8 @@ def node_writer(
         Metadata of the file.
     summary : TreeSummary
         Of all nodes; read when the block ends.
+    more : mapping of str to dtype, optional
+        Columns of samples beyond those of the declaration.
 
     Yields
     ------
@@ -94,9 +99,11 @@ def node_writer(
     import pyarrow.parquet as pq
 
     from spatialq.export.atomic import whole
+    from spatialq.udfs.build_lod.attributes import with_attributes
     from spatialq.udfs.build_lod.table import no_rows
 
-    schema = arrow_table(no_rows()).schema
+    nothing = {name: np.empty(0, dtype) for name, dtype in more.items()}
+    schema = arrow_table(with_attributes(no_rows(), None, nothing)).schema
     schema = schema.with_metadata({name: text for name, text in known.items() if text})
     with (
         whole(target) as partial,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from spatialq.data.boxes import in_box
 from spatialq.data.frame import Frame
 from spatialq.io.source import Progress
+from spatialq.runtime import buffers
 from spatialq.runtime.temporary import temporary_folder
 from spatialq.workflows.cloud_points import Bounds
 from spatialq.workflows.lod_nodes import Seen
@@ -36,6 +37,8 @@ class Reading:
     inside: "NDArray[np.bool_] | None" = None
     """Of each record, to be filled: whether it is within the bounds. Points then get the numbers
     0, 1, 2 ... of those inside."""
+    more: "Mapping[str, np.dtype[Any]]" = field(default_factory=dict)
+    """Columns beyond those that a tree is built of, and their types."""
 
     @property
     def points(self) -> int:
@@ -49,7 +52,7 @@ class Reading:
 
         function = catalogue()[FUNCTION]
         if self.inside is None:
-            return read_clouds(function, self.clouds, self.progress, self.bounds)
+            return read_clouds(function, self.clouds, self.progress, self.bounds, self.more)
         return self._within(read_clouds(function, self.clouds, self.progress), 0, 0)
 
     def batches(self) -> Iterator[dict[str, Any]]:
@@ -57,8 +60,8 @@ class Reading:
         from spatialq.database.transport.clouds import batches_of_clouds
         from spatialq.functions.catalogue import catalogue
 
-        first = done = 0
-        for batch in batches_of_clouds(catalogue()[FUNCTION], self.clouds, self.progress):
+        function, first, done = catalogue()[FUNCTION], 0, 0
+        for batch in batches_of_clouds(function, self.clouds, self.progress, self.more):
             found = self._within(batch, first, done)
             yield found
             first, done = first + batch["x"].size, done + found["x"].size
@@ -80,6 +83,32 @@ class Reading:
             self.inside[first : first + n] = is_inside
             found["point_id"] = np.arange(done, done + found["x"].size)
         return found
+
+
+class Kept:
+    """Columns of a cloud that is read some points at a time, until its nodes are there.
+
+    Parameters
+    ----------
+    points : int
+        Their ids are less than this.
+    types : mapping of str to dtype
+    """
+
+    def __init__(self, points: int, types: "Mapping[str, np.dtype[Any]]") -> None:
+        self.columns = {
+            name: np.ma.MaskedArray(buffers.empty(points, dtype), buffers.zeros(points, np.bool_))
+            for name, dtype in types.items()
+        }
+
+    def add(self, points: Mapping[str, Any]) -> None:
+        """Keep the values of points, which are masked where there is none."""
+        ids = points["point_id"]
+        for name, column in self.columns.items():
+            given = points[name]
+            lost = True if given is None else np.ma.getmaskarray(given)
+            np.ma.getmaskarray(column)[ids] = lost
+            np.ma.getdata(column)[ids] = 0 if given is None else np.ma.getdata(given)
 
 
 @dataclass(frozen=True)
@@ -148,21 +177,25 @@ class TreeBuild:
         from spatialq.execution.call import planned
         from spatialq.functions.catalogue import catalogue
         from spatialq.functions.declaration import Size
+        from spatialq.udfs.build_lod.attributes import with_attributes
         from spatialq.udfs.build_lod.external_partitioning import rows_of
 
         function, options = catalogue()[FUNCTION], self.options
+        kept = Kept(self.reading.points, self.reading.more)
         size = Size(self.reading.points)
         with (
             planned([function], size, options, self.device, road="files") as execution,
             temporary_folder(".lod-", self.targets.beside) as folder,
         ):
-            rows = rows_of(self._batches(), folder, options, execution, self.room)
-            yield grouped(rows), execution
+            rows = rows_of(self._batches(kept), folder, options, execution, self.room)
+            tables = (with_attributes(nodes, None, kept.columns) for nodes in grouped(rows))
+            yield tables, execution
 
-    def _batches(self) -> Iterator[dict[str, Any]]:
+    def _batches(self, kept: Kept) -> Iterator[dict[str, Any]]:
         """Give points with heights in the unit of x and y."""
         level = self.level
         for batch in self.reading.batches():
+            kept.add(batch)
             points = {**batch, "z": batch["z"] * level}
             if self.seen is not None:
                 self.seen.add(points)

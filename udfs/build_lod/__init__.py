@@ -29,6 +29,9 @@ SAMPLE = {
 }
 """A sample of a node: column -> SQL type."""
 
+NAMES = "names of columns, each once, none of them 'options', or NULL"
+"""What attributes must be; 'options' is the name of what a kernel gets beside columns."""
+
 
 @dataclass(frozen=True)
 class Options(PointParameters):
@@ -60,9 +63,24 @@ class Options(PointParameters):
     )
     seed: int = parameter(0, "Seed of 'random'.", at_least=0, below=2**32)
 
+    attributes: tuple[str, ...] | None = parameter(
+        None,
+        "More columns of the points that samples have, such as gps_time or return_number: a point "
+        "its own values, a voxel those of the point that its point_id names. NULL adds none.",
+        must_be=NAMES,
+    )
+
+    @property
+    def more_columns(self) -> tuple[str, ...]:
+        """The attributes that no sample has by itself."""
+        return tuple(name for name in self.attributes or () if name.lower() not in SAMPLE)
+
     def check(self) -> None:
-        """Reject grids whose cells do not halve."""
+        """Reject grids whose cells do not halve, and attributes that are no names."""
         super().check()
+        names = [name.lower() for name in self.attributes or ()]
+        if len(set(names)) < len(names) or not all(names) or "options" in names:
+            self.reject("attributes", NAMES)
         if self.grid_size not in (1 << k for k in range(1, MAX_GRID.bit_length())):
             self.reject("grid_size", f"a power of two from 2 to {MAX_GRID}")
 

@@ -13,6 +13,8 @@ BYTES_DEVICE = 85, 80
 """Of a point and of a voxel on the device: input, sorted points, their order; masks and sums."""
 BYTES_HOST = 172, 65
 """The same in main memory, the table and what is written of it included."""
+BYTES_ATTRIBUTE = 8
+"""Of a value of an attribute, of a point and of each sample, at most."""
 BYTES_GRID = 256 << 20
 """The counting grid, whatever the cloud."""
 TILE = 1 << 22
@@ -39,7 +41,9 @@ def bytes_device(options: Any) -> int:
 
 def bytes_host(options: Any) -> int:
     """Estimate the main memory for a point."""
-    return _bytes(BYTES_HOST, options)
+    point, voxel = BYTES_HOST
+    attributes = BYTES_ATTRIBUTE * len(options.more_columns)
+    return _bytes((point + 2 * attributes, voxel + attributes), options)
 
 
 def _bytes(of_each: tuple[int, int], options: Any) -> int:

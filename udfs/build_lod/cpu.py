@@ -8,6 +8,7 @@ from spatialq.data.points import read_only
 from spatialq.runtime import buffers, progress
 from spatialq.runtime.threads import in_threads
 
+from .attributes import with_attributes
 from .nodes import build_nodes
 from .places import keys
 from .split import Sorted, split
@@ -31,6 +32,7 @@ def run(
     intensity: Any,
     classification: Any,
     options: "Options",
+    **attributes: Any,
 ) -> dict[str, Any]:
     """Build the octree of a cloud and give it as a table.
 
@@ -43,6 +45,8 @@ def run(
         Masked or None where there is no value.
     classification : uint8[n] or None
     options : Options
+    **attributes : array[n] or None
+        More columns that samples shall have, of numbers; masked or None where there is no value.
 
     Returns
     -------
@@ -55,14 +59,15 @@ def run(
         As from `validation.validate`.
     """
     if not x.size:
-        return no_rows()
+        return with_attributes(no_rows(), point_id, attributes)
     progress.stage("points", 0.1)
     cloud = validate(x, y, z, point_id, red, green, blue, intensity, classification)
     progress.stage("octree", 0.8)
     with progress.nested():
         tree = build(cloud.points, cloud.cube, options)
     progress.stage("samples", 1.0)
-    return columns(tree, cloud.points, cloud.classification, cloud.cube, options)
+    nodes = columns(tree, cloud.points, cloud.classification, cloud.cube, options)
+    return with_attributes(nodes, point_id, attributes)
 
 
 def build(points: Points, cube: Cube, options: "Options", root: Root | None = None) -> Tree:

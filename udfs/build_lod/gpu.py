@@ -8,6 +8,7 @@ from spatialq.data.points import in_one_memory
 from spatialq.runtime import cuda, progress
 
 from . import tiles
+from .attributes import with_attributes
 from .cost import BYTES_GRID, bytes_device
 from .split_gpu import MAX_POINTS, Records, bounds, split
 from .table import no_rows
@@ -33,6 +34,7 @@ def run(
     intensity: Any,
     classification: Any,
     options: "Options",
+    **attributes: Any,
 ) -> dict[str, Any]:
     """Build the octree of a cloud and give it as a table, tile by tile if it is large.
 
@@ -46,6 +48,8 @@ def run(
         In main memory or on the GPU; masked or None where there is no value.
     classification : uint8[n] or None
     options : Options
+    **attributes : array[n] or None
+        As for `cpu.run`, in main memory or on the GPU.
 
     Returns
     -------
@@ -66,12 +70,17 @@ def run(
         here = [
             device.download(device.view(each)) if device.is_here(each) else each for each in given
         ]
+        more = {
+            name: device.download(device.view(each)) if device.is_here(each) else each
+            for name, each in attributes.items()
+        }
         if not here[0].size:
-            return no_rows()
+            return with_attributes(no_rows(), None, more)
         progress.stage("points", 0.3)
         cloud = validate(*here)
         progress.stage("octree", 1.0)
-        return tiles.run(cloud, options, build_and_bring, capacity(options))
+        nodes = tiles.run(cloud, options, build_and_bring, capacity(options))
+        return with_attributes(nodes, here[3], more)
 
 
 def capacity(options: "Options") -> int:

@@ -1,7 +1,7 @@
 """Points of files, straight into the arrays of a kernel, without one row per point."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from spatialq.data.boxes import in_box
-from spatialq.data.columns import NUMPY_TYPES
+from spatialq.data.columns import NUMBERS, NUMPY_TYPES
 from spatialq.data.frame import Frame
 from spatialq.database.transport.columns import attributes_of
 from spatialq.database.transport.request import Request
@@ -99,25 +99,53 @@ def of_files(function: Function, request: Request) -> dict[str, Any]:
     return read_clouds(function, clouds, bounds=getattr(options, BOUNDS, None))
 
 
+def numbers_in(
+    caller: str, clouds: Sequence[PointSource], names: Sequence[str]
+) -> "dict[str, np.dtype[Any]]":
+    """Find the types of columns of files, of which any may lack some.
+
+    Raises
+    ------
+    ValueError
+        If no file has a column of numbers of that name.
+    """
+    found = {}
+    for name in names:
+        types = [
+            np.dtype(cloud.schema.field(name).type.to_pandas_dtype())
+            for cloud in clouds
+            if name in cloud.schema.names
+        ]
+        if not types or not all(each in NUMBERS for each in types):
+            there = dict.fromkeys(each for cloud in clouds for each in cloud.schema.names)
+            message = (
+                f"{caller}: attributes must be columns of numbers of the files, "
+                f"{', '.join(there)}, got {name!r}"
+            )
+            raise ValueError(message)
+        found[name] = np.result_type(*types)
+    return found
+
+
 def batches_of_clouds(
-    function: Function, clouds: Sequence[PointSource], tick: Progress | None = None
+    function: Function,
+    clouds: Sequence[PointSource],
+    tick: Progress | None = None,
+    more: "Mapping[str, np.dtype[Any]]" = {},
 ) -> Iterator[dict[str, Any]]:
     """Read all points of files, whose ids run on from file to file, some at a time.
 
-    A column that a file lacks is None.
+    A column that a file lacks is None. Of the columns `more`, as `numbers_in` gives them, values
+    that are NULL are masked.
     """
-    attributes = attributes_of(function)
+    attributes = [*attributes_of(function), *more]
     first = 0
     for cloud in clouds:
-        there = _columns_in(function, cloud)
-        types: dict[str, np.dtype[Any]] = {
-            name: np.dtype(NUMPY_TYPES[attributes.get(name, "DOUBLE")]) for name in there
-        }
-        types["point_id"] = np.dtype(np.int64)
+        types = _types_in(function, cloud, more)
         done = 0
-        for batch in cloud.batches(["point_id", *there]):
+        for batch in cloud.batches(list(types)):
             found = {
-                name: numbers_of(cloud.path, name, batch[name], dtype)
+                name: _numbers_of(cloud, name, batch[name], dtype, keeps_nulls=name in more)
                 for name, dtype in types.items()
             }
             yield {**dict.fromkeys(attributes), **found, "point_id": found["point_id"] + first}
@@ -132,6 +160,7 @@ def read_clouds(
     clouds: Sequence[PointSource],
     tick: Progress | None = None,
     bounds: Sequence[float] | None = None,
+    more: "Mapping[str, np.dtype[Any]]" = {},
 ) -> dict[str, Any]:
     """Read the points of files, whose ids run on from file to file, as a kernel takes them.
 
@@ -146,6 +175,9 @@ def read_clouds(
         Called with a file, its rows so far and its rows in all.
     bounds : sequence of float, optional
         xmin, ymin, xmax, ymax: only the points inside or on the border.
+    more : mapping, optional
+        Columns beyond those of the function, as `numbers_in` gives them; masked also where a value
+        is NULL.
 
     Raises
     ------
@@ -153,18 +185,28 @@ def read_clouds(
         If memory, or the disk for what is beyond the budget, is not enough, in a sentence.
     """
     try:
-        if bounds is not None:
-            return _read_inside(function, clouds, bounds, tick)
-        return _read_all(function, clouds, tick)
+        if bounds is not None or (more and not _have_all_values(clouds)):
+            return _read_inside(function, clouds, bounds, tick, more)
+        return _read_all(function, clouds, tick, more)
     except MemoryError as full:
         message = f"{function.name}: not enough memory to read the files: {full}"
         raise MemoryError(message) from full
 
 
+def _have_all_values(clouds: Sequence[PointSource]) -> bool:
+    """Whether no value of the files can be NULL: LAS has none that are."""
+    from spatialq.io.las.source import LasSource
+
+    return all(isinstance(cloud, LasSource) for cloud in clouds)
+
+
 def _read_all(
-    function: Function, clouds: Sequence[PointSource], tick: Progress | None
+    function: Function,
+    clouds: Sequence[PointSource],
+    tick: Progress | None,
+    more: "Mapping[str, np.dtype[Any]]",
 ) -> dict[str, Any]:
-    columns = _Columns(function, clouds)
+    columns = _Columns(function, clouds, more)
     columns.reserve(sum(cloud.rows for cloud in clouds))
     first = 0
     for cloud in clouds:
@@ -176,12 +218,13 @@ def _read_all(
 def _read_inside(
     function: Function,
     clouds: Sequence[PointSource],
-    bounds: Sequence[float],
+    bounds: Sequence[float] | None,
     tick: Progress | None,
+    more: "Mapping[str, np.dtype[Any]]",
 ) -> dict[str, Any]:
     """Read the points in a box; what a file's parts say to lie outside is not decoded."""
-    hint = check_bounds(function.name, bounds)
-    columns = _Columns(function, clouds, has_ids=True)
+    hint = None if bounds is None else check_bounds(function.name, bounds)
+    columns = _Columns(function, clouds, more, has_ids=True)
     first = 0
     for cloud in clouds:
         types = columns.types_in(cloud)
@@ -189,11 +232,13 @@ def _read_inside(
         for batch in cloud.batches(list(types), hint):
             progress.check()
             found = {
-                name: numbers_of(cloud.path, name, batch[name], dtype)
+                name: _numbers_of(cloud, name, batch[name], dtype, keeps_nulls=name in more)
                 for name, dtype in types.items()
             }
-            inside = in_box(found["x"], found["y"], bounds)
-            columns.add({name: values[inside] for name, values in found.items()}, first)
+            if bounds is not None:
+                inside = in_box(found["x"], found["y"], bounds)
+                found = {name: values[inside] for name, values in found.items()}
+            columns.add(found, first)
             done += batch.num_rows
             if tick is not None:
                 tick(cloud.path, done, cloud.rows)
@@ -208,27 +253,35 @@ class _Columns:
     ----------
     function : Function
     clouds : sequence of PointSource
+    more : mapping
+        Columns beyond those of the function, and their types.
     has_ids : bool
         Whether the ids may be others than the positions; so they may where a file has records that
         are no points.
     """
 
     def __init__(
-        self, function: Function, clouds: Sequence[PointSource], *, has_ids: bool = False
+        self,
+        function: Function,
+        clouds: Sequence[PointSource],
+        more: "Mapping[str, np.dtype[Any]]",
+        *,
+        has_ids: bool = False,
     ) -> None:
-        self._function = function
-        attributes = attributes_of(function)
-        wanted = {**dict.fromkeys(function.inputs.columns, "DOUBLE"), **attributes}
-        there = [set(_columns_in(function, cloud)) for cloud in clouds]
+        self._function, self._more = function, more
+        attributes = [*attributes_of(function), *more]
+        there = [set(_types_in(function, cloud, more)) for cloud in clouds]
         self._absent = [name for name in attributes if not any(name in each for each in there)]
         self._partial = {
             name for name in attributes if name not in self._absent
             and not all(name in each for each in there)
         }  # fmt: skip
-        self._types: dict[str, np.dtype[Any]] = {
-            name: np.dtype(NUMPY_TYPES[kind])
-            for name, kind in wanted.items()
-            if name not in self._absent
+        if not _have_all_values(clouds):
+            self._partial.update(more)
+        self._types = {
+            name: dtype
+            for name, dtype in _types_of(function, more).items()
+            if name not in (POINT_ID, *self._absent)
         }
         if has_ids or not all(cloud.is_whole for cloud in clouds):
             self._types[POINT_ID] = np.dtype(np.int64)
@@ -237,7 +290,7 @@ class _Columns:
 
     def types_in(self, cloud: PointSource) -> dict[str, "np.dtype[Any]"]:
         """Give the columns that a file has, and their types."""
-        there = {POINT_ID, *_columns_in(self._function, cloud)}
+        there = _types_in(self._function, cloud, self._more)
         return {name: dtype for name, dtype in self._types.items() if name in there}
 
     def reserve(self, rows: int) -> None:
@@ -266,7 +319,7 @@ class _Columns:
             self.reserve(max(2 * self._n, self._n + came))
         part = slice(self._n, self._n + came)
         for name, values in found.items():
-            np.ma.getdata(self._columns[name])[part] = values
+            np.ma.getdata(self._columns[name])[part] = np.ma.getdata(values)
         self._columns[POINT_ID][part] += first
         self._end(found, came)
 
@@ -275,11 +328,12 @@ class _Columns:
         found = {name: values[: self._n] for name, values in self._columns.items()}
         return {POINT_ID: None, **dict.fromkeys(self._absent), **found}
 
-    def _end(self, there: Any, came: int) -> None:
+    def _end(self, there: Mapping[str, Any], came: int) -> None:
         """Count rows that are there, of which the values of other columns are masked."""
         part = slice(self._n, self._n + came)
         for name in self._partial:
-            np.ma.getmaskarray(self._columns[name])[part] = name not in there
+            lost = np.ma.getmask(there[name]) if name in there else True
+            np.ma.getmaskarray(self._columns[name])[part] = lost
         self._n += came
 
     def _room(self, name: str, rows: int) -> Any:
@@ -289,15 +343,35 @@ class _Columns:
         return np.ma.MaskedArray(room, buffers.zeros(rows, np.bool_))
 
 
-def _columns_in(function: Function, cloud: PointSource) -> list[str]:
-    """Name the columns of a file that a function takes, of types that lose nothing.
+def _types_of(
+    function: Function, more: "Mapping[str, np.dtype[Any]]"
+) -> "dict[str, np.dtype[Any]]":
+    """Give all columns that a call may get of files, and their types."""
+    kinds = {POINT_ID: "BIGINT", **dict.fromkeys(function.inputs.columns, "DOUBLE")}
+    kinds |= attributes_of(function)
+    return {name: np.dtype(NUMPY_TYPES[kind]) for name, kind in kinds.items()} | dict(more)
+
+
+def _types_in(
+    function: Function, cloud: PointSource, more: "Mapping[str, np.dtype[Any]]"
+) -> "dict[str, np.dtype[Any]]":
+    """Give the columns of a file that a call takes, of types that lose nothing.
 
     An intensity that is a fraction, say, is none that a function for LAS dimensions understands.
     """
-    wanted = {**dict.fromkeys(function.inputs.columns, "DOUBLE"), **attributes_of(function)}
-    return [
-        name
-        for name, kind in wanted.items()
+    return {
+        name: dtype
+        for name, dtype in _types_of(function, more).items()
         if name in cloud.schema.names
-        and np.can_cast(cloud.schema.field(name).type.to_pandas_dtype(), NUMPY_TYPES[kind])
-    ]
+        and np.can_cast(cloud.schema.field(name).type.to_pandas_dtype(), dtype)
+    }
+
+
+def _numbers_of(
+    cloud: PointSource, name: str, values: Any, dtype: "np.dtype[Any]", *, keeps_nulls: bool
+) -> Any:
+    """Give the values of a column as numbers of a type, masked where they are NULL, or else 0."""
+    numbers = numbers_of(cloud.path, name, values, dtype)
+    if not keeps_nulls or not values.null_count:
+        return numbers
+    return np.ma.MaskedArray(numbers, values.is_null().to_numpy(zero_copy_only=False))
