@@ -84,5 +84,6 @@ def require_output(path: Path, takes: Takes | None = None) -> Writer:
         endings = sorted(suffix for each in there for suffix in each.suffixes)
         message = f"{WRITER}: '{path}' must end in one of {', '.join(endings)}"
         raise ValueError(message)
-    require_writable(path)
+    has_own_folder = path.name.lower() in found.suffixes
+    require_writable(path.parent if has_own_folder and not path.parent.exists() else path)
     return found
