@@ -19,6 +19,9 @@
 -- full_precision: Whether a voxel lies where one of its points lies, instead of in the middle of
 --     its cell.
 -- seed: Seed of 'random'. (>= 0 and < 2**32)
+-- attributes: More columns of the points that samples have, such as gps_time or return_number: a
+--     point its own values, a voxel those of the point that its point_id names. NULL adds none.
+--     (names of columns, each once, none of them 'options', or NULL)
 -- bounds: xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
 --     border are considered; NULL takes all. ([xmin, ymin, xmax, ymax], finite numbers with the
 --     minima first, or NULL)
@@ -41,6 +44,7 @@ CREATE OR REPLACE MACRO write_tiles(
     grid_size := 128,
     full_precision := false,
     seed := 0,
+    attributes := NULL,
     bounds := NULL,
     device := 'auto',
     memory := NULL
@@ -55,6 +59,7 @@ SELECT unnest(
             grid_size: grid_size,
             full_precision: full_precision,
             seed: seed,
+            attributes: attributes,
             compress: compress,
             implicit: implicit,
             colour_bits: colour_bits,
