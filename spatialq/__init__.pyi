@@ -118,6 +118,7 @@ def run(
     grid_size: int = 128,
     full_precision: bool = False,
     seed: int = 0,
+    attributes: Sequence[str] | None = None,
     bounds: Sequence[float] | None = None,
     unit: float | None = None,
     crs: str | None = None,

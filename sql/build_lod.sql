@@ -15,6 +15,9 @@
 -- full_precision: Whether a voxel lies where one of its points lies, instead of in the middle of
 --     its cell.
 -- seed: Seed of 'random'. (>= 0 and < 2**32)
+-- attributes: More columns of the points that samples have, such as gps_time or return_number: a
+--     point its own values, a voxel those of the point that its point_id names. NULL adds none.
+--     (names of columns, each once, none of them 'options', or NULL)
 -- bounds: xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
 --     border are considered; NULL takes all. ([xmin, ymin, xmax, ymax], finite numbers with the
 --     minima first, or NULL)
@@ -35,6 +38,7 @@ CREATE OR REPLACE MACRO build_lod(
     grid_size := 128,
     full_precision := false,
     seed := 0,
+    attributes := NULL,
     bounds := NULL,
     unit := NULL,
     crs := NULL,
@@ -50,6 +54,7 @@ FROM query(
             grid_size: grid_size,
             full_precision: full_precision,
             seed: seed,
+            attributes: attributes,
             bounds: bounds,
             unit: unit,
             crs: crs,
@@ -86,6 +91,7 @@ CREATE OR REPLACE MACRO build_lod_list(
     grid_size := 128,
     full_precision := false,
     seed := 0,
+    attributes := NULL,
     bounds := NULL,
     unit := NULL,
     crs := NULL,
@@ -98,6 +104,7 @@ CREATE OR REPLACE MACRO build_lod_list(
         grid_size: grid_size,
         full_precision: full_precision,
         seed: seed,
+        attributes: attributes,
         bounds: bounds,
         unit: unit,
         crs: crs,

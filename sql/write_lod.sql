@@ -13,6 +13,9 @@
 -- full_precision: Whether a voxel lies where one of its points lies, instead of in the middle of
 --     its cell.
 -- seed: Seed of 'random'. (>= 0 and < 2**32)
+-- attributes: More columns of the points that samples have, such as gps_time or return_number: a
+--     point its own values, a voxel those of the point that its point_id names. NULL adds none.
+--     (names of columns, each once, none of them 'options', or NULL)
 -- override_crs: Whether crs also takes the place of one that a file names.
 -- bounds: xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
 --     border are considered; NULL takes all. ([xmin, ymin, xmax, ymax], finite numbers with the
@@ -31,6 +34,7 @@ CREATE OR REPLACE MACRO write_lod(
     grid_size := 128,
     full_precision := false,
     seed := 0,
+    attributes := NULL,
     override_crs := false,
     bounds := NULL,
     crs := NULL,
@@ -47,6 +51,7 @@ SELECT unnest(
             grid_size: grid_size,
             full_precision: full_precision,
             seed: seed,
+            attributes: attributes,
             override_crs: override_crs,
             bounds: bounds,
             crs: crs,

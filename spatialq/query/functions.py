@@ -33,6 +33,7 @@ class Points(PointVerbs):
         grid_size: int = 128,
         full_precision: bool = False,
         seed: int = 0,
+        attributes: Sequence[str] | None = None,
         bounds: Sequence[float] | None = None,
         unit: float | str | None = None,
         crs: str | None = None,
@@ -60,6 +61,10 @@ class Points(PointVerbs):
             Whether a voxel lies where one of its points lies, instead of in the middle of its cell.
         seed : int
             Seed of 'random'. (>= 0 and < 2**32)
+        attributes : Sequence[str] | None
+            More columns of the points that samples have, such as gps_time or return_number: a point
+            its own values, a voxel those of the point that its point_id names. None adds none.
+            (names of columns, each once, none of them 'options', or None)
         bounds : Sequence[float] | None
             xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
             border are considered; None takes all. ([xmin, ymin, xmax, ymax], finite numbers with
@@ -90,6 +95,7 @@ class Points(PointVerbs):
                 "grid_size": grid_size,
                 "full_precision": full_precision,
                 "seed": seed,
+                "attributes": attributes,
                 "bounds": bounds,
                 "unit": unit,
                 "crs": crs,
