@@ -18,6 +18,7 @@ WORKFLOWS = {
     "clash": "spatialq.workflows.clash.find_clashes",
     "features": "spatialq.workflows.features.write_features",
     "lod": "spatialq.workflows.lod.write_lod",
+    "tiles": "spatialq.workflows.tiles.write_tiles",
 }
 NO_OPTIONS = {
     "ground_surface": {
@@ -34,6 +35,10 @@ OTHERS = {
     "features": (["--nodata", "-9999", "--band", "2", "--show", "pca1, q1"],
                  {"nodata": -9999.0, "band": 2, "show": ("pca1", "q1")}),
     "lod": (["--memory", "2GB"], {"memory": "2GB"}),
+    "tiles": (["--memory", "2GB", "--crs", "EPSG:1", "--override-crs", "--bounds", "0,0,1,2",
+               "--implicit"],
+              {"memory": "2GB", "crs": "EPSG:1", "override_crs": True, "bounds": (0, 0, 1, 2),
+               "implicit": True}),
 }  # fmt: skip
 
 
@@ -97,7 +102,7 @@ def default_of(parameter):
     return f"{parameter.default:g}{unit}"
 
 
-OUTPUT = {"ground": ("-o", "g.laz")}
+OUTPUT = {"ground": ("-o", "g.laz"), "tiles": ("-o", "tileset.json")}
 
 
 def test_commands_with_derived_options_are_all_tested():

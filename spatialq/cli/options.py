@@ -43,8 +43,9 @@ Output = Annotated[
         "--output",
         "-o",
         help="File to write instead of printing, by its ending: spatialq formats lists them. Of "
-        "any rows .parquet, .csv, .json, .xlsx; of points .las, .laz, .ply, .e57; of geometries "
-        ".gpkg, .fgb; of a grid .tif, .png; of GlobalIds .ifc, .ifczip.",
+        "any rows .parquet, .csv, .json, .xlsx; of points .las, .laz, .copc.laz, .ply, .e57, and "
+        "metadata.json (Potree) or tileset.json (3D Tiles) in a folder; of geometries .gpkg, .fgb; "
+        "of a grid .tif, .png; of GlobalIds .ifc, .ifczip.",
     ),
 ]
 Bounds = Annotated[
