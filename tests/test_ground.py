@@ -13,6 +13,7 @@ from PIL import Image
 
 import spatialq
 from spatialq.functions.catalogue import Function
+from spatialq.functions.sql_text import literal
 from spatialq.planner import log
 
 from .classify_ground.cases import hill, scene
@@ -202,10 +203,29 @@ def test_one_statement_in_sql(tmp_path, monkeypatch):
     assert (tmp_path / "g.laz").read_bytes() == (tmp_path / "h.laz").read_bytes()
 
 
+def test_sql_takes_files_and_bounds_as_python_does(tmp_path):
+    sources = [write_scene(tmp_path / f"{name}.laz", noise=False) for name in "ab"]
+    xs = laspy.read(sources[0]).x
+    box = [float(xs.min()), -1e9, float(np.median(xs)), 1e9]
+    expected = spatialq.write_ground(sources, tmp_path / "python.laz", bounds=box)
+    assert 0 < expected["points"] < 2 * len(xs)
+    with spatialq.connect() as con:
+        for k, given in enumerate((str(tmp_path / "[ab].laz"), [*map(str, sources)])):
+            target = str(tmp_path / f"sql{k}.laz")
+            query = f"FROM write_ground({literal(given)}, [{literal(target)}], bounds := {box})"
+            row = con.sql(query).fetchall()[0]
+            assert row[:2] == (expected["points"], expected["ground_points"])
+            assert (tmp_path / target).read_bytes() == (tmp_path / "python.laz").read_bytes()
+        wrong = f"FROM write_ground('{sources[0]}', ['x.laz'], bounds := [1, 2, 0, 3])"
+        with pytest.raises(Exception, match="ground: bounds must be four finite numbers"):
+            con.sql(wrong).fetchall()
+
+
 @pytest.mark.parametrize(
     ("arguments", "name"),
     [("NULL, ['a.laz']", "path"), ("'a.laz', NULL", "outputs"), ("'a.laz', [NULL]", "outputs"),
-     ("'a.laz', ['b.laz'], resolution := NULL", "resolution")],
+     ("'a.laz', ['b.laz'], resolution := NULL", "resolution"),
+     ("['a.laz', NULL], ['b.laz']", "path"), ("NULL::VARCHAR[], ['b.laz']", "path")],
 )  # fmt: skip
 def test_null_is_refused_in_sql(arguments, name):
     with spatialq.connect() as con:

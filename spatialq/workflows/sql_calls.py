@@ -1,64 +1,62 @@
 """Calls of workflows in SQL: rows of arguments, checked as Python checks them."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
 
 from spatialq.data.arrow import arrow_fields
-from spatialq.functions.declaration import Parameter
+from spatialq.functions.file_macros import ONE, OUTPUTS, FileFunction
 from spatialq.runtime import budget
 
 OPTIONAL = {"memory"}
+FILES = ("path", *OUTPUTS)
 
 
-def written(
-    name: str,
-    write: Callable[..., Mapping[str, Any]],
-    parameters: Sequence[Parameter],
-    result: Mapping[str, str],
-    columns: Iterable[Any],
-    *,
-    targets: str = "outputs",
-) -> pa.Array:
+def written(function: FileFunction, paths: Any, outputs: Any, options: Any) -> pa.Array:
     """Write the files of each row.
 
     Parameters
     ----------
-    name : str
-        The function that the user called, for errors.
-    write : callable
-        Called with the path, the outputs and the parameters by name.
-    parameters : sequence of Parameter
-    result : mapping
-        SQL types of what it gives that is shown; NULL where it gives none.
-    columns : three Arrow arrays
-        Paths, outputs or lists of them, JSON of the parameters, `device` and `memory`.
-    targets : str
-        Name of the argument that the outputs are.
+    function : FileFunction
+        What the user called.
+    paths, outputs, options : Arrow array
+        Paths and lists of them as JSON, lists of outputs, JSON of the parameters, `device` and
+        `memory`.
 
     Raises
     ------
     ValueError
         If an argument is NULL that must have a value, or is of a wrong type.
     """
-    may_be_null = OPTIONAL | {each.name for each in parameters if each.is_optional}
+    module, _, attribute = function.workflow.partition(":")
+    write = getattr(import_module(module), attribute)
+    columns = (each.to_pylist() for each in (paths, outputs, options))
     rows = []
-    for path, outputs, text in zip(*(each.to_pylist() for each in columns), strict=True):
+    for path, targets, text in zip(*columns, strict=True):
         chosen = json.loads(text)
-        for argument, value in {"path": path, targets: outputs, **chosen}.items():
-            is_null = value is None and argument not in may_be_null
-            if is_null or (argument == targets and isinstance(value, list) and None in value):
-                message = f"{name}: {argument} must not be NULL"
-                raise ValueError(message)
-        for each in parameters:
-            try:
-                each.convert(chosen[each.name])
-            except TypeError as error:
-                message = f"{name}: {each.name} must be {error}, got {chosen[each.name]!r}"
-                raise ValueError(message) from None
-        with budget.within(name, chosen.pop("memory")):
-            done = write(path, outputs, **chosen)
-        rows.append([{column: done.get(column) for column in result}])
-    return pa.array(rows, pa.list_(pa.struct(arrow_fields(result))))
+        given = {"path": None if path is None else json.loads(path), function.target: targets}
+        _require_values(function, {**given, **chosen})
+        if function.target == ONE:
+            (given[ONE],) = targets
+        with budget.within(function.name, chosen.pop("memory")):
+            done = write(*given.values(), **chosen)
+        rows.append([{column: done.get(column) for column in function.result}])
+    return pa.array(rows, pa.list_(pa.struct(arrow_fields(function.result))))
+
+
+def _require_values(function: FileFunction, given: dict[str, Any]) -> None:
+    """Reject NULL where a value must be, and values of wrong types."""
+    may_be_null = OPTIONAL | {each.name for each in function.parameters if each.is_optional}
+    for argument, value in given.items():
+        lacks_one = argument in FILES and isinstance(value, list) and None in value
+        if lacks_one or (value is None and argument not in may_be_null):
+            message = f"{function.name}: {argument} must not be NULL"
+            raise ValueError(message)
+    for each in function.parameters:
+        try:
+            each.convert(given[each.name])
+        except TypeError as error:
+            message = f"{function.name}: {each.name} must be {error}, got {given[each.name]!r}"
+            raise ValueError(message) from None

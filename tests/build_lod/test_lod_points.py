@@ -119,9 +119,13 @@ def test_in_sql(tmp_path):
         }.items():
             with pytest.raises(Exception, match=sentence):
                 con.sql(f"FROM write_lod({wrong})").fetchall()
+        of_list = tmp_path / "c.copc.laz"
+        con.sql(
+            f"FROM write_lod(['{source}'], ['{of_list}'], max_points := 300, grid_size := 8)"
+        ).fetchall()
     other = tmp_path / "b.copc.laz"
     spatialq.write_lod(source, other, **SMALL)
-    assert other.read_bytes() == target.read_bytes()
+    assert other.read_bytes() == target.read_bytes() == of_list.read_bytes()
 
 
 def test_clouds_of_other_formats(tmp_path):

@@ -1,9 +1,9 @@
-"""Declaration of `write_ground`: the ground of a point cloud file, file to file."""
+"""Declaration of `write_ground`: the ground of point clouds, file to file."""
 
 from dataclasses import dataclass
 
-from spatialq.functions.declaration import BOUNDS, parameter, parameters_of
-from spatialq.functions.sql_function import SqlFunction, struct_type
+from spatialq.functions.declaration import parameter, parameters_of
+from spatialq.functions.file_macros import FileFunction
 
 from ..classify_ground import GroundOptions
 from ..ground_surface import TerrainOptions
@@ -22,25 +22,27 @@ class Options(TerrainOptions, GroundOptions):
     )
 
 
-PARAMETERS = tuple(each for each in parameters_of(Options) if each.name not in (BOUNDS, "unit"))
-"""Without the unit of the coordinates, which follows from the CRS of the file."""
+WRITE_GROUND = FileFunction(
+    "write_ground",
+    "Classify the ground of point clouds and write what was found, file to file.",
+    "Point cloud file in a projected CRS",
+    ".laz and .las the points with their classes, .tif the terrain, .png its hillshade, .parquet, "
+    ".csv, .json and .xlsx a table",
+    # without the unit of the coordinates, which follows from the CRS
+    tuple(each for each in parameters_of(Options) if each.name != "unit"),
+    {
+        "points": "BIGINT",
+        "ground_points": "BIGINT",
+        "noise_points": "BIGINT",
+        "device": "VARCHAR",
+        "outputs": "VARCHAR[]",
+    },
+    "spatialq.workflows.ground:write_ground",
+    "FROM write_ground('tile.laz', ['ground.laz', 'terrain.tif'])",
+    # those that were there before `device`: who gives arguments by position counts on it
+    ("resolution", "method", "ground_only", "crs", "object_width", "max_distance"),
+)
 
 USES = ("classify_ground", "ground_surface")
 
-RESULT = {
-    "points": "BIGINT",
-    "ground_points": "BIGINT",
-    "noise_points": "BIGINT",
-    "device": "VARCHAR",
-    "outputs": "VARCHAR[]",
-}
-
-SQL_FUNCTIONS = (
-    # a list, since unnesting a bare struct would call the function once for each of its fields
-    SqlFunction(
-        "spatialq_write_ground_udf",
-        ("VARCHAR", "VARCHAR[]", "VARCHAR"),
-        f"{struct_type(RESULT)}[]",
-        "spatialq.workflows.ground_sql:write_ground_rows",
-    ),
-)
+SQL_FUNCTIONS = (WRITE_GROUND.function,)

@@ -1,9 +1,9 @@
-"""Declaration of `write_lod`: levels of detail of point cloud files, file to file."""
+"""Declaration of `write_lod`: levels of detail of point clouds, file to file."""
 
 from dataclasses import dataclass
 
 from spatialq.functions.declaration import parameter, parameters_of
-from spatialq.functions.sql_function import SqlFunction, struct_type
+from spatialq.functions.file_macros import FileFunction
 
 from ..build_lod import Options as TreeOptions
 
@@ -20,28 +20,28 @@ class Options(TreeOptions):
     )
 
 
-PARAMETERS = tuple(each for each in parameters_of(Options) if each.name != "unit")
-"""Without the unit of the coordinates, which follows from the CRS of the files."""
+WRITE_LOD = FileFunction(
+    "write_lod",
+    "Build levels of detail of point clouds and write them, file to file.",
+    "Point cloud file",
+    ".copc.laz the points as COPC, metadata.json as Potree, tileset.json as 3D Tiles, .parquet the "
+    "nodes of build_lod, .png pictures",
+    # without the unit of the coordinates, which follows from the CRS
+    tuple(each for each in parameters_of(Options) if each.name != "unit"),
+    {
+        "points": "BIGINT",
+        "nodes": "BIGINT",
+        "levels": "BIGINT",
+        "leaves": "BIGINT",
+        "inner_nodes": "BIGINT",
+        "voxels": "BIGINT",
+        "device": "VARCHAR",
+        "outputs": "VARCHAR[]",
+    },
+    "spatialq.workflows.lod:write_lod",
+    "FROM write_lod('tile.laz', ['tile.copc.laz'])",
+)
 
 USES = ("build_lod",)
 
-RESULT = {
-    "points": "BIGINT",
-    "nodes": "BIGINT",
-    "levels": "BIGINT",
-    "leaves": "BIGINT",
-    "inner_nodes": "BIGINT",
-    "voxels": "BIGINT",
-    "device": "VARCHAR",
-    "outputs": "VARCHAR[]",
-}
-
-SQL_FUNCTIONS = (
-    # a list, since unnesting a bare struct would call the function once for each of its fields
-    SqlFunction(
-        "spatialq_write_lod_udf",
-        ("VARCHAR", "VARCHAR[]", "VARCHAR"),
-        f"{struct_type(RESULT)}[]",
-        "spatialq.workflows.lod_sql:write_lod_rows",
-    ),
-)
+SQL_FUNCTIONS = (WRITE_LOD.function,)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from spatialq.functions.declaration import parameter, parameters_of
-from spatialq.functions.sql_function import SqlFunction, struct_type
+from spatialq.functions.file_macros import ONE, FileFunction
 
 from ..build_lod import Options as TreeOptions
 
@@ -30,28 +30,26 @@ class Options(TreeOptions):
     )
 
 
-OF_TILES = ("compress", "implicit", "colour_bits", "error_factor", "crs", "override_crs")
-"""Those that are not for point clouds alone."""
-PARAMETERS = tuple(each for each in parameters_of(Options) if each.name != "unit")
-"""Without the unit of the coordinates, which follows from the CRS of the files."""
+WRITE_TILES = FileFunction(
+    "write_tiles",
+    "Write 3D Tiles of building models, point clouds or their levels of detail, file to file.",
+    "IFC file, point cloud, Parquet file of levels of detail or of elements",
+    "tileset.json in a folder, which is made if it is missing",
+    # without the unit of the coordinates, which follows from the CRS
+    tuple(each for each in parameters_of(Options) if each.name != "unit"),
+    {
+        "points": "BIGINT",
+        "nodes": "BIGINT",
+        "elements": "BIGINT",
+        "triangles": "BIGINT",
+        "device": "VARCHAR",
+        "outputs": "VARCHAR[]",
+    },
+    "spatialq.workflows.tiles:write_tiles",
+    "FROM write_tiles('house.ifc', 'house/tileset.json')",
+    target=ONE,
+)
 
 USES = ("build_lod",)
 
-RESULT = {
-    "points": "BIGINT",
-    "nodes": "BIGINT",
-    "elements": "BIGINT",
-    "triangles": "BIGINT",
-    "device": "VARCHAR",
-    "outputs": "VARCHAR[]",
-}
-
-SQL_FUNCTIONS = (
-    # a list, since unnesting a bare struct would call the function once for each of its fields
-    SqlFunction(
-        "spatialq_write_tiles_udf",
-        ("VARCHAR", "VARCHAR", "VARCHAR"),
-        f"{struct_type(RESULT)}[]",
-        "spatialq.workflows.tiles_sql:write_tiles_rows",
-    ),
-)
+SQL_FUNCTIONS = (WRITE_TILES.function,)

@@ -1,7 +1,7 @@
 """Points of files, straight into the arrays of a kernel, without one row per point."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from spatialq.io.clouds import open_cloud, what_reprojects
 from spatialq.io.crs import require_same
 from spatialq.io.files import warn_about
 from spatialq.io.formats import find_sources, means_files, open_source
-from spatialq.io.source import PointSource, Progress, numbers_of
+from spatialq.io.source import Box, PointSource, Progress, numbers_of
 from spatialq.io.view import check_bounds
 from spatialq.runtime import buffers, progress
 
@@ -139,16 +139,49 @@ def batches_of_clouds(
     that are NULL are masked.
     """
     attributes = [*attributes_of(function), *more]
+
+    def types_in(cloud: PointSource) -> dict[str, "np.dtype[Any]"]:
+        return _types_in(function, cloud, more)
+
+    for found in _parts(clouds, types_in, None, tick, more):
+        yield {**dict.fromkeys(attributes), **found}
+
+
+def _parts(
+    clouds: Sequence[PointSource],
+    types_in: Callable[[PointSource], Mapping[str, "np.dtype[Any]"]],
+    hint: Box | None,
+    tick: Progress | None,
+    more: "Mapping[str, np.dtype[Any]]",
+) -> Iterator[dict[str, Any]]:
+    """Read columns of the points of files, some points at a time.
+
+    Parameters
+    ----------
+    clouds : sequence of PointSource
+    types_in : callable
+        Gives the columns of a file to read, `point_id` among them, and their types.
+    hint : six of float, optional
+        What lies outside of this box may be left out.
+    tick : callable, optional
+    more : mapping of str to dtype
+        Columns of which values that are NULL are masked.
+
+    Yields
+    ------
+    dict of str to array
+        `point_id` runs on from file to file.
+    """
     first = 0
     for cloud in clouds:
-        types = _types_in(function, cloud, more)
-        done = 0
-        for batch in cloud.batches(list(types)):
+        types, done = types_in(cloud), 0
+        for batch in cloud.batches(list(types), hint):
+            progress.check()
             found = {
                 name: _numbers_of(cloud, name, batch[name], dtype, keeps_nulls=name in more)
                 for name, dtype in types.items()
             }
-            yield {**dict.fromkeys(attributes), **found, "point_id": found["point_id"] + first}
+            yield {**found, POINT_ID: found[POINT_ID] + first}
             done += batch.num_rows
             if tick is not None:
                 tick(cloud.path, done, cloud.rows)
@@ -225,24 +258,12 @@ def _read_inside(
     """Read the points in a box; what a file's parts say to lie outside is not decoded."""
     hint = None if bounds is None else check_bounds(function.name, bounds)
     columns = _Columns(function, clouds, more, has_ids=True)
-    first = 0
-    for cloud in clouds:
-        types = columns.types_in(cloud)
-        done = 0
-        for batch in cloud.batches(list(types), hint):
-            progress.check()
-            found = {
-                name: _numbers_of(cloud, name, batch[name], dtype, keeps_nulls=name in more)
-                for name, dtype in types.items()
-            }
-            if bounds is not None:
-                inside = in_box(found["x"], found["y"], bounds)
-                found = {name: values[inside] for name, values in found.items()}
-            columns.add(found, first)
-            done += batch.num_rows
-            if tick is not None:
-                tick(cloud.path, done, cloud.rows)
-        first += cloud.rows
+    for found in _parts(clouds, columns.types_in, hint, tick, more):
+        part = found
+        if bounds is not None:
+            inside = in_box(found["x"], found["y"], bounds)
+            part = {name: values[inside] for name, values in found.items()}
+        columns.add(part)
     return columns.arrays()
 
 
@@ -312,15 +333,14 @@ class _Columns:
             arrays[POINT_ID] += first
         self._end(types, came)
 
-    def add(self, found: dict[str, Any], first: int) -> None:
-        """Add some points of a file, whose first id is `first`."""
+    def add(self, found: dict[str, Any]) -> None:
+        """Add some points of a file."""
         came = len(found["x"])
         if self._n + came > len(self._columns["x"]):
             self.reserve(max(2 * self._n, self._n + came))
         part = slice(self._n, self._n + came)
         for name, values in found.items():
             np.ma.getdata(self._columns[name])[part] = np.ma.getdata(values)
-        self._columns[POINT_ID][part] += first
         self._end(found, came)
 
     def arrays(self) -> dict[str, Any]:
