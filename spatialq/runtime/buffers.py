@@ -244,9 +244,13 @@ class _Buffer:
 
 
 class _Owner:
-    """What arrays of the pool are views of: it lives as long as any of them."""
+    """What arrays of the pool are views of: it lives as long as any of them.
+
+    It holds the buffer: when the process ends, what else does may go before arrays and threads.
+    """
 
     def __init__(self, buffer: "_Buffer | FileMemory", size: int) -> None:
+        self._buffer = buffer
         self.__array_interface__ = {
             "data": (buffer.address, False),
             "shape": (size,),

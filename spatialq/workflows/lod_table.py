@@ -77,7 +77,7 @@ def node_writer(
     target: Path,
     known: Mapping[str, str | None],
     summary: TreeSummary,
-    more: "Mapping[str, np.dtype[Any]]" = {},
+    more: Mapping[str, np.dtype[Any]] = {},
 ) -> Iterator[Callable[[Mapping[str, Any]], None]]:
     """Write a file, some nodes at a time.
 

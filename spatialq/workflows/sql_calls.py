@@ -7,11 +7,10 @@ from typing import Any
 import pyarrow as pa
 
 from spatialq.data.arrow import arrow_fields
-from spatialq.functions.file_macros import ONE, OUTPUTS, FileFunction
+from spatialq.functions.file_macros import FileFunction
 from spatialq.runtime import budget
 
 OPTIONAL = {"memory"}
-FILES = ("path", *OUTPUTS)
 
 
 def written(function: FileFunction, paths: Any, outputs: Any, options: Any) -> pa.Array:
@@ -22,8 +21,8 @@ def written(function: FileFunction, paths: Any, outputs: Any, options: Any) -> p
     function : FileFunction
         What the user called.
     paths, outputs, options : Arrow array
-        Paths and lists of them as JSON, lists of outputs, JSON of the parameters, `device` and
-        `memory`.
+        Paths and lists of them as JSON, outputs or lists of them, JSON of the parameters, `device`
+        and `memory`.
 
     Raises
     ------
@@ -38,8 +37,6 @@ def written(function: FileFunction, paths: Any, outputs: Any, options: Any) -> p
         chosen = json.loads(text)
         given = {"path": None if path is None else json.loads(path), function.target: targets}
         _require_values(function, {**given, **chosen})
-        if function.target == ONE:
-            (given[ONE],) = targets
         with budget.within(function.name, chosen.pop("memory")):
             done = write(*given.values(), **chosen)
         rows.append([{column: done.get(column) for column in function.result}])
@@ -50,7 +47,8 @@ def _require_values(function: FileFunction, given: dict[str, Any]) -> None:
     """Reject NULL where a value must be, and values of wrong types."""
     may_be_null = OPTIONAL | {each.name for each in function.parameters if each.is_optional}
     for argument, value in given.items():
-        lacks_one = argument in FILES and isinstance(value, list) and None in value
+        files = argument in ("path", function.target)
+        lacks_one = files and isinstance(value, list) and None in value
         if lacks_one or (value is None and argument not in may_be_null):
             message = f"{function.name}: {argument} must not be NULL"
             raise ValueError(message)

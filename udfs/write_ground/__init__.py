@@ -26,8 +26,8 @@ WRITE_GROUND = FileFunction(
     "write_ground",
     "Classify the ground of point clouds and write what was found, file to file.",
     "Point cloud file in a projected CRS",
-    ".laz and .las the points with their classes, .tif the terrain, .png its hillshade, .parquet, "
-    ".csv, .json and .xlsx a table",
+    "List of files, by their endings: .laz and .las the points with their classes, .tif the "
+    "terrain, .png its hillshade, .parquet, .csv, .json and .xlsx a table.",
     # without the unit of the coordinates, which follows from the CRS
     tuple(each for each in parameters_of(Options) if each.name != "unit"),
     {

@@ -24,8 +24,8 @@ WRITE_LOD = FileFunction(
     "write_lod",
     "Build levels of detail of point clouds and write them, file to file.",
     "Point cloud file",
-    ".copc.laz the points as COPC, metadata.json as Potree, tileset.json as 3D Tiles, .parquet the "
-    "nodes of build_lod, .png pictures",
+    "List of files, by their endings: .copc.laz the points as COPC, metadata.json as Potree, "
+    "tileset.json as 3D Tiles, .parquet the nodes of build_lod, .png pictures.",
     # without the unit of the coordinates, which follows from the CRS
     tuple(each for each in parameters_of(Options) if each.name != "unit"),
     {

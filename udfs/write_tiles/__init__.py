@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from spatialq.functions.declaration import parameter, parameters_of
-from spatialq.functions.file_macros import ONE, FileFunction
+from spatialq.functions.file_macros import FileFunction
 
 from ..build_lod import Options as TreeOptions
 
@@ -33,9 +33,9 @@ class Options(TreeOptions):
 WRITE_TILES = FileFunction(
     "write_tiles",
     "Write 3D Tiles of building models, point clouds or their levels of detail, file to file.",
-    "IFC file, point cloud, Parquet file of levels of detail or of elements",
-    "tileset.json in a folder, which is made if it is missing",
-    # without the unit of the coordinates, which follows from the CRS
+    "IFC file, Parquet file of levels of detail or of elements, point cloud file",
+    "tileset.json in a folder, which is made if it is missing.",
+    # without the unit of the coordinates, which follows from the CRS of the files
     tuple(each for each in parameters_of(Options) if each.name != "unit"),
     {
         "points": "BIGINT",
@@ -47,7 +47,9 @@ WRITE_TILES = FileFunction(
     },
     "spatialq.workflows.tiles:write_tiles",
     "FROM write_tiles('house.ifc', 'house/tileset.json')",
-    target=ONE,
+    # those that are not for point clouds alone
+    ("compress", "implicit", "colour_bits", "error_factor", "crs", "override_crs"),
+    has_one_output=True,
 )
 
 USES = ("build_lod",)
