@@ -23,7 +23,7 @@ from spatialq.cli.commands.tiles import tiles
 from spatialq.cli.errors import sentence
 from spatialq.cli.options import CommandGroup, register
 from spatialq.cli.progress import announce_compiling
-from spatialq.cli.rendering import note
+from spatialq.cli.rendering import forget_warnings, note, note_warning
 from spatialq.errors import CrsWarning, FileWarning, SpatialqError
 
 CTRL_C = 130
@@ -75,6 +75,7 @@ def main() -> None:
     """
     from spatialq.runtime.progress import cancel_all
 
+    forget_warnings()
     warnings.showwarning = _show_warning
     for kind in (FileWarning, CrsWarning):
         warnings.simplefilter("always", kind)
@@ -124,4 +125,4 @@ def main() -> None:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    note(f"warning: {message}")
+    note_warning(str(message))

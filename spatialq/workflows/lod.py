@@ -120,7 +120,7 @@ def write_lod(
     paths, targets = input_files(COMMAND, source), Outputs.of(COMMAND, outputs)
     box = checked_bounds(COMMAND, bounds)
     chosen = catalogue()[FUNCTION].choose(options)  # wrong options are rejected before the work
-    clouds = open_clouds(paths, targets, ENDINGS)
+    clouds = open_clouds(source, paths, targets, ENDINGS)
     within_memory = budget.within(COMMAND, memory, targets.beside)
     require_targets(targets.paths)
     crs = crs_of(COMMAND, clouds, crs, override=override_crs)
