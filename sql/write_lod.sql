@@ -18,6 +18,7 @@
 --     point its own values, a voxel those of the point that its point_id names. NULL adds none.
 --     (names of columns, each once, none of them 'options', or NULL)
 -- override_crs: Whether crs also takes the place of one that a file names.
+-- compact: Whether samples in .parquet are packed into bytes, which lod_samples decodes.
 -- bounds: xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
 --     border are considered; NULL takes all. ([xmin, ymin, xmax, ymax], finite numbers with the
 --     minima first, or NULL)
@@ -37,6 +38,7 @@ CREATE OR REPLACE MACRO write_lod(
     seed := 0,
     attributes := NULL,
     override_crs := false,
+    compact := false,
     bounds := NULL,
     crs := NULL,
     device := 'auto',
@@ -54,6 +56,7 @@ SELECT unnest(
             seed: seed,
             attributes: attributes,
             override_crs: override_crs,
+            compact: compact,
             bounds: bounds,
             crs: crs,
             device: device,
