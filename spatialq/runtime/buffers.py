@@ -17,7 +17,7 @@ import sys
 import time
 import weakref
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -120,6 +120,13 @@ def full(shape: Any, value: Any, dtype: Any = np.float64) -> Any:
     array = scratch(shape, dtype)
     array.fill(value)
     return array
+
+
+def concatenate(arrays: Sequence[Any]) -> Any:
+    """Join arrays of one type along their first axis, as `numpy.concatenate` does."""
+    first = arrays[0]
+    result = scratch((sum(len(each) for each in arrays), *first.shape[1:]), first.dtype)
+    return np.concatenate(arrays, out=result)
 
 
 def take(values: Any, at: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.frame import Frame
+from spatialq.errors import files_read_by
 from spatialq.export.atomic import together
 from spatialq.io.source import LAS, Progress
 from spatialq.runtime import budget, buffers
@@ -46,6 +47,7 @@ IS_KEPT = np.isin(np.arange(256), KEPT)
 
 
 @together()
+@files_read_by(COMMAND)
 def write_ground(
     source: str | Path | Sequence[str | Path],
     outputs: str | Path | Sequence[str | Path],

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spatialq.data.frame import Frame
-from spatialq.errors import FileWarning
+from spatialq.errors import FileWarning, files_read_by
 from spatialq.export.atomic import together
 from spatialq.export.lod_writers import NODE_WRITERS, POINT_WRITERS
 from spatialq.export.tiles.options import TileOptions
@@ -39,6 +39,7 @@ ENDINGS = (*TABLE, *PICTURE, *POINT_WRITERS, *NODE_WRITERS)
 
 
 @together()
+@files_read_by(COMMAND)
 def write_lod(
     source: str | Path | Sequence[str | Path],
     outputs: str | Path | Sequence[str | Path] = (),

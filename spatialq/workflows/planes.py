@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.frame import Frame
+from spatialq.errors import files_read_by
 from spatialq.export.atomic import together
 from spatialq.io.crs import with_one_unit
 from spatialq.io.source import LAS, Progress
@@ -37,6 +38,7 @@ AXES = ("x", "y", "z")
 
 
 @together()
+@files_read_by(COMMAND)
 def write_planes(
     source: str | Path | Sequence[str | Path],
     outputs: str | Path | Sequence[str | Path] = (),

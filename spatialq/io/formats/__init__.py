@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from spatialq.errors import FileError
+from spatialq.errors import FileError, files_read_by
 from spatialq.io.files import find_files, is_pattern, open_once, require_file
 
 Kind = Literal["points", "grid", "ifc"]
@@ -101,7 +101,8 @@ def open_source(caller: str, path: Path, kinds: Sequence[Kind] = ("points", "gri
     """
     found = reader_of(caller, path, kinds)
     assert found.open is not None
-    return open_once(found.open, path)
+    with files_read_by(caller):
+        return open_once(found.open, path)
 
 
 def find_sources(caller: str, given: str | Path | Sequence[str | Path], kind: Kind) -> list[Path]:
