@@ -18,7 +18,8 @@ WORKFLOWS = {
     "clash": "spatialq.workflows.clash.find_clashes",
     "features": "spatialq.workflows.features.write_features",
     "lod": "spatialq.workflows.lod.write_lod",
-OUTPUT = {"ground": ("-o", "g.laz"), "seeds": ("-o", "out"), "tiles": ("-o", "tileset.json")}
+    "tiles": "spatialq.workflows.tiles.write_tiles",
+    "seeds": "spatialq.cluster.run",
 }
 IN_METRES = ("clash", "seeds")
 """Commands that convert lengths themselves."""
@@ -37,7 +38,12 @@ OTHERS = {
     "features": (["--nodata", "-9999", "--band", "2", "--show", "pca1, q1"],
                  {"nodata": -9999.0, "band": 2, "show": ("pca1", "q1")}),
     "lod": (["--memory", "2GB"], {"memory": "2GB"}),
-OUTPUT = {"ground": ("-o", "g.laz"), "seeds": ("-o", "out"), "tiles": ("-o", "tileset.json")}
+    "tiles": (["--memory", "2GB", "--crs", "EPSG:1", "--override-crs", "--bounds", "0,0,1,2",
+               "--implicit"],
+              {"memory": "2GB", "crs": "EPSG:1", "override_crs": True, "bounds": (0, 0, 1, 2),
+               "implicit": True}),
+    "seeds": (["--executor", "ray", "--workers", "3", "--tile-size", "500", "--resume"],
+              {"executor": "ray", "workers": 3, "tile_size": 500.0, "resume": True}),
 }  # fmt: skip
 
 
