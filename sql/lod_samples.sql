@@ -6,7 +6,7 @@
 -- ymin: The node's column.
 -- zmin: The node's column.
 -- size: The node's column.
--- example: SELECT node, unnest(lod_samples(packed, xmin, ymin, zmin, size), recursive := true) FROM 'compact.parquet'
+-- example: SELECT unnest(lod_samples('\x01\x00\x01\x03\x05\x05\x06\x06\x07\x07'::BLOB, 0, 0, 0, 2), recursive := true)
 CREATE OR REPLACE MACRO lod_samples(packed, xmin, ymin, zmin, size) AS spatialq_lod_samples_udf(
     CASE WHEN typeof(packed) IN ('BLOB', '"NULL"') THEN packed::BLOB
     ELSE spatialq_refuse('lod_samples: packed must be of type BLOB, got type ', typeof(packed))::BLOB END,

@@ -10,14 +10,14 @@ A stream is little-endian:
 
 - a byte: 1 for voxels, 2 for points;
 - a byte: how colours are kept, see `MODES`;
-- of voxels: a byte, the depth d of the grid of 2^d cells along each side; then masks, level by level
-  from the node down and in Morton order, a byte for each cell that has voxels: bit 4 x + 2 y + z is
-  set if the half to that side has some;
-- of points: u32 their number; then for x, y and z: f64 step, f64 offset, i64 the first whole number,
-  u8 width w, and w planes of bytes, the lowest first, of the differences from each whole number to
-  the next, with the sign as the lowest bit, the first of them 0; a coordinate is a whole number
-  times step, plus offset. Where no step gives all back, step is 0, w is 8, and the planes are those
-  of float64;
+- of voxels: a byte, the depth d of the grid of 2^d cells along each side; then masks, level by
+  level from the node down and in Morton order, a byte for each cell that has voxels: bit
+  4 x + 2 y + z is set if the half to that side has some;
+- of points: u32 their number; then for x, y and z: f64 step, f64 offset, i64 the first whole
+  number, u8 width w, and w planes of bytes, the lowest first, of the differences from each whole
+  number to the next, with the sign as the lowest bit, the first of them 0; a coordinate is a whole
+  number times step, plus offset. Where no step gives all back, step is 0, w is 8, and the planes
+  are those of float64;
 - red of all samples, then green, then blue: a plane of bytes each, or two, the lower first.
 """
 
@@ -192,7 +192,8 @@ def _packed_axis(axis: int, values: "NDArray[Any]", layouts: Sequence[Layout]) -
     for step, offset in (*given, *((scale, 0.0) for scale in SCALES)):
         numbers = np.rint((values - offset) / step)
         if np.abs(numbers).max() < WHOLE and np.array_equal(numbers * step + offset, values):
-            turns: NDArray[np.int64] = np.diff(numbers.astype(np.int64), prepend=int(numbers[0]))
+            turns = np.zeros(len(values), np.int64)
+            turns[1:] = np.diff(numbers.astype(np.int64))
             codes = (turns << 1 ^ turns >> 63).astype("<u8")
             width = -(-int(codes.max()).bit_length() // 8)
             head = AXIS.pack(step, offset, int(numbers[0]), width)
