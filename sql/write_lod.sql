@@ -20,6 +20,7 @@
 -- resolution: Spacing of points at which the nodes of an octree (COPC, EPT) are dense enough: finer
 --     ones are not read. NULL reads all. (units of x and y; > 0 or NULL)
 -- override_crs: Whether crs also takes the place of one that a file names.
+-- compact: Whether samples in .parquet are packed into bytes, which lod_samples decodes.
 -- bounds: xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
 --     border are considered; NULL takes all. ([xmin, ymin, xmax, ymax], finite numbers with the
 --     minima first, or NULL)
@@ -40,6 +41,7 @@ CREATE OR REPLACE MACRO write_lod(
     attributes := NULL,
     resolution := NULL,
     override_crs := false,
+    compact := false,
     bounds := NULL,
     crs := NULL,
     device := 'auto',
@@ -58,6 +60,7 @@ SELECT unnest(
             attributes: attributes,
             resolution: resolution,
             override_crs: override_crs,
+            compact: compact,
             bounds: bounds,
             crs: crs,
             device: device,

@@ -24,9 +24,19 @@ RESOLUTION = Parameter(
 
 
 def open_clouds(
-    sources: Sequence[Path], outputs: Outputs, endings: Sequence[str]
+    given: Any, sources: Sequence[Path], outputs: Outputs, endings: Sequence[str]
 ) -> list[PointSource]:
     """Open point clouds, after checking that the outputs can be written.
+
+    Parameters
+    ----------
+    given : path or paths
+        What the user gave as `source`.
+    sources : sequence of Path
+        The files that it means.
+    outputs : Outputs
+    endings : sequence of str
+        That outputs may have.
 
     Raises
     ------
@@ -37,6 +47,7 @@ def open_clouds(
     """
     command = outputs.command
     outputs.check(sources, endings)
+    outputs.require_outside(given, sources)
     clouds = [open_source(command, source, ["points"]) for source in sources]
     for target, group in las_outputs(clouds, outputs):
         _require_format(command, group, target)

@@ -135,7 +135,7 @@ def write_ground(
         raise ValueError(message)
     tick = progress or (lambda *_: None)
     box = checked_bounds(COMMAND, bounds)
-    clouds = open_clouds(paths, targets, ENDINGS)
+    clouds = open_clouds(source, paths, targets, ENDINGS)
     within_memory = budget.within(COMMAND, memory, targets.beside)
     # wrong options are rejected before the work is done
     own = {each.name for each in parameters_of(TerrainOptions)}

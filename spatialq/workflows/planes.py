@@ -126,7 +126,7 @@ def write_planes(
         raise ValueError(message)
     box = checked_bounds(COMMAND, bounds)
     detect, assign = catalogue()["detect_planes"], catalogue()["plane_points"]
-    clouds = open_clouds(paths, targets, ENDINGS)
+    clouds = open_clouds(source, paths, targets, ENDINGS)
     within_memory = budget.within(COMMAND, memory, targets.beside)
     wanted = las_outputs(clouds, targets)
     for _, group in wanted:

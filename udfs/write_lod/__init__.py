@@ -25,6 +25,9 @@ class Options(TreeOptions):
     override_crs: bool = parameter(
         False, "Whether crs also takes the place of one that a file names."
     )
+    compact: bool = parameter(
+        False, "Whether samples in .parquet are packed into bytes, which lod_samples decodes."
+    )
 
 
 WRITE_LOD = FileFunction(
