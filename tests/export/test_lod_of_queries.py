@@ -1,13 +1,14 @@
 """Rows of queries as COPC, Potree and 3D Tiles, read back by other readers."""
 
 import json
+import warnings
 
 import laspy
 import numpy as np
 import pytest
 
 import spatialq
-from spatialq.errors import FileError
+from spatialq.errors import FileError, FileWarning
 
 from ..command_line import spatialq_command
 from .test_tiles_points import write_scene
@@ -99,6 +100,22 @@ def test_tiles_have_what_functions_find(tmp_path, implicit):
     moved = np.array(found.transform).reshape(4, 4)[3, :3]
     positions = np.concatenate([leaf.positions for leaf in found.leaves])[order] + moved
     assert np.allclose(positions, np.stack([rows[axis] for axis in "xyz"], axis=1), atol=1e-3)
+
+
+def test_more_attributes_than_a_viewer_draws_are_warned_of(tmp_path):
+    """CesiumJS, which gives each a vertex attribute of WebGL, showed nothing of 17."""
+    names = [f"a{k}" for k in range(13)]
+    colours = "9::USMALLINT AS red, 9::USMALLINT AS green, 9::USMALLINT AS blue"
+    columns = ", ".join([colours, *(f"1.0 AS {name}" for name in names)])
+    point = f"SELECT 1.0 AS x, 2.0 AS y, 3.0 AS z, {columns}"
+    target = tmp_path / "t" / "tileset.json"
+    with spatialq.connect() as con:
+        with pytest.warns(FileWarning, match=r"tileset\.json' has 15 attributes besides"):
+            spatialq.write(con.sql(point), target)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            spatialq.write(con.sql(f"SELECT * EXCLUDE (a0) FROM ({point})"), target)
+    assert not any("attributes" in str(each.message) for each in told)
 
 
 def test_what_tiles_cannot_hold_is_said(tmp_path):
