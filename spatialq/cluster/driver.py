@@ -194,7 +194,7 @@ def _survey(
 
     def done_before() -> Iterator[Done]:
         for done in job.journal():
-            if done.size is None and done.name in wanted - seen:
+            if done.size is None and done.name in wanted and done.name not in seen:
                 _require_unchanged(job, done)
                 seen.add(done.name)
                 yield done
@@ -240,10 +240,12 @@ def _parts(
     layout = Layout(survey, manifest["tile_size"])
     total = sum(1 for _ in layout.cores())
     job.write_manifest(manifest | {"state": "parts", "parts": total, "points": survey.total})
-    before = {done.name: done for done in job.journal() if done.size is not None}
-    kept = {name for name, done in before.items() if job.is_there(done)}
-    rows = sum(before[name].facts["rows"] for name in kept)
-    before.clear()
+    kept = {
+        done.name: int(done.facts["rows"])
+        for done in job.journal()
+        if done.size is not None and job.is_there(done)
+    }
+    rows = sum(kept.values())
 
     def tasks() -> Iterator[Task]:
         folder = str(job.parts.resolve())

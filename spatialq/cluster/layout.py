@@ -82,7 +82,7 @@ class Layout:
         box = xmin - halo, ymin - halo, xmax + halo, ymax + halo
         survey = self._survey
         sources = [
-            [survey.paths[k], int(survey.first[k]), *survey.stamps[k][:2]]
+            [survey.paths[k], int(survey.first[k]), *survey.stamps[k].tolist()]
             for k in self.files(box).tolist()
         ]
         own: dict[str, Any] = {"box": core.box}

@@ -98,7 +98,8 @@ class Survey:
     """All files of a job, in their order; arrays have a row for each file."""
 
     paths: list[str]
-    stamps: list[list[Any]]
+    stamps: "NDArray[np.int64]"
+    """int64[n, 2]: times of the last change and sizes."""
     rows: "NDArray[np.int64]"
     points: "NDArray[np.int64]"
     first: "NDArray[np.int64]"
@@ -116,10 +117,10 @@ class Survey:
         number = {path: k for k, path in enumerate(paths)}
         rows, points = np.zeros(n, np.int64), np.zeros(n, np.int64)
         extents = np.full((n, 4, 3), np.nan)
-        stamps: list[list[Any]] = [[]] * n
+        stamps = np.zeros((n, 2), np.int64)
         for each in done:
             k, facts = number[each.name], each.facts
-            rows[k], points[k], stamps[k] = facts["rows"], facts["points"], facts["stamp"]
+            rows[k], points[k], stamps[k] = facts["rows"], facts["points"], facts["stamp"][:2]
             for j, name in enumerate(("low", "high", "inner_low", "inner_high")):
                 extents[k, j] = facts.get(name, np.nan)
         first = np.concatenate([[0], np.cumsum(rows)[:-1]])

@@ -172,8 +172,11 @@ def test_processes_of_ray_that_are_killed(tiles, tmp_path, what):
     process = surveys.begin(tiles, tmp_path / "out", executor="ray")
     wait_for_lines(tmp_path / "out", 23, process)
     found = processes_below(process.pid)
-    names = {"actor": "ray::"}
-    killed = [pid for pid, command in found.items() if names.get(what, what) in command]
+    killed = [
+        pid
+        for pid, command in found.items()
+        if (command.startswith("ray::_Worker") if what == "actor" else f"/{what} " in command)
+    ]
     assert killed, found
     for pid in killed:
         os.kill(pid, signal.SIGKILL)
