@@ -26,7 +26,7 @@ def gpu_memory(device, monkeypatch):
     if devices.gpu().problem:
         there = devices.DeviceInfo("gpu", "the host", device.multiprocessors, 1 << 40, "")
         monkeypatch.setattr(devices, "_first_gpu", lambda: there)
-    monkeypatch.setattr(tiles, "MIN_POINTS", 500)
+    monkeypatch.setattr(tiles, "MIN_ROWS", 500)
     return lambda size: monkeypatch.setenv(devices.GPU_MEMORY, f"{size}B")
 
 

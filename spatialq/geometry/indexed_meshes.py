@@ -113,13 +113,10 @@ def prepare_pairs(
     stage : str
         What is done with a batch, for the progress of the call, of which 0.2 are done.
     """
-    sizes_a, sizes_b = _sizes(a), _sizes(a if b is None else b)
-    most, everything = budget.current() // SHARE, sizes_a.sum()
+    most, everything = budget.current() // SHARE, _sizes(a).sum()
     parts: list[Any] = [slice(None)]
-    if everything + (0 if b is None else sizes_b.sum()) > most:
-        order, ends = rows_by_place(boxes_a, rows_a), np.empty(len(rows_a) + 1, np.int64)
-        n = cut_pairs(rows_a[order], rows_b[order], sizes_a, sizes_b, most, ends)
-        parts = np.split(order, ends[: n - 1]) if n else parts
+    if everything + (0 if b is None else _sizes(b).sum()) > most:
+        parts = _divided(a, b, boxes_a, rows_a, rows_b, most) or parts
     for number, at in enumerate(parts):
         begin, step = 0.2 + 0.8 * number / len(parts), 0.8 / len(parts)
         progress.stage("meshes", begin + step / 8)
@@ -127,6 +124,54 @@ def prepare_pairs(
         prepared = prepare(a, b, boxes_a, boxes_b, rows_a[at], rows_b[at])
         progress.stage(stage, begin + step)
         yield PairBatch(at, *prepared)
+
+
+@dataclass(frozen=True)
+class PairTile:
+    """Some of the pairs of a call, and copies of their elements."""
+
+    at: Rows
+    """Which pairs, int64[n]."""
+    meshes: Meshes
+    rows_a: Rows
+    """The pairs as rows of `meshes`."""
+    rows_b: Rows
+
+
+def tiles_of_pairs(
+    a: Meshes, b: Meshes | None, boxes_a: Boxes, rows_a: Rows, rows_b: Rows, tiles: int
+) -> Iterator[PairTile]:
+    """Divide the pairs of a call so that the elements of each tile are a part of all.
+
+    Parameters
+    ----------
+    a, b, boxes_a, rows_a, rows_b
+        As for `prepare_pairs`, in which pairs are divided alike.
+    tiles : int
+        The elements of a tile need this part of the memory of all, unless those of one element's
+        pairs need more. There are more tiles where elements are in several.
+    """
+    everything = _sizes(a).sum() + (0 if b is None else _sizes(b).sum())
+    for at in _divided(a, b, boxes_a, rows_a, rows_b, everything // tiles):
+        if b is None:
+            both = np.concatenate([rows_a[at], rows_b[at]])
+            rows, there = np.unique(both, return_inverse=True)
+            yield PairTile(at, a.take(rows), there[: len(at)], there[len(at) :])
+            continue
+        of_a, there_a = np.unique(rows_a[at], return_inverse=True)
+        of_b, there_b = np.unique(rows_b[at], return_inverse=True)
+        meshes = a.take(of_a).followed_by(b.take(of_b))
+        yield PairTile(at, meshes, there_a, there_b + len(of_a))
+
+
+def _divided(
+    a: Meshes, b: Meshes | None, boxes_a: Boxes, rows_a: Rows, rows_b: Rows, most: int
+) -> list[Rows]:
+    """Divide pairs into parts whose elements need so many bytes; none if there is no pair."""
+    sizes_a, sizes_b = _sizes(a), _sizes(a if b is None else b)
+    order, ends = rows_by_place(boxes_a, rows_a), np.empty(len(rows_a) + 1, np.int64)
+    n = cut_pairs(rows_a[order], rows_b[order], sizes_a, sizes_b, most, ends)
+    return np.split(order, ends[: n - 1]) if n else []
 
 
 def rows_by_place(boxes_a: Boxes, rows_a: Rows) -> Rows:

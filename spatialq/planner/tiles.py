@@ -9,8 +9,9 @@ from typing import Any
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import Size, Work
 
-MIN_POINTS = 1 << 16
-"""Points of a tile at least: smaller ones save no memory worth having, and cost a start each."""
+MIN_ROWS = 1 << 16
+"""Points, or triangles of elements, of a tile at least: smaller ones save no memory worth having,
+and cost a start each."""
 
 
 def most(function: Function, size: Size, options: Any) -> int:
@@ -18,7 +19,7 @@ def most(function: Function, size: Size, options: Any) -> int:
 
     It is 1 for arrays that are on the GPU already, and where tiles need as much as the whole.
     """
-    output, limit = function.output, size.rows // MIN_POINTS
+    output, limit = function.output, size.rows // MIN_ROWS
     if output.work_in_tiles is None or size.device == "gpu" or limit < 2:
         return 1
     needed = output.work_in_tiles(size, options, limit).bytes_kernel

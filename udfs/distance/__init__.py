@@ -10,7 +10,7 @@ from spatialq.functions.declaration import (
     parameter,
 )
 
-from .cost import work
+from .cost import work, work_in_tiles
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ DECLARATION = Declaration(
                 "bz": "DOUBLE",
             },
             work=work,
+            work_in_tiles=work_in_tiles,
         ),
     ),
 )

@@ -1,5 +1,7 @@
 """How much work a call of `distance` is: bytes and steps, no machine constants."""
 
+from dataclasses import replace
+from math import ceil
 from typing import Any
 
 from spatialq.functions.declaration import Size, Work
@@ -24,3 +26,14 @@ def work(size: Size, options: Any) -> Work:
         steps={"triangles": size.rows, "elements": size.elements, "pairs": pairs},
         bytes_kernel=12 * BYTES_PER_TRIANGLE * size.rows,
     )
+
+
+COPIES = 2
+"""Tiles that an element is in."""
+
+
+def work_in_tiles(size: Size, options: Any, tiles: int) -> Work:
+    """Count parts of the pairs, each with its elements."""
+    whole = work(size, options)
+    needed = ceil(COPIES * whole.bytes_kernel / tiles)
+    return replace(whole, bytes_in=COPIES * whole.bytes_in, bytes_kernel=needed)

@@ -7,6 +7,7 @@ import numpy as np
 
 from spatialq.data.meshes import Meshes
 from spatialq.geometry import rtree_gpu
+from spatialq.geometry.indexed_meshes import boxes_of, tiles_of_pairs, tree_of
 from spatialq.geometry.prepared_meshes_gpu import PreparedMeshes, to_device
 from spatialq.runtime import cuda, progress
 
@@ -19,8 +20,9 @@ WARPS = 4  # of a block
 
 
 def run(
-    a: Meshes, b: Meshes | None = None, *, options: Options, pairs: tuple[Any, Any] | None = None
-) -> dict[str, Any]:
+    a: Meshes, b: Meshes | None = None, *, options: Options, pairs: tuple[Any, Any] | None = None,
+    tiles: int = 1,
+) -> dict[str, Any]:  # fmt: skip
     """Measure how far elements are from each other, and where.
 
     Parameters
@@ -30,6 +32,9 @@ def run(
     options : Options
     pairs : int64[], int64[], optional
         As for `cpu.run`.
+    tiles : int
+        Parts of the pairs of NumPy meshes, of whose elements only those of one part at a time are
+        on the device; the result is the same.
 
     Returns
     -------
@@ -38,6 +43,8 @@ def run(
     """
     device = cuda.device()
     with device.use():
+        if tiles > 1:
+            return _in_tiles(device, a, b, options, pairs, tiles)
         here = device.is_here(a.vertices)
         progress.stage("near pairs", 0.3)
         both = to_device(device, a if b is None else a.followed_by(b))
@@ -58,20 +65,43 @@ def run(
                 there[:split], None if b is None else there[split:], options
             )
             rows_b = rows_b + shift
-        progress.stage("meshes", 0.5)
-        meshes = PreparedMeshes(device, both, limits)
-        limit = np.inf if options.max_distance is None else options.max_distance
         progress.stage("distances", 1.0)
-        measures = device.xp.empty((len(rows_a), 7))
-        if len(rows_a):
-            device.launch(
-                SOURCE, "distance_measure", (-(-len(rows_a) // WARPS),), 32 * WARPS,
-                *device.upload([rows_a, rows_b]), len(rows_a),
-                np.float64(limit), np.float64(ROUNDING), np.float64(BEYOND),
-                *both.arrays, limits, meshes.cluster_starts, meshes.clusters,
-                meshes.side, meshes.label, measures,
-            )  # fmt: skip
-        columns = table(rows_a, rows_b - shift, device.download(measures), options)
+        measures = _measure(device, both, limits, rows_a, rows_b, options)
+        columns = table(rows_a, rows_b - shift, measures, options)
         if not here:
             return columns
         return {name: device.upload_small(values) for name, values in columns.items()}
+
+
+def _measure(
+    device: Any, meshes: Meshes, limits: Any, rows_a: Any, rows_b: Any, options: Options
+) -> Any:
+    """Measure pairs of meshes on the device: float64[n, 7] in main memory, see `search`."""
+    prepared = PreparedMeshes(device, meshes, limits)
+    limit = np.inf if options.max_distance is None else options.max_distance
+    measures = device.xp.empty((len(rows_a), 7))
+    if len(rows_a):
+        device.launch(
+            SOURCE, "distance_measure", (-(-len(rows_a) // WARPS),), 32 * WARPS,
+            *device.upload([rows_a, rows_b]), len(rows_a),
+            np.float64(limit), np.float64(ROUNDING), np.float64(BEYOND),
+            *meshes.arrays, limits, prepared.cluster_starts, prepared.clusters,
+            prepared.side, prepared.label, measures,
+        )  # fmt: skip
+    return device.download(measures)
+
+
+def _in_tiles(
+    device: Any, a: Meshes, b: Meshes | None, options: Options, pairs: Any, tiles: int
+) -> dict[str, Any]:
+    """Measure the pairs in parts, each with its elements on the device."""
+    progress.stage("near pairs", 0.2)
+    boxes_a, boxes_b = boxes_of(a), None if b is None else boxes_of(b)
+    rows_a, rows_b = pairs or candidates(boxes_a, boxes_b, options, tree_of(a), tree_of(b))
+    progress.stage("distances", 1.0)
+    measures = np.empty((len(rows_a), 7))
+    for tile in tiles_of_pairs(a, b, boxes_a, rows_a, rows_b, tiles):
+        there = to_device(device, tile.meshes)
+        limits = rtree_gpu.boxes(device, there)
+        measures[tile.at] = _measure(device, there, limits, tile.rows_a, tile.rows_b, options)
+    return table(rows_a, rows_b, measures, options)

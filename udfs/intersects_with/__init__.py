@@ -11,7 +11,7 @@ from spatialq.functions.declaration import (
     parameter,
 )
 
-from .cost import work
+from .cost import work, work_in_tiles
 
 Method = Literal["exact", "pairmesh"]
 BroadPhase = Literal["auto", "rtree", "grid"]
@@ -76,6 +76,7 @@ DECLARATION = Declaration(
                 "z": "DOUBLE",
             },
             work=work,
+            work_in_tiles=work_in_tiles,
             codes={"relation": RELATIONS},
         ),
     ),

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from spatialq.data.meshes import Meshes
-from spatialq.geometry import rtree_gpu
+from spatialq.geometry import broad_phase, rtree_gpu
+from spatialq.geometry.indexed_meshes import boxes_of, tiles_of_pairs, tree_of
 from spatialq.geometry.prepared_meshes_gpu import PreparedMeshes, to_device
 from spatialq.runtime import cuda, progress
 
@@ -23,8 +24,9 @@ CONTACTS = 1 << 20  # places in the list of contacts, at first
 
 
 def run(
-    a: Meshes, b: Meshes | None = None, *, options: Options, pairs: tuple[Any, Any] | None = None
-) -> dict[str, Any]:
+    a: Meshes, b: Meshes | None = None, *, options: Options, pairs: tuple[Any, Any] | None = None,
+    tiles: int = 1,
+) -> dict[str, Any]:  # fmt: skip
     """Find the pairs of elements that meet, and how, by the method 'exact'.
 
     Parameters
@@ -35,6 +37,9 @@ def run(
         The broad phase is an R-tree.
     pairs : int64[], int64[], optional
         As for `cpu.run`.
+    tiles : int
+        Parts of the pairs of NumPy meshes, of whose elements only those of one part at a time are
+        on the device; the result is the same.
 
     Returns
     -------
@@ -43,6 +48,8 @@ def run(
     """
     device = cuda.device()
     with device.use():
+        if tiles > 1:
+            return _in_tiles(device, a, b, options, pairs, tiles)
         here = device.is_here(a.vertices)
         t = max(options.tolerance, MIN_TOLERANCE)
         progress.stage("near pairs", 0.3)
@@ -64,22 +71,56 @@ def run(
         )
         keep = device.xp.flatnonzero(relation > (0 if options.relations else 1))
         rows_a, rows_b = rows_a[keep].astype(np.int64), rows_b[keep].astype(np.int64)
-        depth, distance, x, y, z = measures[keep].T
-        found = {
-            "a": rows_a,
-            "b": rows_b - shift,
-            "relation": relation[keep],
-            "depth": depth,
-            "distance": distance,
-            "x": x,
-            "y": y,
-            "z": z,
-            "a_open": meshes.side[rows_a] == 0,
-            "b_open": meshes.side[rows_b] == 0,
-        }
+        is_open = meshes.side[rows_a] == 0, meshes.side[rows_b] == 0
+        found = _table(rows_a, rows_b - shift, relation[keep], measures[keep], is_open)
         if here:
             return found
         return {name: device.download(values) for name, values in found.items()}
+
+
+def _table(rows_a: Any, rows_b: Any, relation: Any, measures: Any, is_open: Any) -> dict[str, Any]:
+    """Make the columns of the result, of arrays in any memory."""
+    depth, distance, x, y, z = measures.T
+    return {
+        "a": rows_a,
+        "b": rows_b,
+        "relation": relation,
+        "depth": depth,
+        "distance": distance,
+        "x": x,
+        "y": y,
+        "z": z,
+        "a_open": is_open[0],
+        "b_open": is_open[1],
+    }
+
+
+def _in_tiles(
+    device: Any, a: Meshes, b: Meshes | None, options: Options, pairs: Any, tiles: int
+) -> dict[str, Any]:
+    """Relate the pairs in parts, each with its elements on the device."""
+    progress.stage("near pairs", 0.3)
+    t = max(options.tolerance, MIN_TOLERANCE)
+    boxes_a, boxes_b = boxes_of(a), None if b is None else boxes_of(b)
+    rows_a, rows_b = pairs or broad_phase.pairs(
+        boxes_a, boxes_b, t, "rtree", tree_of(a), tree_of(b)
+    )
+    progress.stage("relations of pairs", 1.0)
+    n = len(rows_a)
+    relation, measures = np.zeros(n, np.int8), np.empty((n, 5))
+    is_open = np.zeros((2, n), np.bool_)
+    for tile in tiles_of_pairs(a, b, boxes_a, rows_a, rows_b, tiles):
+        there = to_device(device, tile.meshes)
+        meshes = PreparedMeshes(device, there, rtree_gpu.boxes(device, there))
+        both = [device.upload_small(rows.astype(np.int32)) for rows in (tile.rows_a, tile.rows_b)]
+        found = relate_pairs(device, meshes, both[0], both[1], t, touches=options.relations)
+        relation[tile.at], measures[tile.at] = map(device.download, found)
+        for k, rows in enumerate(both):
+            is_open[k, tile.at] = device.download(meshes.side[rows] == 0)
+    keep = np.flatnonzero(relation > (0 if options.relations else 1))
+    rows_a, rows_b = rows_a[keep], rows_b[keep]
+    kept = np.ascontiguousarray(measures[keep].T).T
+    return _table(rows_a, rows_b, relation[keep], kept, is_open[:, keep])
 
 
 def relate_pairs(
