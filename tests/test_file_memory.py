@@ -366,13 +366,14 @@ with budget.limited(1, Path(sys.argv[1])):
     assert wrong == ""
 
 
-def test_the_process_ends_while_pages_are_taken_out(tmp_path):
+@pytest.mark.parametrize("size", [1, 1 << 40])
+def test_the_process_ends_while_a_thread_writes_an_array(size, tmp_path):
     script = """
 import sys, threading
 from pathlib import Path
 from spatialq.runtime import budget, buffers
 def fill():
-    with budget.limited(1, Path(sys.argv[1])):
+    with budget.limited(int(sys.argv[2]), Path(sys.argv[1])):
         array = buffers.empty(256 << 20, 'u1')
         started.set()
         while True:
@@ -382,6 +383,6 @@ threading.Thread(target=fill, daemon=True).start()
 started.wait()
 """
     for _ in range(2):
-        process = run(script, tmp_path)
+        process = run(script, tmp_path, size)
         _, wrong = process.communicate(timeout=60)
         assert (process.returncode, wrong) == (0, "")

@@ -46,7 +46,7 @@ def colours(red: Any, green: Any, blue: Any, intensity: Any, n: int) -> "NDArray
         for each in own:
             lost |= np.ma.getmask(each)
         own = [replaced(each, lost, grey) for each in own]
-    side_by_side = buffers.empty((n, len(CHANNELS)), np.uint16)
+    side_by_side: NDArray[np.uint16] = buffers.empty((n, len(CHANNELS)), np.uint16)
     plain = [read_only(np.ma.getdata(each)) for each in (*own, light)]
     in_threads(lambda span: _lay(*plain, *span, side_by_side), n)
     return side_by_side
