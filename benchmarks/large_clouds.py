@@ -6,8 +6,8 @@
 `make` writes a survey of 8 points per square metre as tiles: the terrain of the demo, mirrored
 again and again, with houses and trees. `run` runs
 commands, which write what they find under the folder of temporary files, and functions in SQL, each
-in a process of its own, on all tiles: `seconds` of everything, `points_per_second`, and
-`peak_bytes`, the peak of the process's resident memory.
+in a process of its own, on all tiles: `seconds` of everything, `points_per_second`, `user_seconds`
+and `system_seconds` of all cores, and `peak_bytes`, the peak of the process's resident memory.
 """
 
 import argparse
@@ -116,6 +116,7 @@ def run_function(name, folder, memory):
     report(
         function=name, points=points, rows=rows, memory=memory, seconds=seconds, reason=reason,
         points_per_second=points / seconds, peak_bytes=int(peak.split()[0]) << 10,
+        **processor_seconds(resource.RUSAGE_SELF),
     )  # fmt: skip
 
 
@@ -134,11 +135,18 @@ def run_command(name, folder, memory, temp):
         command=name, points=points, memory=memory, seconds=seconds,
         points_per_second=points / seconds,
         peak_bytes=resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10,
+        **processor_seconds(resource.RUSAGE_CHILDREN),
     )  # fmt: skip
 
 
+def processor_seconds(who):
+    used = resource.getrusage(who)
+    return {"user_seconds": used.ru_utime, "system_seconds": used.ru_stime}
+
+
 def report(**line):
-    print(json.dumps({k: round(v, 3) if isinstance(v, float) else v for k, v in line.items()}))
+    line = {k: round(v, 3) if isinstance(v, float) else v for k, v in line.items()}
+    print(json.dumps(line), flush=True)
 
 
 def main():

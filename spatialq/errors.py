@@ -55,6 +55,10 @@ class DeviceError(SpatialqError, RuntimeError):
     """The device that was asked for is not there."""
 
 
+class JobError(SpatialqError, RuntimeError):
+    """A job of tiles cannot go on in its folder, or its workers ended."""
+
+
 class FileWarning(UserWarning):
     """A file was read, but something about it is wrong or was repaired."""
 

@@ -27,7 +27,7 @@ NO_MATCH = "STRUCT to STRUCT cast must have at least one matching member"
 """Of DuckDB about a struct that is no mesh: it does not ask a function before it casts one."""
 FAMILIES = {
     "read_ifc_": "read_ifc", "write_ground": "(classify_)?ground(_surface)?",
-    "write_lod": "(build_)?lod", "ql4bim": "<script>",
+    "write_lod": "(build_)?lod", "write_tiles": "tiles|(build_)?lod", "ql4bim": "<script>",
 }  # fmt: skip
 """Other names in errors about values of the right type: the reader, or what it is composed of."""
 COLUMNS = ("point_id", "x", "y", "z", "red", "green", "blue", "intensity", "classification")
@@ -85,7 +85,7 @@ def right(macro, argument, folder):
         return argument
     path = {
         "read_las": "cloud.las", "read_points": "cloud.las", "read_grid": "grid.npy",
-        "write_ground": "cloud.las", "write_lod": "cloud.las",
+        "write_ground": "cloud.las", "write_lod": "cloud.las", "write_tiles": "cloud.las",
     }  # fmt: skip
     values = {
         "points": "points", "a": "elements", "b": "elements", "elements": "elements", "lod": "lod",
@@ -97,6 +97,7 @@ def right(macro, argument, folder):
     }  # fmt: skip
     output = "lod.copc.laz" if macro.name == "write_lod" else "ground.csv"
     expressions = {
+        "output": literal(str(folder / "tiles" / "tileset.json")),
         "outputs": f"[{literal(str(folder / output))}]", "d": "1.0", "max_distance": "1.0",
         "one": "mesh", "other": "mesh", "mesh": "mesh", "row_count": "1000",
         "x": "565000", "y": "5934000", "z": "NULL", "camera": "{eye: [1, 2, 3], target: [0, 0, 0]}",
@@ -141,6 +142,7 @@ def test_a_value_of_a_wrong_type(con, folder, macro, argument):
             assert value not in NEVER_RIGHT, query
 
 
+@pytest.mark.filterwarnings("ignore::spatialq.errors.FileWarning")  # a cloud without colours
 def test_the_calls_are_right_but_for_one_argument(con, folder):
     for macro, arguments in itertools.groupby(ARGUMENTS, key=lambda each: each[0]):
         next(arguments)

@@ -1,10 +1,10 @@
 """Arrays in files: same values, limited resident memory, nothing left on the disk."""
 
 import gc
+import mmap
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from threading import Thread
@@ -131,7 +131,7 @@ def test_a_file_goes_with_the_last_view(no_room):
     assert (part == 3).all()
     del part
     assert not file_memory._watcher.live
-    wait_for(lambda: file_memory._watcher._thread is None)
+    wait_for(lambda: not file_memory._watcher.is_running())
     assert not any("spatialq_" in str(each) for each in open_files())
 
 
@@ -240,18 +240,17 @@ with budget.limited(1, Path(sys.argv[1])):
 
 
 def test_pages_are_taken_out_while_other_threads_use_them(no_room):
-    array = buffers.zeros(4 * MIB, np.int64)
+    array = buffers.zeros(16 * MIB, np.int64)  # more than LEAST
     is_done = []
 
     def leave():
         while not is_done:
-            for each in list(file_memory._watcher.live.values()):
-                each.leave()
+            file_memory.look()
 
     thread = Thread(target=leave)
     thread.start()
     try:
-        for k in range(1, 20):
+        for k in range(1, 10):
             array += 1
             assert (array == k).all()
     finally:
@@ -259,27 +258,130 @@ def test_pages_are_taken_out_while_other_threads_use_them(no_room):
         thread.join()
 
 
-def test_pages_are_not_taken_out_while_a_file_is_freed(tmp_path):
-    """`mmap.close` lets other threads run, which may get its addresses for what they allocate."""
-    happened, closing = [], threading.Event()
+def test_what_others_have_at_the_addresses_of_a_freed_file_stays(no_room, monkeypatch):
+    """Pages of a file are taken out while files go, and memory of others comes to their places."""
+    monkeypatch.setattr(file_memory, "LEAST", 0)
+    is_done, addresses = [], set()
+    size = 4 * MIB
 
-    class Mapping:
-        def close(self):
-            happened.append("close begins")
-            closing.set()
-            time.sleep(0.05)
-            happened.append("close ends")
+    def leave():
+        while not is_done:
+            file_memory.look()
 
-        def madvise(self, advice):
-            happened.append("leave")
+    def use(seed):
+        for k in range(100):
+            file = file_memory.FileMemory(size)
+            addresses.add(file.address)
+            np.frombuffer(file.mapping, np.uint8)[:] = seed
+            file.free()
+            other = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            there = np.frombuffer(other, np.uint8)
+            is_again = there.ctypes.data in addresses
+            there[:] = 1 + k % 255
+            for _ in range(3):
+                assert (there == 1 + k % 255).all()
+            met.append(is_again)
+            del there
+            other.close()
 
-    with budget.limited(1, tmp_path):
-        files = file_memory.FileMemory(file_memory.mmap.PAGESIZE)
-    files.free()
-    files.mapping = Mapping()
-    freeing = threading.Thread(target=files.free)
-    freeing.start()
-    closing.wait()
-    files.leave()
-    freeing.join()
-    assert happened == ["close begins", "close ends", "leave"]
+    met, threads = [], [Thread(target=leave)]
+    threads[0].start()
+    try:
+        with workers(3) as pool:
+            pool.map(use, range(3))
+    finally:
+        is_done.append(True)
+        threads[0].join()
+    assert any(met)  # addresses were used again
+
+
+HOLDS_THE_GIL = """
+import ctypes, sys
+from pathlib import Path
+from spatialq.runtime import budget, buffers, file_memory, memory
+with budget.limited(1, Path(sys.argv[1])):
+    buffers.empty(8 << 20, 'u1')  # which loads what is needed
+most = memory.resident().bytes + (128 << 20)
+with budget.limited(most, Path(sys.argv[1])):
+    array = buffers.empty(512 << 20, 'u1')
+    ctypes.PyDLL(None).memset(ctypes.c_void_p(array.ctypes.data), 7, ctypes.c_size_t(array.size))
+peak = Path('/proc/self/status').read_text().partition('VmHWM:')[2]
+assert array[:: 1 << 20].min() == array[-1] == 7
+print(most, int(peak.split()[0]) << 10)
+"""
+
+
+SPARSE = """
+import sys
+from pathlib import Path
+import numpy as np
+from spatialq.runtime import budget, buffers, file_memory, memory
+with budget.limited(1, Path(sys.argv[1])):
+    buffers.empty(8 << 20, 'u1')
+most = memory.resident().bytes + (128 << 20)
+with budget.limited(most, Path(sys.argv[1])):
+    array = buffers.full(512 << 20, 7, 'u1')
+    Path('/proc/self/clear_refs').write_text('5')  # the peak begins anew
+    for step in (1 << 16, 100_000):
+        assert (buffers.take(array, np.arange(0, array.size, step)) == 7).all()
+peak = Path('/proc/self/status').read_text().partition('VmHWM:')[2]
+print(most, int(peak.split()[0]) << 10)
+"""
+
+
+def test_resident_memory_is_limited_where_few_values_are_taken_of_many_pages(tmp_path):
+    said, wrong = run(SPARSE, tmp_path).communicate(timeout=120)
+    assert wrong == ""
+    most, peak = map(int, said.split())
+    assert peak < most
+
+
+def test_resident_memory_is_limited_while_somebody_holds_the_gil(tmp_path):
+    said, wrong = run(HOLDS_THE_GIL, tmp_path).communicate(timeout=120)
+    assert wrong == ""
+    most, peak = map(int, said.split())
+    assert peak < most
+
+
+def test_a_fork_limits_its_own_memory(no_room):
+    script = """
+import os, sys
+from pathlib import Path
+from spatialq.runtime import budget, buffers, file_memory, memory
+with budget.limited(1, Path(sys.argv[1])):
+    held = buffers.full(64 << 20, 7, 'u1')
+    child = os.fork()
+    if child == 0:
+        more = buffers.full(64 << 20, 3, 'u1')
+        assert file_memory._watcher.is_running() and len(file_memory._watcher.live) == 2
+        assert file_memory.resident() <= file_memory.LEAST + (64 << 20)
+        assert held.min() == 7 and more.max() == 3
+        del held, more
+        assert not file_memory._watcher.live
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert held.max() == 7
+"""
+    _, wrong = run(script, budget.folder()).communicate(timeout=60)
+    assert wrong == ""
+
+
+def test_the_process_ends_while_pages_are_taken_out(tmp_path):
+    script = """
+import sys, threading
+from pathlib import Path
+from spatialq.runtime import budget, buffers
+def fill():
+    with budget.limited(1, Path(sys.argv[1])):
+        array = buffers.empty(256 << 20, 'u1')
+        started.set()
+        while True:
+            array[:] = 1
+started = threading.Event()
+threading.Thread(target=fill, daemon=True).start()
+started.wait()
+"""
+    for _ in range(2):
+        process = run(script, tmp_path)
+        _, wrong = process.communicate(timeout=60)
+        assert (process.returncode, wrong) == (0, "")

@@ -13,7 +13,7 @@ import spatialq
 from spatialq.database import frames
 from spatialq.database.native import loading
 from spatialq.database.writers import writers
-from spatialq.errors import CrsWarning, FileError
+from spatialq.errors import CrsWarning
 from spatialq.io.formats import readers
 from spatialq.io.source import Layout
 
@@ -27,7 +27,7 @@ NATIVE = pytest.mark.skipif(bool(loading.problem()), reason=f"extension: {loadin
 def test_an_ending_means_one_format(registry):
     counts = Counter(suffix for each in registry() for suffix in each.suffixes)
     assert set(counts.values()) == {1}
-    names = {"ept.json"}  # of files that stand for their folder
+    names = {"ept.json", "metadata.json", "tileset.json"}  # of files that stand for their folder
     assert all(suffix == suffix.lower() for suffix in counts)
     assert all(suffix.startswith(".") for suffix in counts.keys() - names)
     assert all(each.keeps for each in registry())
@@ -65,12 +65,6 @@ def test_the_name_of_a_file_is_a_table(tmp_path):
         assert (subject, json.loads(crs)["id"]["code"]) == (f"'{path}'", 25832)
         with pytest.raises(Exception, match="there is no such file"):
             con.sql(f"FROM '{tmp_path}/none.laz'")
-
-
-def test_a_name_of_copc_is_refused(tmp_path):
-    with spatialq.connect() as con, pytest.raises(FileError, match="must be no COPC file"):
-        spatialq.write(con.sql("SELECT 1.0 AS x, 2.0 AS y, 3.0 AS z"), tmp_path / "a.copc.laz")
-    assert not any(tmp_path.iterdir())
 
 
 def test_a_function_takes_the_name_of_a_file(tmp_path, monkeypatch):

@@ -25,7 +25,7 @@ from spatialq.functions.declaration import (
 )
 from spatialq.planner import calibration, devices, log, process, rates
 from spatialq.planner.estimate import estimate
-from spatialq.planner.plan import plan_call
+from spatialq.planner.plan import Plan, plan_call
 from spatialq.planner.rates import Rate, RoadRate, Step
 from spatialq.planner.statistics import size_of
 from spatialq.runtime import cuda, memory
@@ -89,11 +89,89 @@ def test_small_calls_run_on_the_cpu_and_large_ones_on_the_gpu(function, machine)
     assert large.reason == "about 0.26 s, against 1 s on the cpu"
 
 
-def test_what_does_not_fit_into_the_gpu_runs_on_the_cpu(function, machine):
+def test_what_does_not_fit_into_the_gpu_runs_there_in_tiles(function, machine):
     machine(dataclasses.replace(GPU, free_bytes=2**30))
     chosen = plan(function, 100_000_000)
-    assert chosen.device == "cpu"
-    assert chosen.reason == "needs 4.0 GiB, the GPU has 1.0 GiB free"
+    assert (chosen.device, chosen.tiles) == ("gpu", 5)
+    assert chosen.reason.endswith(
+        "s on the cpu; in 5 tiles, as it needs 4.0 GiB, the GPU has 1.0 GiB free"
+    )
+    assert chosen.seconds > 0.26  # a halo is read twice
+    size, options = Size(100_000_000), function.choose({})
+    fits = [function.output.work_in_tiles(size, options, k).bytes_kernel <= 2**30 for k in (4, 5)]
+    assert fits == [False, True]
+    assert plan(function, 1000).tiles == 1
+
+
+def test_tiles_are_asked_for_as_well(function, machine):
+    machine(dataclasses.replace(GPU, free_bytes=2**30))
+    chosen = plan(function, 100_000_000, "gpu")
+    assert (chosen.device, chosen.tiles) == ("gpu", 5)
+    assert chosen.reason.startswith("device := 'gpu' was asked for; in 5 tiles, as it needs 4.0 ")
+
+
+def test_what_no_tile_fits_into_the_gpu_runs_on_the_cpu(function, machine):
+    machine(dataclasses.replace(GPU, free_bytes=2**20))
+    chosen = plan(function, 100_000_000)
+    assert (chosen.device, chosen.tiles) == ("cpu", 1)
+    assert chosen.reason == "needs 4.0 GiB, the GPU has 1.0 MiB free"
+    with pytest.raises(DeviceError, match=r"cannot be used: needs 4\.0 GiB, the GPU has"):
+        plan(function, 100_000_000, "gpu")
+
+
+def test_arrays_of_the_gpu_are_not_divided(function, machine):
+    machine(dataclasses.replace(GPU, free_bytes=2**30))
+    there = Size(100_000_000, device="gpu")
+    chosen = plan_call([function], there, function.choose({}), "auto")
+    assert (chosen.device, chosen.tiles) == ("cpu", 1)
+
+
+@pytest.mark.parametrize("name", [n for n, f in catalogue().items() if f.output.work_in_tiles])
+def test_more_tiles_need_less_memory_and_move_no_less(name):
+    function = catalogue()[name]
+    options, size = function.choose({}), Size(50_000_000, (3000.0, 2000.0, 100.0))
+    works = [function.output.work_in_tiles(size, options, tiles) for tiles in (2, 4, 16, 64)]
+    needs = [work.bytes_kernel for work in works]
+    assert needs == sorted(needs, reverse=True)
+    assert needs[-1] < function.output.work(size, options).bytes_kernel / 4
+    assert all(work.bytes_in >= function.output.work(size, options).bytes_in for work in works)
+    assert set(works[0].steps) == set(function.output.work(size, options).steps)
+
+
+def ran(monkeypatch, kernel, most_tiles, requested="auto"):
+    """Run a call on a GPU whose kernel is made up; give the number of points and the entry."""
+    given = Function.kernel
+    monkeypatch.setattr(Function, "kernel", lambda u, d: kernel if d == "gpu" else given(u, d))
+    planned = Plan("gpu", 1.0, "faster", [], most_tiles=most_tiles)
+    monkeypatch.setattr("spatialq.execution.call.plan_call", lambda *_: planned)
+    columns = {axis: np.arange(500.0) for axis in "xyz"}
+    function = catalogue()["owm_ground"]
+    found, device = call(function, {**columns, "point_id": None}, function.choose({}), requested)
+    return found, device, log.entries()[-1]
+
+
+def test_if_memory_runs_out_tiles_are_halved_and_then_the_cpu_runs(monkeypatch):
+    tried = []
+
+    def kernel(*, tiles=1, **_):
+        tried.append(tiles)
+        message = "out of memory"
+        if tiles < 4:
+            raise MemoryError(message)
+        return {"point_id": np.arange(tiles)}
+
+    found, device, entry = ran(monkeypatch, kernel, most_tiles=9)
+    assert (tried, device, found["point_id"].size) == ([1, 2, 4], "gpu", 4)
+    assert entry.reason == (
+        "faster; the GPU ran out of memory, then in 2 tiles: out of memory; "
+        "the GPU ran out of memory, then in 4 tiles: out of memory"
+    )
+    tried.clear()
+    _, device, entry = ran(monkeypatch, kernel, most_tiles=3)
+    assert (tried, device, entry.device) == ([1, 2], "cpu", "cpu")
+    assert entry.reason == "the GPU ran out of memory in 2 tiles: out of memory"
+    with pytest.raises(MemoryError, match="out of memory"):
+        ran(monkeypatch, kernel, most_tiles=3, requested="gpu")
 
 
 def test_what_does_not_fit_into_main_memory_runs_on_the_gpu_or_else_on_the_cpu(

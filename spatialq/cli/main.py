@@ -15,6 +15,7 @@ from spatialq.cli.commands.devices import devices
 from spatialq.cli.commands.features import features
 from spatialq.cli.commands.formats import formats
 from spatialq.cli.commands.ground import ground
+from spatialq.cli.commands.jobs import jobs, seeds
 from spatialq.cli.commands.lod import lod
 from spatialq.cli.commands.planes import planes
 from spatialq.cli.commands.run import run
@@ -60,8 +61,8 @@ def options(
 
 
 COMMANDS = (
-    info, load, sql, run, shell, ground, planes, clash, features, lod, tiles, demo, formats,
-    devices, calibrate,
+    info, load, sql, run, shell, ground, seeds, planes, clash, features, lod, tiles, jobs, demo,
+    formats, devices, calibrate,
 )  # fmt: skip
 for command in COMMANDS:
     register(app, command)

@@ -47,7 +47,11 @@ def write_table(
         If coordinates come from tables of different CRS.
     """
     writer = require_output(path)
-    given = {name: value for name, value in options.items() if value not in (None, False)}
+    given = {
+        name: value
+        for name, value in options.items()
+        if name in writer.options or value not in (None, False)
+    }
     for name in given.keys() - set(writer.options):
         endings = (s for each in writers() if name in each.options for s in each.suffixes)
         message = f"{WRITER}: {name} is for {', '.join(endings) or 'no format'}, got '{path}'"
@@ -84,5 +88,6 @@ def require_output(path: Path, takes: Takes | None = None) -> Writer:
         endings = sorted(suffix for each in there for suffix in each.suffixes)
         message = f"{WRITER}: '{path}' must end in one of {', '.join(endings)}"
         raise ValueError(message)
-    require_writable(path)
+    has_own_folder = path.name.lower() in found.suffixes
+    require_writable(path.parent if has_own_folder and not path.parent.exists() else path)
     return found

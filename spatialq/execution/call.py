@@ -68,8 +68,8 @@ def call(
     -------
     columns : dict of arrays
     device : 'cpu' or 'gpu'
-        Where it ran. With 'auto', what does not fit into the GPU's memory after all runs on the
-        CPU.
+        Where it ran. What does not fit into the GPU's memory after all runs in smaller tiles there,
+        and with 'auto' in the end on the CPU.
     """
     found, device = call_outputs([function], arguments, options, requested, road=road, frame=frame)
     return found[function.name], device
@@ -160,28 +160,32 @@ def _run_planned(
     arguments: dict[str, Any],
     options: Any,
 ) -> tuple[dict[str, dict[str, Any]], Device]:
-    """Run a kernel where it was planned, or on the CPU if the GPU has too little memory."""
+    """Run a kernel where it was planned; if memory runs out on a GPU, in tiles or on the CPU."""
     with running(task), plan as execution:
-        with task.nested():
+        found = None
+        while found is None:
             try:
-                found = _run(functions, execution.device, arguments, options)
-            except MemoryError as full:
-                execution.fall_back(full)
-                found = _run(functions, execution.device, arguments, options)
+                with task.nested():
+                    found = _run(functions, execution, arguments, options)
+            except MemoryError as full:  # and no error keeps arrays of the GPU in the next try
+                execution.give_way(full)
         task.report(1, 1)
     return found, execution.device
 
 
 def _run(
-    functions: Sequence[Function], device: Device, arguments: dict[str, Any], options: Any
+    functions: Sequence[Function], execution: "Execution", arguments: dict[str, Any], options: Any
 ) -> dict[str, dict[str, Any]]:
     first, *others = functions
+    device, given = execution.device, {**arguments, "options": options}
+    if execution.tiles > 1:
+        given["tiles"] = execution.tiles
 
     def run() -> dict[str, dict[str, Any]]:
         if not others:
-            return {first.name: first.kernel(device)(**arguments, options=options)}
+            return {first.name: first.kernel(device)(**given)}
         names = tuple(each.name for each in functions)
-        return first.kernel_of_all(device)(**arguments, options=options, outputs=names)
+        return first.kernel_of_all(device)(**given, outputs=names)
 
     # a kernel of the GPU spends no time in code that Ctrl-C does not end, and its stream is that
     # of this thread
@@ -234,12 +238,27 @@ class Execution:
     reason: str
     is_free: bool
     """Whether it may go to the other device."""
+    tiles: int = 1
+    """Tiles that it runs in, one after the other."""
+    most_tiles: int = 1
+
+    def give_way(self, full: MemoryError) -> None:
+        """Go on in tiles of half the size, or on the CPU; raise the error if neither may be."""
+        if self.device == "cpu" or 2 * self.tiles > self.most_tiles:
+            self.fall_back(full)
+            return
+        self.tiles *= 2
+        self.reason = (
+            f"{self.reason}; the GPU ran out of memory, then in {self.tiles} tiles: {full}"
+        )
 
     def fall_back(self, full: MemoryError) -> None:
         """Go on on the CPU, after an error of the GPU; raise it if that may not be."""
         if self.device == "cpu" or not self.is_free:
             raise full
-        self.device, self.reason = "cpu", f"the GPU ran out of memory: {full}"
+        smallest = f" in {self.tiles} tiles" if self.tiles > 1 else ""
+        self.device, self.tiles = "cpu", 1
+        self.reason = f"the GPU ran out of memory{smallest}: {full}"
 
 
 @contextmanager
@@ -271,7 +290,9 @@ def planned(
     started, clock, error = datetime.now(UTC), time.perf_counter(), None
     name = functions[0].name
     plan = plan_call(functions, size, options, requested, road)
-    execution = Execution(plan.device, plan.reason, requested == "auto")
+    execution = Execution(
+        plan.device, plan.reason, requested == "auto", plan.tiles, plan.most_tiles
+    )
     with file_memory.noting() as note:
         try:
             yield execution
@@ -299,7 +320,7 @@ def planned(
                 road_seconds=None if estimate is None else estimate.road,
             )
             log.add(entry)
-            if error is None:
+            if error is None and execution.tiles == 1:
                 _learn(functions, plan, entry)
 
 

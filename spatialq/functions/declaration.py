@@ -7,9 +7,9 @@ its error sentences, and the tests of these are derived from it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
-from math import inf, isfinite
+from math import ceil, inf, isfinite, sqrt
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, NoReturn, get_args, get_origin, get_type_hints
 
@@ -345,6 +345,22 @@ class Size:
             return float(self.sets[0].count) * self.sets[1].count
         return self.elements * max(self.elements - 1, 0) / 2
 
+    def strip(self, tiles: int, halo: float) -> "Size":
+        """Give the size of one of so many strips of a cloud of points, its halo included.
+
+        Parameters
+        ----------
+        tiles : int
+            Strips across the longer side, of equally many points.
+        halo : float
+            What a strip needs on either side, in the unit of x and y.
+        """
+        width, depth, height = self.extent or (sqrt(self.area), sqrt(self.area), 0.0)
+        length = max(width, depth)
+        share = min(1.0, 1 / tiles + (2 * halo / length if length > 0 else 0.0))
+        rows = ceil(self.rows * share)
+        return Size(rows, (length * share, min(width, depth), height), device=self.device)
+
     def pairs(self, axes: tuple[int, ...] = (0, 1, 2), margin: float = 0.0) -> float:
         """Estimate how many pairs of boxes meet along these axes, or are within a margin.
 
@@ -385,6 +401,13 @@ class Work:
     """What the loops go over, by name, such as "points" or "cells": how many of each."""
     bytes_kernel: int
     """Device memory that the kernel needs at its peak, input included."""
+
+    def times(self, tiles: int) -> "Work":
+        """Count so many tiles of this work, one after the other."""
+        steps = {name: tiles * count for name, count in self.steps.items()}
+        return replace(
+            self, bytes_in=tiles * self.bytes_in, bytes_out=tiles * self.bytes_out, steps=steps
+        )
 
 
 @dataclass(frozen=True)
@@ -452,6 +475,9 @@ class Output:
     of_strays: Mapping[str, Any] = field(default_factory=dict)
     """For an output with one row per point, in the order of the input, by `point_id`: what its
     other columns have for stray points. Other outputs have no rows of them."""
+    work_in_tiles: Callable[[Size, Any, int], Work] | None = None
+    """For a kernel of the GPU that takes `tiles`: how much a call does in so many tiles, one after
+    the other; `bytes_kernel` is what the largest needs. None: it runs as a whole only."""
     windows: Callable[[Any, Any], Any] = lambda *_: None
     """For a function of grids: of a grid and parameters, the `spatialq.data.grid.Windows` that a
     band of a large file must hold whole."""

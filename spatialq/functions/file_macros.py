@@ -16,22 +16,22 @@ from spatialq.functions.macros import (
 )
 from spatialq.functions.sql_function import SqlFunction, struct_type
 
-ONE_CLOUD = "a pattern or folder of them, or a list of these, which together is one cloud"
+CLOUDS = "or a pattern or folder of point clouds, or a list of these, which together is one cloud"
 
 
 @dataclass(frozen=True)
 class FileFunction:
-    """A function that reads point clouds and writes files.
+    """A function that reads files and writes files.
 
     Parameters
     ----------
     name : str
         In SQL and in Python.
     summary : str
-    clouds : str
-        What it reads, in the help about its argument `path`.
-    outputs : str
-        What it writes by the endings of names, in the help about its argument `outputs`.
+    reads : str
+        In the help about its argument `path`.
+    writes : str
+        In the help about its outputs.
     parameters : tuple of Parameter
     result : mapping of str to str
         SQL types of the columns of its one row.
@@ -40,24 +40,32 @@ class FileFunction:
     example : str
     first : tuple of str
         The parameters that stand before `device` in SQL, by default all.
+    has_one_output : bool
+        Whether it writes one file, `output`, instead of a list, `outputs`.
     """
 
     name: str
     summary: str
-    clouds: str
-    outputs: str
+    reads: str
+    writes: str
     parameters: tuple[Parameter, ...]
     result: Mapping[str, str]
     workflow: str
     example: str
     first: tuple[str, ...] = ()
+    has_one_output: bool = False
+
+    @property
+    def target(self) -> str:
+        """The argument that names what is written."""
+        return "output" if self.has_one_output else "outputs"
 
     @property
     def function(self) -> SqlFunction:
         """What the macro calls."""
         return SqlFunction(
             f"spatialq_{self.name}_udf",
-            ("VARCHAR", "VARCHAR[]", "VARCHAR"),
+            ("VARCHAR", "VARCHAR" if self.has_one_output else "VARCHAR[]", "VARCHAR"),
             # a list, since unnesting a bare struct would call it once for each of its fields
             f"{struct_type(self.result)}[]",
             "spatialq.workflows.sql_calls:written",
@@ -69,12 +77,13 @@ class FileFunction:
         """The table macro."""
         first = self.first or tuple(each.name for each in self.parameters)
         others = [each for each in self.parameters if each.name not in first]
+        kind, wanted = ("text", "a file") if self.has_one_output else ("texts", "a list of files")
         return Macro(
             self.name,
             self.summary,
             (
-                Argument("path", f"{self.clouds}, or {ONE_CLOUD}."),
-                Argument("outputs", f"List of files, by their endings: {self.outputs}."),
+                Argument("path", f"{self.reads}, {CLOUDS}."),
+                Argument(self.target, self.writes),
                 *arguments_of(self.parameters, *first),
                 DEVICE,
                 *(arguments_of(others) if others else ()),
@@ -83,7 +92,7 @@ class FileFunction:
             f"""SELECT unnest(
     spatialq_{self.name}_udf(
         {checked("tables", self.name, "path", "a file, or a list of files")},
-        {checked("texts", self.name, "outputs", "a list of files")},
+        {checked(kind, self.name, self.target, wanted)},
         to_json({indent(struct(self.parameters), 2)})::VARCHAR
     ),
     recursive := true

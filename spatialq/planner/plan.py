@@ -6,8 +6,8 @@ from typing import Any, Literal, get_args
 
 from spatialq.errors import DeviceError
 from spatialq.functions.catalogue import Function
-from spatialq.functions.declaration import Device, Size
-from spatialq.planner import devices
+from spatialq.functions.declaration import Device, Size, Work
+from spatialq.planner import devices, tiles
 from spatialq.planner.estimate import Estimate, estimate
 from spatialq.planner.rates import Road
 
@@ -26,6 +26,8 @@ class Candidate:
     """Why this device cannot take the call; empty when it can."""
     doubt: str = ""
     """Why it may turn out that it cannot, after all."""
+    tiles: int = 1
+    """Tiles that it takes the call in, one after the other."""
 
     @property
     def seconds(self) -> float | None:
@@ -42,6 +44,10 @@ class Plan:
     """Estimate of all that the caller waits for."""
     reason: str
     candidates: Sequence[Candidate]
+    tiles: int = 1
+    """Tiles that the call runs in, one after the other."""
+    most_tiles: int = 1
+    """Tiles that it may be divided into, if memory runs out after all."""
 
     @property
     def estimate(self) -> Estimate | None:
@@ -90,36 +96,59 @@ def plan_call(
     works = [(each.output.work(size, options), each) for each in functions]
     work, function = max(works, key=lambda pair: pair[0].bytes_out)
     candidates = [
-        Candidate(
-            info.device,
-            estimate(function, info, size, work, road),
-            work.bytes_kernel,
-            _problem(function, info, work.bytes_kernel, options),
-            _doubt(info, work.bytes_kernel),
-        )
-        for info in devices.devices()
+        _candidate(function, info, size, options, work, road) for info in devices.devices()
     ]
+    chosen, reason = _choose(name, function, requested, candidates)
+    if chosen.tiles > 1:
+        reason = f"{reason}; in {chosen.tiles} tiles, as it {chosen.doubt}"
+    most = tiles.most(function, size, options) if chosen.device == "gpu" else 1
+    return Plan(chosen.device, chosen.seconds, reason, candidates, chosen.tiles, most)
+
+
+def _choose(
+    name: str, function: Function, requested: str, candidates: Sequence[Candidate]
+) -> tuple[Candidate, str]:
+    """Choose a candidate, with the reason."""
     by_device = {candidate.device: candidate for candidate in candidates}
     cpu, gpu = by_device["cpu"], by_device["gpu"]
     if requested == "gpu" and gpu.problem:
         message = f"{name}: device 'gpu' cannot be used: {gpu.problem}"
         raise DeviceError(message)
     if requested != "auto":
-        chosen = gpu if requested == "gpu" else cpu
-        reason = f"device := '{requested}' was asked for"
-        return Plan(chosen.device, chosen.seconds, reason, candidates)
+        return gpu if requested == "gpu" else cpu, f"device := '{requested}' was asked for"
     if gpu.problem:
-        return Plan("cpu", cpu.seconds, gpu.problem, candidates)
+        return cpu, gpu.problem
     if cpu.doubt:
-        return Plan("gpu", gpu.seconds, cpu.doubt, candidates)
+        return gpu, cpu.doubt
     if gpu.seconds is None or cpu.seconds is None:
-        return Plan("cpu", cpu.seconds, f"{function.name} was never measured on both", candidates)
+        return cpu, f"{function.name} was never measured on both"
     chosen, other = (gpu, cpu) if gpu.seconds < cpu.seconds else (cpu, gpu)
     reason = (
         f"about {chosen.seconds:.2g} s, against {other.seconds:.2g} s on the {other.device}"
         f"{_corrections(candidates)}"
     )
-    return Plan(chosen.device, chosen.seconds, reason, candidates)
+    return chosen, reason
+
+
+def _candidate(
+    function: Function,
+    info: devices.DeviceInfo,
+    size: Size,
+    options: Any,
+    work: Work,
+    road: Road,
+) -> Candidate:
+    """Look at a device: what a call costs there, as a whole or in tiles, or why it cannot be."""
+    problem, count = _problem(function, info, options), 1
+    doubt = "" if problem else _doubt(info, work.bytes_kernel)
+    if info.device == "gpu" and doubt:
+        fitting = tiles.fitting(function, size, options, info.room)
+        if fitting is None:
+            problem, doubt = doubt, ""
+        else:
+            count, work = fitting
+    seconds = estimate(function, info, size, work, road)
+    return Candidate(info.device, seconds, work.bytes_kernel, problem, doubt, count)
 
 
 def _corrections(candidates: Sequence[Candidate]) -> str:
@@ -132,20 +161,18 @@ def _corrections(candidates: Sequence[Candidate]) -> str:
     return f" (corrected by earlier calls: {', '.join(corrected)})" if corrected else ""
 
 
-def _problem(function: Function, info: devices.DeviceInfo, needed: int, options: Any) -> str:
+def _problem(function: Function, info: devices.DeviceInfo, options: Any) -> str:
     if not function.has_kernel(info.device):
         return f"{function.name} has no {info.device} kernel"
     if info.device == "gpu" and (option := function.declaration.cpu_only(options)):
         return f"{function.name} has no gpu kernel for {option}"
-    if info.problem:
-        return info.problem
-    if info.device == "gpu" and needed > info.room:
-        return f"needs {_in_words(needed)}, the GPU has {_in_words(info.room)} free"
-    return ""
+    return info.problem
 
 
 def _doubt(info: devices.DeviceInfo, needed: int) -> str:
-    """Say that the host lacks memory: what fits on neither device still runs there."""
+    """Say that a device lacks memory: what fits on neither runs on the host, in spite of that."""
+    if info.device == "gpu" and needed > info.room:
+        return f"needs {_in_words(needed)}, the GPU has {_in_words(info.room)} free"
     if info.device == "cpu" and 0 < info.room < needed:
         return f"needs {_in_words(needed)}, the host has {_in_words(info.room)} free"
     return ""

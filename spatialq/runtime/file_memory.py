@@ -2,21 +2,21 @@
 
 A file has no name any more as soon as it is open, so that none is left however the process ends. It
 is mapped into memory and shared, so that its pages are in main memory while they are used. A thread
-takes pages out of the process, all at once, when it has more than its budget, and so does `look`:
-they stay in the system's cache of files, or are written to disk, and come back when they are used
-next.
+without the GIL (`spatialq.runtime.resident_pages`) takes pages out of the process, all at once,
+when it has more than its budget, and so does `look`: they stay in the system's cache of files, or
+are written to disk, and come back when they are used next.
 """
 
+import atexit
 import mmap
 import os
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock, RLock, Thread
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,8 +30,8 @@ IS_POSSIBLE = (
     hasattr(os, "posix_fallocate") and hasattr(mmap, "MADV_DONTNEED") and memory.STATM.exists()
 )
 """Whether this system has what it takes, as Linux has: elsewhere all arrays are in memory."""
-INTERVAL = 0.005
-"""Seconds between two looks at the resident memory."""
+INTERVAL = 1000
+"""Microseconds between two looks at the resident memory."""
 SHARE = 0.7
 """Part of the budget at which pages are taken out: more are used until the next look."""
 LEAST = 32 << 20
@@ -75,18 +75,11 @@ class _Pages:
 
     def __init__(self, mapped: mmap.mmap, allowed: int) -> None:
         self.mapping, self.budget = mapped, allowed
-        self.lock = RLock()  # a collection of garbage may close it within `leave`
-
-    def leave(self) -> None:
-        """Take the pages out of the process."""
-        # `mmap.close` has no GIL meanwhile: what others put at these addresses would be lost
-        with self.lock, suppress(ValueError):  # it was closed just before
-            self.mapping.madvise(mmap.MADV_DONTNEED)
+        self.address, self.size = np.frombuffer(mapped, np.uint8).ctypes.data, len(mapped)
 
     def close(self) -> None:
-        """End the mapping."""
-        with self.lock:
-            self.mapping.close()
+        """End the mapping; not before the watcher forgot it."""
+        self.mapping.close()
 
 
 class FileMemory(_Pages):
@@ -121,9 +114,6 @@ class FileMemory(_Pages):
                 f"{reason}"
             )
             raise MemoryError(message) from None
-        self.size = size
-        self.lock = RLock()  # a collection of garbage may free it within `leave`
-        self.address = np.frombuffer(self.mapping, np.uint8).ctypes.data
         _watcher.watch(self)
         if (note := _note.get()) is not None:
             note.bytes, note.folder, note.budget = note.bytes + size, folder, allowed
@@ -162,55 +152,91 @@ class _Watcher:
 
     def __init__(self) -> None:
         self.live: dict[int, _Pages] = {}
-        self._lock = Lock()  # for who begins and ends the thread: never while a file is freed
+        self._lock = Lock()  # for who prepares: never while a file is freed, as there is none
+        self._compiled: Any = None
+        self._state: Any = None
+        self._table: Any = None
+        self._statm = -1
         self._thread: Thread | None = None
-        self._others = 0
 
     def watch(self, pages: _Pages) -> None:
-        if not self.live:
-            self._others = memory.resident().of_files
-        self.live[id(pages)] = pages
         with self._lock:
-            if self._thread is None:
-                thread = Thread(target=self._run, name="spatialq files", daemon=True)
-                with suppress(RuntimeError):  # the process is ending
-                    thread.start()
-                    self._thread = thread
+            if self._compiled is None:
+                self._prepare()
+        self.live[id(pages)] = pages
+        if self._add(pages):
+            thread = Thread(target=self._run, name="spatialq files", daemon=True)
+            with suppress(RuntimeError):  # the process is ending
+                thread.start()
+                self._thread = thread
+                self._compiled.wait(self._state)
 
     def forget(self, pages: _Pages) -> None:
-        self.live.pop(id(pages), None)
+        if self.live.pop(id(pages), None) is not None:
+            self._compiled.remove(self._state, self._table, pages.address)
+
+    def is_running(self) -> bool:
+        """Whether the thread is there."""
+        return self._compiled is not None and bool(self._state[self._compiled.IS_RUNNING])
 
     def resident(self) -> int:
         """Estimate the resident bytes of all files: those of libraries were there before."""
-        return max(memory.resident().of_files - self._others, 0) if self.live else 0
+        if not self.live:
+            return 0
+        return max(memory.resident().of_files - int(self._state[self._compiled.OTHERS]), 0)
 
     def look(self) -> None:
         """Take pages out if there are too many."""
-        files = list(self.live.values())
-        if not files:
-            return
-        resident = memory.resident()
-        mapped = max(resident.of_files - self._others, 0)
-        allowed = SHARE * min(each.budget for each in files) - (resident.bytes - mapped)
-        if mapped > max(allowed, LEAST):
-            for each in files:
-                each.leave()
-            self._others = memory.resident().of_files  # libraries may have been loaded since
+        if self.live:
+            self._compiled.look(self._state, self._table, self._statm, SHARE, LEAST)
 
-    def _run(self) -> None:
-        while True:
-            time.sleep(INTERVAL)
-            self.look()
-            with self._lock:
-                if not self.live:
-                    self._thread = None
-                    return
+    def end(self) -> None:
+        """End the thread, before what it runs is unloaded."""
+        if self._compiled is not None:
+            self._state[self._compiled.IS_ENDING] = 1
+        if self._thread is not None:
+            self._thread.join()
 
     def forked(self) -> None:
-        """Begin again in a fork, where the thread does not live on."""
+        """Begin again in a fork, where the thread does not live on, and the process is another."""
         self._lock, self._thread = Lock(), None
-        for each in self.live.values():
-            each.lock = RLock()
+        if self._compiled is not None:
+            os.close(self._statm)
+            self._begin()
+            for each in self.live.values():
+                self._add(each)
+            self._state[self._compiled.IS_RUNNING] = 0  # the next file starts it
+
+    def _prepare(self) -> None:
+        """Compile the loop, or load it, when the first array goes to a file.
+
+        All of it: a collection of garbage may call `forget` at any moment.
+        """
+        from spatialq.runtime import resident_pages
+
+        state, table = resident_pages.new_state(), resident_pages.new_table()
+        resident_pages.add(state, table, -1, 0, 0, 0)
+        resident_pages.remove(state, table, 0)
+        resident_pages.look(state, table, -1, SHARE, LEAST)
+        resident_pages.watch(state, table, -1, SHARE, LEAST, INTERVAL)  # no file: it returns
+        resident_pages.wait(state)
+        self._begin()
+        self._compiled = resident_pages
+        atexit.register(self.end)
+
+    def _begin(self) -> None:
+        from spatialq.runtime import resident_pages
+
+        self._state, self._table = resident_pages.new_state(), resident_pages.new_table()
+        self._statm = os.open(memory.STATM, os.O_RDONLY | os.O_CLOEXEC)
+
+    def _add(self, pages: _Pages) -> bool:
+        given = pages.address, pages.size, pages.budget
+        return bool(self._compiled.add(self._state, self._table, self._statm, *given))
+
+    def _run(self) -> None:
+        given = self._state, self._table, self._statm, SHARE, LEAST
+        self._compiled.watch(*given, INTERVAL)
 
 
 _watcher = _Watcher()
@@ -221,6 +247,11 @@ if hasattr(os, "register_at_fork"):
 def look() -> None:
     """Take pages out if there are too many: between parts of work, whoever else has the cores."""
     _watcher.look()
+
+
+def is_used() -> bool:
+    """Whether there are any files."""
+    return bool(_watcher.live)
 
 
 def resident() -> int:

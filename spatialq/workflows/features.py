@@ -168,7 +168,7 @@ def write_features(
     if len(drawn) > MAX_ROWS and targets.ending_in(*PICTURE):
         message = f"{COMMAND}: show must be at most {MAX_ROWS} features, got {', '.join(drawn)}"
         raise ValueError(message)
-    source_options = {**of_file, "device": device}
+    source_options = {**of_file, "device": device, "memory": memory}
     started = datetime.now(UTC)
     # the table may be larger than memory
     with (

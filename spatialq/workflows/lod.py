@@ -19,13 +19,13 @@ from spatialq.export.lod_writers import NODE_WRITERS, POINT_WRITERS
 from spatialq.export.tiles.options import TileOptions
 from spatialq.functions.declaration import BOUNDS, COORDINATES
 from spatialq.io.crs import with_one_unit
-from spatialq.io.source import Progress
+from spatialq.io.source import PointSource, Progress
 from spatialq.runtime import budget
-from spatialq.workflows.cloud_files import crs_of, open_clouds
+from spatialq.workflows.cloud_files import crs_of, open_clouds, thinned
 from spatialq.workflows.cloud_points import checked_bounds, warn_of_nothing
 from spatialq.workflows.lod_nodes import Seen, open_writers, require_targets
 from spatialq.workflows.lod_points import octree_of_table, write_points
-from spatialq.workflows.lod_table import TreeSummary, node_writer
+from spatialq.workflows.lod_table import Compact, TreeSummary, node_writer
 from spatialq.workflows.lod_tree import Reading, TreeBuild
 from spatialq.workflows.outputs import PICTURE, Outputs, input_files, named, subject
 
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 COMMAND = "lod"
 FUNCTION = "build_lod"
 TABLE = (".parquet",)
+PACKED = ("x", "y", "z", "red", "green", "blue")
+"""Columns of samples that a compact table has as bytes."""
 ENDINGS = (*TABLE, *PICTURE, *POINT_WRITERS, *NODE_WRITERS)
 
 
@@ -47,8 +49,10 @@ def write_lod(
     crs: str | None = None,
     override_crs: bool = False,
     bounds: Sequence[float] | None = None,
+    resolution: float | str | None = None,
     device: str = "auto",
     memory: str | float | None = None,
+    compact: bool = False,
     progress: Progress | None = None,
     tiles: TileOptions | None = None,
     **options: Any,
@@ -73,12 +77,19 @@ def write_lod(
         Whether `crs` also takes the place of one that a source names.
     bounds : four of float, optional
         xmin, ymin, xmax, ymax in the unit of x and y: only the points inside or on the border.
+    resolution : float or str, optional
+        Spacing of points at which the nodes of an octree (COPC, EPT) are dense enough, in the unit
+        of x and y or as a text such as '50cm': finer nodes are not read.
     device : 'auto', 'cpu' or 'gpu'
     memory : str or float, optional
         Main memory for points and nodes, such as '2GB'; a number is in GiB. By default half of what
         is free. A cloud that needs more goes through files beside the first output, of 82 bytes per
         point, and is built tile by tile: the same rows in another order, children before their
         parent; a picture is rejected.
+    compact : bool
+        Whether the table has positions and colours of the samples of a node as bytes in a column
+        `packed`, which `lod_samples` decodes, and of `attributes` a list each; no other columns of
+        samples.
     progress : callable, optional
         Called with file, rows so far and rows in all.
     tiles : TileOptions, optional
@@ -124,9 +135,13 @@ def write_lod(
     within_memory = budget.within(COMMAND, memory, targets.beside)
     require_targets(targets.paths)
     crs = crs_of(COMMAND, clouds, crs, override=override_crs)
+    clouds = thinned(COMMAND, clouds, resolution, crs)
     frame = Frame(subject(paths), crs)
     announce(catalogue()[FUNCTION], chosen, [frame])
     frame = replace(frame, is_announced=True)
+    if compact and not targets.ending_in(*TABLE):
+        message = f"{COMMAND}: compact needs an output that ends in .parquet, got {targets.names}"
+        raise ValueError(message)
     more = numbers_in(COMMAND, clouds, chosen.more_columns)
     points = sum(cloud.rows for cloud in clouds)
     passed = (BOUNDS, *COORDINATES)
@@ -154,7 +169,8 @@ def write_lod(
             shared = octree_of_table(tree) if points_to else None
             with replace(tree, seen=seen).tables() as (tables, device_used):
                 streams = partial(_open_streams, targets, seen, tiles)
-                opened = partial(node_writer, known=known, more=more)
+                packing = _packing(clouds, chosen) if compact else None
+                opened = partial(node_writer, known=known, more=more, compact=packing)
                 summary = _write_tables(tables, targets, opened, named(paths), shared, streams)
                 used = device_used()
             if points_to:
@@ -208,6 +224,16 @@ def _write_tables(
                 write(nodes)
             _write_pictures(targets, nodes, name)
     return summary
+
+
+def _packing(clouds: Sequence[PointSource], options: Any) -> Compact:
+    """Say how samples are packed: by the steps of the files."""
+    from spatialq.udfs.build_lod import SAMPLE
+
+    known = {name.lower(): name for name in SAMPLE}
+    names = [known.get(name.lower(), name) for name in options.attributes or ()]
+    layouts = dict.fromkeys(each.layout for each in clouds if each.layout is not None)
+    return Compact(list(layouts), [name for name in names if name not in PACKED])
 
 
 def _write_pictures(targets: Outputs, tree: Mapping[str, Any], name: str) -> None:

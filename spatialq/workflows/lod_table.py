@@ -1,12 +1,16 @@
 """The nodes of a level-of-detail tree as a Parquet file, written some nodes at a time."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from spatialq.io.source import Layout
+from spatialq.runtime.threads import workers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,6 +61,52 @@ def arrow_table(nodes: Mapping[str, Any]) -> "pa.Table":
     return pa.Table.from_struct_array(structs(catalogue()["build_lod"], nodes))
 
 
+@dataclass(frozen=True)
+class Compact:
+    """How positions and colours of samples are packed into few bytes.
+
+    Parameters
+    ----------
+    layouts : sequence of Layout
+        Of the files that the points are from.
+    attributes : sequence of str
+        Columns of samples that a file has besides, each as lists.
+    """
+
+    layouts: Sequence[Layout]
+    attributes: Sequence[str]
+
+    def table(self, nodes: Mapping[str, Any]) -> "pa.Table":
+        """Convert nodes to an Arrow table with `packed` and lists in the place of `samples`."""
+        import pyarrow as pa
+
+        samples = nodes["samples"]
+        kept = {name: samples.columns[name].copy() for name in self.attributes}
+        table = arrow_table(nodes).drop_columns(["samples"])
+        with workers() as pool:
+            packed = pool.map(partial(self._packed, nodes, kept), range(table.num_rows))
+        table = table.append_column("packed", pa.array(packed, pa.large_binary()))
+        offsets = pa.array(samples.offsets, pa.int64())
+        for name, values in kept.items():
+            lists = pa.LargeListArray.from_arrays(offsets, pa.array(values))
+            table = table.append_column(name, lists)
+        return table
+
+    def _packed(self, nodes: Mapping[str, Any], kept: Mapping[str, Any], k: int) -> bytes:
+        """Pack the samples of a node, and put its attributes into the same order."""
+        from spatialq.export.lod_packed import along_curve, pack
+
+        span = slice(*nodes["samples"].offsets[k : k + 2])
+        samples = {name: each[span] for name, each in nodes["samples"].columns.items()}
+        low = [float(nodes[f"{axis}min"][k]) for axis in "xyz"]
+        if nodes["is_leaf"][k]:
+            order = along_curve(samples, low, nodes["size"][k])
+            samples = {name: each[order] for name, each in samples.items()}
+            for name, values in kept.items():
+                values[span] = samples[name]
+        return pack(samples, low, nodes["size"][k], nodes["spacing"][k], self.layouts)
+
+
 def grouped(tables: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     """Put tables of few rows together, so that each fills a row group."""
     from spatialq.udfs.build_lod.table import concatenate
@@ -77,7 +127,8 @@ def node_writer(
     target: Path,
     known: Mapping[str, str | None],
     summary: TreeSummary,
-    more: "Mapping[str, np.dtype[Any]]" = {},
+    more: Mapping[str, np.dtype[Any]] = {},
+    compact: Compact | None = None,
 ) -> Iterator[Callable[[Mapping[str, Any]], None]]:
     """Write a file, some nodes at a time.
 
@@ -90,6 +141,8 @@ def node_writer(
         Of all nodes; read when the block ends.
     more : mapping of str to dtype, optional
         Columns of samples beyond those of the declaration.
+    compact : Compact, optional
+        How samples are packed; by default they are lists of structs.
 
     Yields
     ------
@@ -103,7 +156,8 @@ def node_writer(
     from spatialq.udfs.build_lod.table import no_rows
 
     nothing = {name: np.empty(0, dtype) for name, dtype in more.items()}
-    schema = arrow_table(with_attributes(no_rows(), None, nothing)).schema
+    to_table = arrow_table if compact is None else compact.table
+    schema = to_table(with_attributes(no_rows(), None, nothing)).schema
     schema = schema.with_metadata({name: text for name, text in known.items() if text})
     with (
         whole(target) as partial,
@@ -113,13 +167,13 @@ def node_writer(
             compression="zstd",
             compression_level=1,
             use_dictionary=False,  # few samples are alike
-            write_statistics=[name for name in schema.names if name != "samples"],
+            write_statistics=schema.names[: len(schema.names) - schema.names[::-1].index("count")],
         ) as writer,
     ):
 
         def write(nodes: Mapping[str, Any]) -> None:
             """Write row groups of few samples."""
-            table = arrow_table(nodes).cast(schema)
+            table = to_table(nodes).cast(schema)
             ends = np.cumsum(nodes["count"])
             first = 0
             while first < table.num_rows:

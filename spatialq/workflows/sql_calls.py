@@ -11,7 +11,6 @@ from spatialq.functions.file_macros import FileFunction
 from spatialq.runtime import budget
 
 OPTIONAL = {"memory"}
-FILES = ("path", "outputs")
 
 
 def written(function: FileFunction, paths: Any, outputs: Any, options: Any) -> pa.Array:
@@ -22,8 +21,8 @@ def written(function: FileFunction, paths: Any, outputs: Any, options: Any) -> p
     function : FileFunction
         What the user called.
     paths, outputs, options : Arrow array
-        Paths and lists of them as JSON, lists of outputs, JSON of the parameters, `device` and
-        `memory`.
+        Paths and lists of them as JSON, outputs or lists of them, JSON of the parameters, `device`
+        and `memory`.
 
     Raises
     ------
@@ -36,11 +35,11 @@ def written(function: FileFunction, paths: Any, outputs: Any, options: Any) -> p
     rows = []
     for path, targets, text in zip(*columns, strict=True):
         chosen = json.loads(text)
-        given = {"path": None if path is None else json.loads(path), "outputs": targets}
+        given = {"path": None if path is None else json.loads(path), function.target: targets}
         _require_values(function, {**given, **chosen})
         with budget.within(function.name, chosen.pop("memory")):
             done = write(*given.values(), **chosen)
-        rows.append([{column: done[column] for column in function.result}])
+        rows.append([{column: done.get(column) for column in function.result}])
     return pa.array(rows, pa.list_(pa.struct(arrow_fields(function.result))))
 
 
@@ -48,7 +47,8 @@ def _require_values(function: FileFunction, given: dict[str, Any]) -> None:
     """Reject NULL where a value must be, and values of wrong types."""
     may_be_null = OPTIONAL | {each.name for each in function.parameters if each.is_optional}
     for argument, value in given.items():
-        lacks_one = argument in FILES and isinstance(value, list) and None in value
+        files = argument in ("path", function.target)
+        lacks_one = files and isinstance(value, list) and None in value
         if lacks_one or (value is None and argument not in may_be_null):
             message = f"{function.name}: {argument} must not be NULL"
             raise ValueError(message)

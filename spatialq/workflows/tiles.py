@@ -5,7 +5,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from spatialq.export.tiles.options import TileOptions
 from spatialq.export.tiles.place import place_of
 from spatialq.io import crs as crs_text
 from spatialq.io.files import require_file
-from spatialq.workflows.lod import write_lod
+from spatialq.workflows.lod import FUNCTION, write_lod
 from spatialq.workflows.lod_nodes import COLOURS, Seen, open_writers
 from spatialq.workflows.outputs import Outputs, input_files
 
@@ -52,6 +52,7 @@ def write_tiles(
     output: str | Path,
     *,
     crs: str | None = None,
+    override_crs: bool = False,
     compress: bool = True,
     implicit: bool = False,
     colour_bits: int = 16,
@@ -71,6 +72,8 @@ def write_tiles(
         Its name is tileset.json; its folder is made if it is missing.
     crs : str, optional
         Of a source that does not name one: PROJJSON, WKT, or a code such as EPSG:25832.
+    override_crs : bool
+        Whether `crs` also takes the place of one that the source names.
     compress : bool
         Whether with EXT_meshopt_compression.
     implicit : bool
@@ -82,7 +85,8 @@ def write_tiles(
     progress : callable, optional
         Called with file, rows so far and rows in all.
     **options
-        For point clouds: those of `write_lod`.
+        For point clouds: `bounds`, `resolution`, `device` and `memory` of `write_lod`, and options
+        of `build_lod`. Of other sources only their defaults are taken.
 
     Returns
     -------
@@ -94,7 +98,8 @@ def write_tiles(
     FileError
         If a source cannot be read, or the output not be written.
     CrsError
-        If models lie at different places, or x and y are degrees.
+        If models lie at different places, x and y are degrees, or the source names another CRS
+        than `crs` and is not overridden.
     ValueError
         If an option, the name of the output or a column is wrong.
 
@@ -118,15 +123,14 @@ def write_tiles(
         require_file(COMMAND, path)
     kinds = {path.suffix.lower() for path in paths}
     if kinds and not kinds & {*IFC, PARQUET}:
-        return write_lod(paths, target, crs=crs, tiles=tiles, progress=progress, **options)
-    if options:
-        name = next(iter(options))
-        message = f"{COMMAND}: {name} is for point clouds, got {_said(paths)}"
-        raise ValueError(message)
+        options |= {"crs": crs, "override_crs": override_crs, "progress": progress}
+        return write_lod(paths, target, tiles=tiles, **options)
+    _require_defaults(options, paths)
+    given = Given(known, override_crs)
     if kinds and kinds <= set(IFC):
-        elements, known = _of_models(paths, known, progress)
+        elements, known = _of_models(paths, given, progress)
     elif kinds == {PARQUET} and len(paths) == 1 and "samples" in _columns_of(paths[0]):
-        return _write_nodes(paths[0], target, known, tiles, progress, began)
+        return _write_nodes(paths[0], target, given, tiles, progress, began)
     elif kinds == {PARQUET} and len(paths) == 1:
         import pyarrow.parquet as pq
 
@@ -139,7 +143,40 @@ def write_tiles(
             f"{_said(paths)}"
         )
         raise ValueError(message)
+    if not kinds & set(IFC):
+        known = given.for_source("the source", None)
     return _write_elements(elements, target, known, tiles, began)
+
+
+@dataclass(frozen=True)
+class Given:
+    """The arguments `crs`, as PROJJSON, and `override_crs`."""
+
+    crs: str | None
+    is_override: bool
+
+    def for_source(self, source: object, own: str | None) -> str | None:
+        """Give the CRS of a source that names its own one or none."""
+        named = [(source, own)]
+        return crs_text.given_or_own(COMMAND, named, self.crs, override=self.is_override)
+
+
+def _require_defaults(options: Mapping[str, Any], paths: Sequence[Path]) -> None:
+    """Reject options that are for point clouds alone.
+
+    Raises
+    ------
+    ValueError
+        If one has another value than it has by default.
+    """
+    from spatialq.functions.catalogue import catalogue
+
+    usual = {each.name: each.default for each in catalogue()[FUNCTION].parameters}
+    usual |= {"device": "auto", "memory": None, "resolution": None}
+    for name, value in options.items():
+        if name not in usual or value != usual[name]:
+            message = f"{COMMAND}: {name} is for point clouds, got {_said(paths)}"
+            raise ValueError(message)
 
 
 def _said(paths: Sequence[Path]) -> str:
@@ -194,7 +231,7 @@ def _write_elements(
 
 
 def _of_models(
-    paths: Sequence[Path], crs: str | None, progress: "Progress | None"
+    paths: Sequence[Path], given: Given, progress: "Progress | None"
 ) -> tuple[Elements, str | None]:
     """Read models, without openings and spaces; give their elements on the map, and its CRS."""
     import pyarrow as pa
@@ -221,22 +258,23 @@ def _of_models(
     names = (*PROPERTIES, *(("file_name",) if len(models) > 1 else ()))
     properties = {name: _texts(table[name]) for name in names}
     meshes = _meshes(table)
-    placed, own = _on_map(meshes, models[0], crs)
+    placed, own = _on_map(meshes, models[0], given)
     return Elements(placed, np.array(colours).reshape(-1, 4), properties), own
 
 
-def _on_map(meshes: Meshes, model: "IfcModel", crs: str | None) -> tuple[Meshes, str | None]:
+def _on_map(meshes: Meshes, model: "IfcModel", given: Given) -> tuple[Meshes, str | None]:
     """Move meshes to where the map conversion says, in units of the map; and give its CRS."""
-    said = model.georeference
-    if said is None:
-        return meshes, crs
-    own = crs
-    if own is None and said["crs_name"]:
+    said, own = model.georeference, None
+    if said is not None and said["crs_name"]:
         try:
             own = crs_text.from_text(said["crs_name"])
         except CrsError as error:
-            message = f"{COMMAND}: '{model.path}': {error}"
-            warnings.warn(message, CrsWarning, stacklevel=3)
+            if given.crs is None:
+                message = f"{COMMAND}: '{model.path}': {error}"
+                warnings.warn(message, CrsWarning, stacklevel=3)
+    own = given.for_source(model.path, own)
+    if said is None:
+        return meshes, own
     units = None if own is None else crs_text.metres_per_unit(own)
     metres = units[0] if units else 1.0
     factor = (said["scale"] or 0.0) * metres / (model.length_unit_metres or 1.0)
@@ -308,7 +346,7 @@ def _meshes(table: "pa.Table") -> Meshes:
 def _write_nodes(
     source: Path,
     target: Path,
-    crs: str | None,
+    given: Given,
     tiles: TileOptions,
     progress: "Progress | None",
     began: float,
@@ -324,7 +362,7 @@ def _write_nodes(
             reason = f"has no column {missing[0]}: it is no table of levels of detail"
             raise FileError.of(COMMAND, source, reason)
         known = (file.schema_arrow.metadata or {}).get(b"crs")
-        seen = Seen(COMMAND, crs or (known.decode() if known else None), None)
+        seen = Seen(COMMAND, given.for_source(source, known.decode() if known else None), None)
         for nodes in _nodes(file, source):
             seen.add_leaves(nodes)
         summary = TreeSummary()

@@ -234,7 +234,7 @@ def test_what_was_interrupted_is_named(con, monkeypatch):
         ({"x": np.ma.MaskedArray([1, 2], [1, 0])}, "x must have all its values, got 1 masked"),
         (
             {"reds": [1, 2]},
-            "no option 'reds'; there is bounds, crs, full_precision, grid_size, max_points, ",
+            "no option 'reds'; there is attributes, bounds, crs, full_precision, grid_size, ",
         ),
     ],
 )

@@ -13,10 +13,10 @@ import pytest
 from scipy.spatial import cKDTree
 
 import spatialq
-from spatialq.errors import FileError
+from spatialq.errors import CrsError, FileError
 
 from ..command_line import spatialq_command
-from .test_tiles_points import SMALL, write_scene
+from .test_tiles_points import SMALL, write_scene, xyz_of
 from .tiles_reading import Glb, check
 
 pytestmark = pytest.mark.slow  # as a whole: `make check` leaves it to `make test`
@@ -267,6 +267,9 @@ BAD = {
     "implicit must be true or false, got 1": {"implicit": 1},
     "colour must be like '#c04040' or '#80c0ff40', got 'red'": {"colour": ["red"]},
     "max_points is for point clouds, got a table": {"max_points": 3},
+    "memory is for point clouds, got a table": {"memory": "2GB"},
+    "bounds is for point clouds, got a table": {"bounds": (0, 0, 1, 1)},
+    "override_crs needs crs": {"override_crs": True},
 }
 
 
@@ -278,6 +281,57 @@ def test_what_is_wrong_is_said(tmp_path, message):
     with pytest.raises(ValueError, match=f"^tiles: .*{re.escape(message)}"):
         spatialq.write_tiles(table([cube(at=(0, 0, 0))], **columns), target, **given)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_crs_takes_the_place_of_another_only_where_that_is_said(tmp_path, world):
+    """Of a model and of a table of levels of detail, as of a cloud."""
+    nodes = tmp_path / "nodes.parquet"
+    cloud = write_scene(tmp_path / "a.laz")
+    spatialq.write_lod(cloud, nodes, **SMALL)
+    for source, command in ((world.ifc, "tiles"), (nodes, "tiles"), (cloud, "lod")):
+        target = tmp_path / source.stem / "tileset.json"
+        message = rf"^{command}: '{source}' is in .*25832.*, but crs is .*25833"
+        with pytest.raises(CrsError, match=message):
+            spatialq.write_tiles(source, target, crs="EPSG:25833")
+        assert not target.exists()
+        spatialq.write_tiles(source, target, crs="EPSG:25833", override_crs=True)
+        assert json.loads(target.read_text())["extras"]["crs"] == "EPSG:25833"
+
+
+def test_the_command_on_a_cloud(tmp_path):
+    """With the options of `spatialq lod`."""
+    source = write_scene(tmp_path / "a.laz")
+    target = tmp_path / "tiles" / "tileset.json"
+    x, y = xyz_of(source)[:, :2].T
+    bounds = [float(np.quantile(each, part)) for part in (0.25, 0.75) for each in (x, y)]
+    flags = ("--bounds", ",".join(map(repr, bounds)), "--memory", "2GB", "--device", "cpu")
+    result = spatialq_command(
+        "tiles", source, "-o", target, *flags, "--max-points", 300, "--grid-size", 8, "--json"
+    )
+    assert result.returncode == 0, result.stderr
+    inside = (x >= bounds[0]) & (y >= bounds[1]) & (x <= bounds[2]) & (y <= bounds[3])
+    found = check(target)
+    assert found.faults == []
+    assert 0 < len(found.points()) == np.count_nonzero(inside) < 4000
+
+
+def test_sql_writes_the_same_tiles(tmp_path, world):
+    cloud = write_scene(tmp_path / "a.laz")
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    for source, options in ((world.ifc, {}), (cloud, {**SMALL, "implicit": True})):
+        one, two = (tmp_path / name / source.stem / "tileset.json" for name in ("one", "two"))
+        expected = spatialq.write_tiles(source, one, **options)
+        given = "".join(f", {name} := {value}" for name, value in options.items())
+        with spatialq.connect() as con:
+            rows = con.sql(f"FROM write_tiles('{source}', '{two}'{given})")
+            ((*numbers, outputs),) = rows.fetchall()
+            *names, last = rows.columns
+        assert (last, outputs) == ("outputs", [str(two)])
+        assert numbers == [expected.get(name) for name in names]
+        files = sorted(path.relative_to(one.parent) for path in one.parent.rglob("*.*"))
+        for path in files:
+            assert (one.parent / path).read_bytes() == (two.parent / path).read_bytes()
 
 
 def test_tables_that_are_none_of_elements(tmp_path):

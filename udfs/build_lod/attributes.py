@@ -58,7 +58,7 @@ def _positions(point_id: Any, ids: Any) -> Any:
 def _gathered(values: Any, at: Any) -> Any:
     """Give the values at positions."""
     if values is None:
-        return np.ma.masked_all(len(at), np.float64)
+        return np.ma.MaskedArray(np.zeros(len(at)), mask=True)
     if np.ma.isMaskedArray(values):
         parts = np.ma.getdata(values), np.ma.getmaskarray(values)
         return np.ma.MaskedArray(*(_gathered(part, at) for part in parts))

@@ -12,7 +12,7 @@ from spatialq.functions.declaration import (
     parameter,
 )
 
-from .cost import work
+from .cost import work, work_in_tiles
 from .rounding import window_step
 
 MAX_SIZE = 1e9
@@ -98,6 +98,7 @@ DECLARATION = Declaration(
                 "filled": "BOOLEAN",
             },
             work=work,
+            work_in_tiles=work_in_tiles,
             examples=("FROM owm_ground('points', window_size := 5.0) WHERE hits > 2",),
         ),
     ),

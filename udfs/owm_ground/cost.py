@@ -1,6 +1,7 @@
 """How much work a call of `owm_ground` is: bytes and steps, no machine constants."""
 
 import sys
+from dataclasses import replace
 from typing import Any
 
 from spatialq.functions.declaration import Size, Work
@@ -47,3 +48,23 @@ def work(size: Size, options: Any) -> Work:
         steps=counted,
         bytes_kernel=40 * size.rows + round(BYTES_PER_WINDOW * counted["windows"]),
     )
+
+
+def halo(options: Any) -> float:
+    """Give what a strip needs on either side, in the unit of x and y.
+
+    Whether a point of the strip is a filled one depends on all seeds of its fill cell, and these on
+    all windows above them. A step more keeps borders that were rounded inside.
+    """
+    step = window_step(options.window_size, options.overlap)
+    distance: float = options.window_size + options.cell_size + step
+    return distance
+
+
+def work_in_tiles(size: Size, options: Any, tiles: int) -> Work:
+    """Count the strips, each with the points and windows of its halo."""
+    if options.bounds is not None:
+        xmin, ymin, xmax, ymax = options.bounds
+        size = replace(size, extent=(xmax - xmin, ymax - ymin, 0.0))
+    strip = work(size.strip(tiles, halo(options)), replace(options, bounds=None))
+    return strip.times(tiles)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.points import all_finite, not_finite, read_only
+from spatialq.data.tiles import Strip
 from spatialq.runtime import budget, buffers, progress
 from spatialq.runtime.threads import CHUNK, Workers, n_threads, steps, workers
 
@@ -33,6 +34,7 @@ def run(
     point_id: "NDArray[np.int64] | None",
     options: "Options",
     box: Box | None = None,
+    strip: Strip | None = None,
 ) -> "dict[str, NDArray[Any]]":
     """Find the lowest points of overlapping windows.
 
@@ -46,6 +48,9 @@ def run(
         `min_points` follows from; it must hold all points.
     box : Box, optional
         That extent, in the place of `bounds`; by default that of the points.
+    strip : Strip, optional
+        The part of the extent, with its halo, that the points are of; hits and filled points are
+        right in the strip itself, see tiled.py.
 
     Returns
     -------
@@ -82,7 +87,7 @@ def run(
         progress.stage("extent", 0.1)
         if box is None and options.bounds is not None:
             box = Box.of(options.bounds)
-        box = box or _box(pool, cloud, options.function)
+        box = box or extent(pool, cloud, options.function)
         code = none
         if options.ties == "octree":
             progress.stage("octree codes", 0.3)
@@ -92,7 +97,7 @@ def run(
         def used(axes: tuple[SlotAxis, SlotAxis]) -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
             return _used(x, axes[0]), _used(y, axes[1])
 
-        columns, rows = cut_axes(box, x.size, options, used)
+        columns, rows = cut_axes(box, x.size, options, used, strip)
         shape = rows.n_slots, columns.n_slots
         if 0 in shape:  # a small cloud may have no window, or none with a point
             if not all_finite(z):
@@ -121,7 +126,14 @@ def run(
     return result_of(cloud, seeds, hits[cells_of(seeds)], filled, hits[cells_of(filled)])
 
 
-def _box(pool: Workers, cloud: tuple[Any, ...], function: str) -> Box:
+def extent(pool: Workers, cloud: tuple[Any, ...], function: str) -> Box:
+    """Find the extent of a cloud of at least one point.
+
+    Raises
+    ------
+    ValueError
+        If x or y is not finite somewhere.
+    """
     parts = pool.spans(cloud[0].size)
     extents = pool.map(lambda part: cells.extent(cloud[0], cloud[1], *part), parts)
     if any(bad for *_, bad in extents):

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.points import all_finite, not_finite, to_device
+from spatialq.data.tiles import Strip
 from spatialq.runtime import cuda, progress
 
 from .layout import lay_out
 from .result import result_of
+from .tiled import in_tiles
 from .windows import Box, SlotAxis, cut_axes
 
 if TYPE_CHECKING:
@@ -28,8 +30,9 @@ CELL_BYTES = RUN_BYTES = 16  # as declared in kernels.cu
 
 
 def run(
-    x: Any, y: Any, z: Any, point_id: Any, options: "Options", box: Box | None = None
-) -> dict[str, Any]:
+    x: Any, y: Any, z: Any, point_id: Any, options: "Options", box: Box | None = None,
+    strip: Strip | None = None, tiles: int = 1,
+) -> dict[str, Any]:  # fmt: skip
     """Find the lowest points of overlapping windows; the same as `cpu.run`.
 
     Parameters
@@ -42,6 +45,11 @@ def run(
     box : Box, optional
         The extent of the points, if it is known (from a LAS header, for example): saves a pass. By
         default that of `options.bounds`, if given.
+    strip : Strip, optional
+        As for `cpu.run`.
+    tiles : int
+        Strips that the cloud, of NumPy arrays, is divided into, so that only one at a time is on
+        the device; the result is the same.
 
     Returns
     -------
@@ -53,6 +61,8 @@ def run(
     ValueError
         As from `cpu.run`; or if a point lies outside of `box`.
     """
+    if tiles > 1:
+        return in_tiles(run, (x, y, z, point_id), options, tiles, box)
     device = cuda.device()
     with device.use():
         cloud = x, y, z, point_id
@@ -63,7 +73,7 @@ def run(
             return result_of((x, y, z, none), none, none, none, none)
         progress.stage("seeds", 1.0)
         try:
-            positions, hits, n_seeds = find(device, there, options, box)
+            positions, hits, n_seeds = find(device, there, options, box, strip)
         except NotFiniteError:
             raise ValueError(not_finite(options.function, *cloud)) from None
         if here:
@@ -80,7 +90,11 @@ class NotFiniteError(Exception):
 
 
 def find(
-    device: Any, cloud: tuple[Any, ...], options: "Options", box: Box | None
+    device: Any,
+    cloud: tuple[Any, ...],
+    options: "Options",
+    box: Box | None,
+    strip: Strip | None = None,
 ) -> tuple[Any, Any, int]:
     """Find the points of x, y, z, point_id (or None) on the device.
 
@@ -106,7 +120,7 @@ def find(
     if box is None and options.bounds is not None:
         box = Box.of(options.bounds)
     extent = _extent(device, x, y) if box is None else box
-    grid = _grid(device, x, y, options, extent)
+    grid = _grid(device, x, y, options, extent, strip)
     if grid is None:
         if not all_finite(z):
             raise NotFiniteError
@@ -204,10 +218,12 @@ _grids: dict[Any, DeviceCells] = {}
 MAX_GRIDS = 8  # cached for the next clouds
 
 
-def _grid(device: Any, x: Any, y: Any, options: "Options", box: Box) -> DeviceCells | None:
+def _grid(
+    device: Any, x: Any, y: Any, options: "Options", box: Box, strip: Strip | None
+) -> DeviceCells | None:
     """Cut the axes and copy them to the device; None if no cell has a slot."""
     key = device, box, x.size, options
-    if key in _grids:
+    if strip is None and key in _grids:
         return _grids[key]
     looked_at_points = False
 
@@ -221,11 +237,11 @@ def _grid(device: Any, x: Any, y: Any, options: "Options", box: Box) -> DeviceCe
         across, along = (device.download(each).astype(bool) for each in places)
         return across, along
 
-    columns, rows = cut_axes(box, x.size, options, used)
+    columns, rows = cut_axes(box, x.size, options, used, strip)
     if 0 in (columns.n_slots, rows.n_slots):
         return None
     grid = DeviceCells(columns, rows, lay_out(device, (columns, rows), options, box, x.size))
-    if not looked_at_points:
+    if strip is None and not looked_at_points:
         while len(_grids) >= MAX_GRIDS:
             _grids.pop(next(iter(_grids)), None)
         _grids[key] = grid

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spatialq.data.tiles import Strip
+
 from .rounding import round_half_away, window_step
 
 if TYPE_CHECKING:
@@ -188,8 +190,21 @@ Used = Callable[[tuple[SlotAxis, SlotAxis]], tuple[NDArray[np.bool_], NDArray[np
 """Finds out which places of both axes have points."""
 
 
-def cut_axes(box: Box, n_points: int, options: "Options", used: Used) -> tuple[SlotAxis, SlotAxis]:
+def cut_axes(
+    box: Box, n_points: int, options: "Options", used: Used, strip: Strip | None = None
+) -> tuple[SlotAxis, SlotAxis]:
     """Cut both axes; leave out slots without points if the table would be too large.
+
+    Parameters
+    ----------
+    box : Box
+        The extent of all points.
+    n_points : int
+    options : Options
+    used : callable
+    strip : Strip, optional
+        The part of the extent whose windows and fill cells are wanted: those that lie in it and in
+        its halo as a whole.
 
     Raises
     ------
@@ -198,10 +213,10 @@ def cut_axes(box: Box, n_points: int, options: "Options", used: Used) -> tuple[S
     """
     borders = [
         (
-            window_borders(low, high, options.window_size, options.overlap),
-            fill_borders(low, high, options.cell_size),
+            _of_strip(window_borders(*side, options.window_size, options.overlap), axis, strip),
+            _of_strip(fill_borders(*side, options.cell_size), axis, strip),
         )
-        for low, high in _sides(box, options)
+        for axis, side in zip("xy", _sides(box, options), strict=True)
     ]
     columns, rows = (cut_axis(*each) for each in borders)
     if columns.n_slots * rows.n_slots > MIN_SPARSE + 8 * n_points:
@@ -218,6 +233,18 @@ def cut_axes(box: Box, n_points: int, options: "Options", used: Used) -> tuple[S
         )
         raise ValueError(message)
     return columns, rows
+
+
+def _of_strip(
+    borders: tuple[Floats, Floats], axis: str, strip: Strip | None
+) -> tuple[Floats, Floats]:
+    """Choose the windows or fill cells along an axis that a strip and its halo contain."""
+    if strip is None or strip.axis != axis:
+        return borders
+    lower, upper = borders
+    low, high = strip.around
+    inside = (lower >= low) & (upper <= high)
+    return lower[inside], upper[inside]
 
 
 def _sizes(options: "Options") -> str:

@@ -16,6 +16,13 @@ class Options(TerrainOptions, GroundOptions):
     FUNCTION = "write_ground"
 
     ground_only: bool = parameter(False, "Whether only ground points go to .laz and .las.")
+    point_resolution: float | None = parameter(
+        None,
+        "Spacing of points at which the nodes of an octree (COPC, EPT) are dense enough: finer "
+        "ones are not read. NULL reads all.",
+        unit="units of x and y",
+        above=0,
+    )
     crs: str | None = parameter(None, "CRS of a file that names none, such as 'EPSG:25832'.")
     override_crs: bool = parameter(
         False, "Whether crs also takes the place of one that the file names."
@@ -26,8 +33,8 @@ WRITE_GROUND = FileFunction(
     "write_ground",
     "Classify the ground of point clouds and write what was found, file to file.",
     "Point cloud file in a projected CRS",
-    ".laz and .las the points with their classes, .tif the terrain, .png its hillshade, .parquet, "
-    ".csv, .json and .xlsx a table",
+    "List of files, by their endings: .laz and .las the points with their classes, .tif the "
+    "terrain, .png its hillshade, .parquet, .csv, .json and .xlsx a table.",
     # without the unit of the coordinates, which follows from the CRS
     tuple(each for each in parameters_of(Options) if each.name != "unit"),
     {

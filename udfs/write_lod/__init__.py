@@ -14,9 +14,19 @@ class Options(TreeOptions):
 
     FUNCTION = "write_lod"
 
+    resolution: float | None = parameter(
+        None,
+        "Spacing of points at which the nodes of an octree (COPC, EPT) are dense enough: finer "
+        "ones are not read. NULL reads all.",
+        unit="units of x and y",
+        above=0,
+    )
     crs: str | None = parameter(None, "CRS of files that name none, such as 'EPSG:25832'.")
     override_crs: bool = parameter(
         False, "Whether crs also takes the place of one that a file names."
+    )
+    compact: bool = parameter(
+        False, "Whether samples in .parquet are packed into bytes, which lod_samples decodes."
     )
 
 
@@ -24,8 +34,8 @@ WRITE_LOD = FileFunction(
     "write_lod",
     "Build levels of detail of point clouds and write them, file to file.",
     "Point cloud file",
-    ".copc.laz the points as COPC, metadata.json as Potree, tileset.json as 3D Tiles, .parquet the "
-    "nodes of build_lod, .png pictures",
+    "List of files, by their endings: .copc.laz the points as COPC, metadata.json as Potree, "
+    "tileset.json as 3D Tiles, .parquet the nodes of build_lod, .png pictures.",
     # without the unit of the coordinates, which follows from the CRS
     tuple(each for each in parameters_of(Options) if each.name != "unit"),
     {

@@ -11,6 +11,7 @@ from spatialq.cli.options import (
     Device,
     Json,
     OverrideCrs,
+    PointResolution,
     bounds_of,
     with_parameters,
 )
@@ -40,6 +41,7 @@ def lod(
     crs: Crs = None,
     override_crs: OverrideCrs = False,
     bounds: Bounds = None,
+    resolution: PointResolution = None,
     device: Device = "auto",
     memory: Annotated[
         str | None,
@@ -49,6 +51,15 @@ def lod(
             "first output."
         ),
     ] = None,
+    compact: Annotated[
+        bool,
+        typer.Option(
+            "--compact",
+            help="Write positions and colours of samples to .parquet as bytes, about 3.4 of a "
+            "voxel before compression, which lod_samples decodes; of --attributes a list each, and "
+            "no other columns of samples.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Build levels of detail of a cloud, an octree: COPC, Potree, a table, a picture."""
@@ -61,8 +72,10 @@ def lod(
             crs=crs,
             override_crs=override_crs,
             bounds=bounds_of("lod", bounds),
+            resolution=resolution,
             device=device,
             memory=memory,
+            compact=compact,
             progress=update,
             **options,
         )

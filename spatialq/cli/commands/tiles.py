@@ -5,11 +5,22 @@ from typing import Annotated, Any
 
 import typer
 
-from spatialq.cli.options import Crs, Json
+from spatialq.cli.options import (
+    Bounds,
+    Crs,
+    Device,
+    Json,
+    Memory,
+    OverrideCrs,
+    PointResolution,
+    bounds_of,
+    with_parameters,
+)
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import show, show_written
 
 
+@with_parameters("build_lod", exclude=("bounds", "memory"))
 def tiles(
     files: Annotated[
         list[str],
@@ -24,7 +35,13 @@ def tiles(
             "--output", "-o", help="tileset.json in a folder, which is made if it is missing."
         ),
     ],
+    options: dict[str, Any],
     crs: Crs = None,
+    override_crs: OverrideCrs = False,
+    bounds: Bounds = None,
+    resolution: PointResolution = None,
+    device: Device = "auto",
+    memory: Memory = None,
     compress: Annotated[bool, typer.Option(help="Whether with EXT_meshopt_compression.")] = True,
     implicit: Annotated[
         bool, typer.Option("--implicit", help="Subtrees instead of a tree written tile by tile.")
@@ -41,15 +58,21 @@ def tiles(
     from spatialq.workflows.tiles import write_tiles
 
     with progress() as update:
-        row: dict[str, Any] = write_tiles(
+        row = write_tiles(
             files,
             output,
             crs=crs,
+            override_crs=override_crs,
+            bounds=bounds_of("tiles", bounds),
+            resolution=resolution,
+            device=device,
+            memory=memory,
             compress=compress,
             implicit=implicit,
             colour_bits=colour_bits,
             error_factor=error_factor,
             progress=update,
+            **options,
         )
     if as_json:
         show([row], as_json=True)

@@ -16,6 +16,7 @@ from spatialq.database.transport.request import Request
 from spatialq.errors import FileError, files_read_by
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import BOUNDS
+from spatialq.functions.sql_text import identifier, literal
 from spatialq.io.clouds import open_cloud, what_reprojects
 from spatialq.io.crs import require_same
 from spatialq.io.files import warn_about
@@ -82,6 +83,26 @@ def request_of_files(function: Function, text: str, given: str | list[str]) -> R
     return Request.new(text, files=files, frame=asdict(frame))
 
 
+def rows_of_files(function: Function, request: Request, more: Sequence[str]) -> str:
+    """Write what reads columns of the files of a request, with the ids that run on.
+
+    Raises
+    ------
+    ValueError
+        If the files have no numbers of such a name.
+    """
+    paths = [Path(path) for path, *_ in request.source["files"]]
+    clouds = [open_source(function.name, path, ["points"]) for path in paths]
+    numbers_in(function.name, clouds, more)
+    firsts = np.cumsum([0, *(cloud.rows for cloud in clouds)]).tolist()
+    parts = []
+    for cloud, first in zip(clouds, firsts, strict=False):
+        there = [identifier(name) for name in more if name in cloud.schema.names]
+        columns = ", ".join([f"point_id + {first} AS point_id", *there])
+        parts.append(f"SELECT {columns} FROM read_points({literal(str(cloud.path))})")
+    return f"({' UNION ALL BY NAME '.join(parts)})"
+
+
 def of_files(function: Function, request: Request) -> dict[str, Any]:
     """Read the points of the files that a request names, whose ids run on from file to file.
 
@@ -132,7 +153,7 @@ def batches_of_clouds(
     function: Function,
     clouds: Sequence[PointSource],
     tick: Progress | None = None,
-    more: "Mapping[str, np.dtype[Any]]" = {},
+    more: Mapping[str, np.dtype[Any]] = {},
 ) -> Iterator[dict[str, Any]]:
     """Read all points of files, whose ids run on from file to file, some at a time.
 
@@ -194,7 +215,7 @@ def read_clouds(
     clouds: Sequence[PointSource],
     tick: Progress | None = None,
     bounds: Sequence[float] | None = None,
-    more: "Mapping[str, np.dtype[Any]]" = {},
+    more: Mapping[str, np.dtype[Any]] = {},
 ) -> dict[str, Any]:
     """Read the points of files, whose ids run on from file to file, as a kernel takes them.
 

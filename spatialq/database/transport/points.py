@@ -26,6 +26,7 @@ from spatialq.database.transport.queries import (
     names_of,
     request_of,
     table_of,
+    with_columns,
 )
 from spatialq.database.transport.refusal import refusal
 from spatialq.database.transport.request import Request, Road
@@ -89,6 +90,12 @@ def answers(
     is_file = "files" in request.source
     pin = pins.of_request(request, 0, function.name)
     options, device = request.choose(function)
+    if not request.token and (more := _more_columns(function, request)):
+        message = (
+            f"{function.name}_list: attributes must be NULL, since an aggregate gets no other "
+            f"columns: join them by point_id, got {list(more)!r}"
+        )
+        raise ValueError(message)
     with request.within_memory(function.name), ExitStack() as stack:
         if is_file:
             columns = clouds.of_files(function, request)
@@ -108,15 +115,17 @@ def answers(
     yield structs(function, result, as_it_is=road == "native")
 
 
-def source_of(function: Function, points: str, request: Request) -> Source:
-    """Say how a function gets the points of a table."""
+def source_of(
+    function: Function, points: str, request: Request, more: Sequence[str] = ()
+) -> Source:
+    """Say how a function gets the points of a table, of which samples shall have more columns."""
     attributes = attributes_of(function)
     columns = {
         "point_id": whole(function.name, "point_id", "BIGINT"),
         **{name: f"{name}::DOUBLE" for name in function.inputs.columns},
         **{name: whole(function.name, name, kind) for name, kind in attributes.items()},
     }
-    return table_of(function, points, columns, request)
+    return table_of(function, points, columns, request, more)
 
 
 def _pin_of(function: Function, points: str, rows: str, request: Request) -> pins.Lookup | None:
@@ -134,11 +143,15 @@ def _query(function: Function, road: Road, given: str | None, text: str) -> str:
     if of_files is not None:
         read = f"spatialq_{function.name}_files({literal(of_files.text)})"
         lists = f"SELECT unnest({read}, max_depth := 2)"
-        return call_of(function, road, of_files, [], lists)
+        query = call_of(function, road, of_files, [], lists)
+        more = _more_columns(function, of_files)
+        return with_columns(query, clouds.rows_of_files(function, of_files, more), more)
     assert isinstance(points, str)
     request = Request.new(text)
     options, _ = request.choose(function)  # wrong ones are rejected while the query is bound
-    source = source_of(function, points, request)
+    more = _more_columns(function, request)
+    source = source_of(function, points, request, more)
+    rows = source.rows
     source = source.unless_pinned(_pin_of(function, points, source.rows, request))
     source = source.within(getattr(options, BOUNDS, None))
     columns = (f"list({value}) AS {name}" for name, value in source.columns.items())
@@ -152,7 +165,14 @@ def _query(function: Function, road: Road, given: str | None, text: str) -> str:
         f"spatialq_{function.name}_udf({', '.join(names)}, {request_of(request, [source])}), "
         f"max_depth := 2) FROM {', '.join([given, *names_of([source])])}"
     )
-    return call_of(function, road, request, [source], lists)
+    return with_columns(call_of(function, road, request, [source], lists), rows, more)
+
+
+def _more_columns(function: Function, request: Request) -> tuple[str, ...]:
+    """Name the columns that samples shall have beyond those of the function."""
+    options, _ = request.choose(function)
+    more: tuple[str, ...] = getattr(options, "more_columns", ())
+    return more
 
 
 @cache

@@ -10,7 +10,7 @@ from spatialq.database.transport.columns import attributes_of, given_to
 from spatialq.database.transport.refusal import refusal
 from spatialq.database.transport.request import Request, Road
 from spatialq.functions.catalogue import Function
-from spatialq.functions.sql_text import literal, name_parts, parts_of
+from spatialq.functions.sql_text import identifier, literal, name_parts, parts_of
 from spatialq.io.formats import MACROS, find_reader, means_file
 
 
@@ -78,15 +78,20 @@ def request_of(request: Request, sources: Sequence[Source]) -> str:
 
 
 def table_of(
-    function: Function, table: str, columns: Mapping[str, str], request: Request
+    function: Function,
+    table: str,
+    columns: Mapping[str, str],
+    request: Request,
+    more: Sequence[str] = (),
 ) -> Source:
     """Say how a function gets the rows of a table or file.
 
     A column that the table lacks is NULL. Without it the name would mean a column of the function's
-    own result, which is beside it in the query. For one that must be there the check fails.
+    own result, which is beside it in the query. For one that must be there, and for those that
+    samples shall have, the check fails.
     """
     _require_name(function, table)
-    absent = ", ".join(f"NULL AS {name}" for name in columns)
+    absent = ", ".join(f"NULL AS {name}" for name in (*columns, *map(identifier, more)))
     rows = f"(FROM {_named(table)} UNION ALL BY NAME SELECT {absent} WHERE false)"
     cases = []
     for name in columns:
@@ -97,6 +102,10 @@ def table_of(
             refused = refusal(sentence)
             kind = f"typeof((SELECT {name} FROM {rows} LIMIT 0))"
             cases.append(f"WHEN {kind} = '\"NULL\"' THEN {refused}")
+    for name in more:
+        refused = refusal(f"{function.name}: attributes must be columns of {table!r}, got {name!r}")
+        kind = f"typeof((SELECT {identifier(name)} FROM {rows} LIMIT 0))"
+        cases.append(f"WHEN {kind} = '\"NULL\"' THEN {refused}")
     check = f"CASE {' '.join(cases)} END"
     frame = frames.lookup(table, is_given=request.options.get("crs") is not None)
     return Source(columns, rows, check=check, frame=frame)
@@ -163,4 +172,35 @@ def call_of(
         f"LEFT JOIN ({lookups_of(sources)}SELECT spatialq_{function.name}_collect(request, part, "
         f"{', '.join(types)}) AS n FROM ({' UNION ALL '.join(branches)})) AS q ON q.n >= 0 "
         "WHERE r.ready"
+    )
+
+
+def with_columns(query: str, rows: str, more: Sequence[str]) -> str:
+    """Write the query whose samples have more columns of the points, which their ids name.
+
+    Parameters
+    ----------
+    query : str
+        Of nodes with `samples`.
+    rows : str
+        What stands behind FROM for the points, with `point_id`.
+    more : sequence of str
+        Names of columns.
+    """
+    if not more:
+        return query
+    fields = ", ".join(f"{name} := p.{name}" for name in map(identifier, more))
+    names = ", ".join(map(identifier, more))
+    return (
+        "WITH spatialq_nodes AS MATERIALIZED "
+        f"(SELECT *, row_number() OVER () AS spatialq_row FROM ({query})), "
+        "spatialq_samples AS (SELECT spatialq_row, unnest(samples) AS spatialq_sample, "
+        "generate_subscripts(samples, 1) AS spatialq_at FROM spatialq_nodes), "
+        "spatialq_lists AS (SELECT s.spatialq_row, "
+        f"list(struct_insert(s.spatialq_sample, {fields}) ORDER BY s.spatialq_at) AS spatialq_list "
+        f"FROM spatialq_samples AS s LEFT JOIN (SELECT point_id, {names} FROM {rows}) AS p "
+        "ON p.point_id = s.spatialq_sample.point_id GROUP BY s.spatialq_row) "
+        "SELECT n.* EXCLUDE (spatialq_row) REPLACE (l.spatialq_list AS samples) "
+        "FROM spatialq_nodes AS n LEFT JOIN spatialq_lists AS l USING (spatialq_row) "
+        "ORDER BY n.spatialq_row"
     )

@@ -80,7 +80,8 @@ class Writer:
 
     name: str
     suffixes: tuple[str, ...]
-    """In lower case, with the dot."""
+    """In lower case, with the dot; or a whole name, of a file with others in a folder of its own,
+    which is made."""
     takes: Takes
     write: Callable[[Result, Path], int]
     """Writes the file whole or not at all, and returns how many rows are in it."""
@@ -103,6 +104,30 @@ def writers() -> tuple[Writer, ...]:
 
 
 def find_writer(path: Path) -> Writer | None:
-    """Find the format of a file by the ending of its name."""
-    suffix = path.suffix.lower()
-    return next((each for each in writers() if suffix in each.suffixes), None)
+    """Find the format of a file: by its name, or else by the longest ending of it."""
+    name = path.name.lower()
+    found = {
+        suffix: each
+        for each in writers()
+        for suffix in each.suffixes
+        if name == suffix or (suffix.startswith(".") and name[1:].endswith(suffix))
+    }
+    return found[max(found, key=len)] if found else None
+
+
+@dataclass(frozen=True)
+class WrittenAbove:
+    """Writes by a function of a layer above, imported at the first call.
+
+    Attributes
+    ----------
+    implementation : str
+        ``"module:attribute"``
+    """
+
+    implementation: str
+
+    def __call__(self, result: Result, path: Path) -> int:
+        """Import the function and call it."""
+        module, _, attribute = self.implementation.partition(":")
+        return int(getattr(importlib.import_module(module), attribute)(result, path))

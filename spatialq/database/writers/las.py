@@ -3,8 +3,6 @@
 from pathlib import Path
 
 from spatialq.database.writers import Result, Writer
-from spatialq.errors import FileError
-from spatialq.export.atomic import WRITER as CALLER
 from spatialq.export.las_points import write_points
 from spatialq.io.source import ROW_GROUP
 
@@ -14,9 +12,6 @@ BATCH = ROW_GROUP // 6
 
 def write(result: Result, path: Path) -> int:
     """Write points."""
-    if path.name.lower().endswith(".copc.laz"):
-        reason = "must be no COPC file, which write_lod writes; end its name in .laz only"
-        raise FileError.of(CALLER, path, reason)
     batches = result.batches(BATCH)
     return write_points(path, result.columns, batches, crs=result.crs, layout=result.layout)
 

@@ -1,0 +1,114 @@
+"""`owm_ground` in strips: the points of one at a time, with the windows of the whole.
+
+Windows and fill cells lie where those of the whole cloud lie, and `min_points` is that of the
+whole, so that a point has in its strip the hits that it has in the whole.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spatialq.data.points import all_finite, not_finite, read_only
+from spatialq.data.tiles import Strip, strips
+from spatialq.runtime import buffers, progress
+from spatialq.runtime.threads import workers
+
+from .cost import halo
+from .cpu import extent
+from .windows import Box, default_min_points
+
+if TYPE_CHECKING:
+    from . import Options
+
+Columns = dict[str, Any]
+Kernel = Callable[..., Columns]
+
+
+def in_tiles(
+    kernel: Kernel,
+    cloud: tuple[Any, ...],
+    options: "Options",
+    tiles: int,
+    box: Box | None = None,
+) -> Columns:
+    """Find the seeds of a cloud in so many strips.
+
+    Parameters
+    ----------
+    kernel : callable
+        `run` of cpu.py or gpu.py.
+    cloud : tuple of x, y, z, point_id
+        NumPy arrays, or None for the ids.
+    options : Options
+    tiles : int
+    box : Box, optional
+        As for the kernel.
+
+    Returns
+    -------
+    dict of columns
+        As from the kernel for the whole cloud, to the bit.
+
+    Raises
+    ------
+    ValueError
+        As from the kernel.
+    """
+    x, y, z, _ = cloud
+    if x.size == 0:
+        return kernel(*cloud, options, box)
+    if not all_finite(x, y, z):
+        raise ValueError(not_finite(options.function, *cloud))
+    if box is None:
+        box = Box.of(options.bounds) if options.bounds is not None else _extent(cloud, options)
+    return in_strips(kernel, cloud, options, strips(x, y, tiles, halo(options)), box)
+
+
+def _extent(cloud: tuple[Any, ...], options: "Options") -> Box:
+    x, y, z, point_id = cloud
+    with workers() as pool:
+        return extent(pool, (read_only(x), read_only(y), z, point_id), options.function)
+
+
+def in_strips(
+    kernel: Kernel, cloud: tuple[Any, ...], options: "Options", tiles: list[Strip], box: Box
+) -> Columns:
+    """Run the kernel for each strip, keep the rows of the strip's own points, and join them.
+
+    Parameters
+    ----------
+    kernel, cloud, options
+        As for `in_tiles`; at least one point.
+    tiles : list of Strip
+        With a halo of at least `cost.halo`; together they have all points.
+    box : Box
+        The extent of the whole cloud.
+    """
+    n = cloud[0].size
+    enough = options.min_points or default_min_points(n, box, options.window_size)
+    options, parts = replace(options, min_points=enough), []
+    for k, strip in enumerate(tiles, 1):
+        progress.stage(f"tile {k} of {len(tiles)}", k / len(tiles))
+        with progress.nested():
+            parts.append(_of_strip(kernel, cloud, options, strip, box))
+    return _join(parts)
+
+
+def _of_strip(
+    kernel: Kernel, cloud: tuple[Any, ...], options: "Options", strip: Strip, box: Box
+) -> Columns:
+    x, y, z, point_id = cloud
+    at = strip.points(x if strip.axis == "x" else y)
+    ids = at if point_id is None else buffers.take(point_id, at)
+    found = kernel(*(buffers.take(values, at) for values in (x, y, z)), ids, options, box, strip)
+    own = strip.core(found[strip.axis])
+    return {name: values[own] for name, values in found.items()}
+
+
+def _join(parts: list[Columns]) -> Columns:
+    """Put rows of strips together: seeds, then filled points, each by ascending point_id."""
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    order = np.lexsort((columns["point_id"], columns["filled"]))
+    return {name: values[order] for name, values in columns.items()}
