@@ -4,12 +4,13 @@ Points at (0, 0, 0) or at a billion, such as readers make of damaged records, wo
 what grids and octrees are laid over.
 
 The *core* of a cloud is the box that is left when the `few(n)` least and greatest values of each
-axis are cut off. It grows: every point that is no farther from the box, along each axis, than
-half its longest side joins it, as long as there are any; a core that is one place, since nearly
-all points coincide, reaches PLACE units of x and y first. The points that never join are stray. So there are at most `few(n)` on each side; which they are depends neither on the order of
-the points nor on how far the stray points are; and one more of them makes no other point stray or
-not, as long as there are no more than `few(n)` on its side: the core then ends at another point
-that has joined anyway.
+axis are cut off. It grows: every point that is no farther from the box, along each axis, than half
+its longest side joins it, as long as there are any; a core that is one place, since nearly all
+points coincide, reaches PLACE units of x and y first. The points that never join are stray. So
+there are at most `few(n)` on each side; which they are depends neither on the order of the points
+nor on how far the stray points are; and one more of them makes no other point stray or not, as long
+as there are no more than `few(n)` on its side: the core then ends at another point that has joined
+anyway.
 """
 
 import warnings
