@@ -84,3 +84,14 @@ def test_patterns_and_a_file_that_cannot_be_read(tmp_path):
         assert str(tmp_path / f"{name}.las") in result.stdout
     good = rows("info", tmp_path / "[ab].las")
     assert [each["path"] for each in good] == [str(tmp_path / f"{name}.las") for name in "ab"]
+
+
+def test_coordinates_are_shown_as_they_were_written(tmp_path):
+    header = laspy.LasHeader(point_format=0, version="1.2")
+    header.scales = [0.01] * 3
+    cloud = laspy.LasData(header)
+    cloud.X, cloud.Y, cloud.Z = [204999392, 0], [126750119, 0], [22873, 0]
+    cloud.write(tmp_path / "a.las")
+    shown = spatialq_command("info", tmp_path / "a.las").stdout
+    for text in ("2049993.92,", "1267501.19]", "228.73]"):
+        assert text in shown

@@ -4,12 +4,13 @@ Points at (0, 0, 0) or at a billion, such as readers make of damaged records, wo
 what grids and octrees are laid over.
 
 The *core* of a cloud is the box that is left when the `few(n)` least and greatest values of each
-axis are cut off. It grows: every point that is no farther from the box, along each axis, than
-half its longest side joins it, as long as there are any. The points that never join are
-stray. So there are at most `few(n)` on each side; which they are depends neither on the order of
-the points nor on how far the stray points are; and one more of them makes no other point stray or
-not, as long as there are no more than `few(n)` on its side: the core then ends at another point
-that has joined anyway.
+axis are cut off. It grows: every point that is no farther from the box, along each axis, than half
+its longest side joins it, as long as there are any; a core that is one place, since nearly all
+points coincide, reaches PLACE units of x and y first. The points that never join are stray. So
+there are at most `few(n)` on each side; which they are depends neither on the order of the points
+nor on how far the stray points are; and one more of them makes no other point stray or not, as long
+as there are no more than `few(n)` on its side: the core then ends at another point that has joined
+anyway.
 """
 
 import warnings
@@ -30,6 +31,8 @@ FEW, SHARE, MOST = 10, 100_000, 100
 but no more than one of MOST points."""
 REACH = 1 / 2
 """How far a point may be from the box of the others to belong to it, in longest sides."""
+PLACE = 1000.0
+"""Likewise of a box without a size, in units of x and y."""
 SAMPLED, TAIL = 4096, 64
 """Points of a sample, at least, and the share of them that is cut off on each side."""
 NAMED = 3
@@ -65,7 +68,11 @@ class Box:
     @property
     def reach(self) -> "Box":
         """The box of the points that belong to this one."""
-        far = REACH * self.side / self.weights
+        return self.widened(REACH * self.side)
+
+    def widened(self, length: float) -> "Box":
+        """Make the box that ends so many units of x and y farther out."""
+        far = length / self.weights
         return Box(self.low - far, self.high + far, self.upright)
 
     def holds(self, other: "Box") -> bool:
@@ -76,6 +83,14 @@ class Box:
         """Make the box around this one and another."""
         low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
         return Box(low, high, self.upright)
+
+    def around_points(self, points: Any) -> "Box":
+        """Make the box around this one and points (float64[n, 3])."""
+        low, high = (
+            end(points, axis=0, initial=first)
+            for end, first in ((np.min, np.inf), (np.max, -np.inf))
+        )
+        return self.around(Box(low, high, self.upright))
 
     def has(self, points: Any) -> Any:
         """Say which of some points (float64[n, 3]) are inside: bool[n]."""
@@ -91,8 +106,7 @@ class Box:
             near = box.reach.has(points[outside])
             if not near.any():
                 break
-            joined = points[outside[near]]
-            box = box.around(Box(joined.min(axis=0), joined.max(axis=0), box.upright))
+            box = box.around_points(points[outside[near]])
             outside = outside[~near]
         return box, outside
 
@@ -133,7 +147,10 @@ def strays_of(xyz: Sequence[Any], upright: float = 1.0) -> tuple[Any, Box] | Non
         # The points that have joined are in the box, so that what the core has more is among those
         # outside; and what grows from a part of the core is a part of what grows from the core.
         box, outside = box.around(_core_among(points, box, most)).grown(points)
-    return (rows[outside], box) if outside.size and box.side > 0 else None
+        if box.side == 0:  # the core is one place, which nothing has joined
+            near = box.widened(PLACE).has(points)
+            box, outside = box.around_points(points[near]).grown(points)
+    return (rows[outside], box) if outside.size else None
 
 
 def _sample(axes: list[Any], most: int, upright: float) -> Box:

@@ -27,14 +27,14 @@ from spatialq.workflows.lod_nodes import Seen, open_writers, require_targets
 from spatialq.workflows.lod_points import octree_of_table, write_points
 from spatialq.workflows.lod_table import Compact, TreeSummary, node_writer
 from spatialq.workflows.lod_tree import Reading, TreeBuild
-from spatialq.workflows.outputs import PICTURE, Outputs, input_files, named, subject
+from spatialq.workflows.outputs import PARQUET, PICTURE, Outputs, input_files, named, subject
 
 if TYPE_CHECKING:
     from spatialq.udfs.build_lod.additive import Additive
 
 COMMAND = "lod"
 FUNCTION = "build_lod"
-TABLE = (".parquet",)
+TABLE = (PARQUET,)
 PACKED = ("x", "y", "z", "red", "green", "blue")
 """Columns of samples that a compact table has as bytes."""
 ENDINGS = (*TABLE, *PICTURE, *POINT_WRITERS, *NODE_WRITERS)

@@ -9,7 +9,8 @@ from spatialq.errors import FileError
 from spatialq.io.formats import SLASHES, Kind, find_sources, would_match
 from spatialq.io.source import COPC, LAS
 
-TABLE = (".parquet", ".csv", ".json", ".xlsx")
+PARQUET = ".parquet"
+TABLE = (PARQUET, ".csv", ".json", ".xlsx")
 VECTOR = (".gpkg", ".fgb")
 RASTER = (".tif", ".tiff")
 PICTURE = (".png",)

@@ -22,7 +22,7 @@ from spatialq.io import crs as crs_text
 from spatialq.io.files import require_file
 from spatialq.workflows.lod import FUNCTION, write_lod
 from spatialq.workflows.lod_nodes import COLOURS, Seen, open_writers
-from spatialq.workflows.outputs import Outputs, input_files
+from spatialq.workflows.outputs import PARQUET, Outputs, input_files
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 COMMAND = "tiles"
 IFC = (".ifc", ".ifczip")
-PARQUET = ".parquet"
 NODES = ("node", "xmin", "ymin", "zmin", "size", "spacing", "is_leaf", "count", "samples")
 """Columns of levels of detail that are read."""
 NUMBERS = (*(name for name in NODES if name not in ("node", "samples")), "level")

@@ -13,12 +13,14 @@ def strays_of(points, upright=1.0):
     ordered = np.sort(points, axis=0)
     low, high = ordered[few], ordered[n - 1 - few]
     far, joined = list(range(n)), True
+    is_place = max((high - low) * weights) == 0
     while joined:
-        reach = max((high - low) * weights) / 2 / weights
+        reach = (1000 if is_place else max((high - low) * weights) / 2) / weights
         joined = [
             k for k in far if all(low - reach <= points[k]) and all(points[k] <= high + reach)
         ]
+        is_place = False
         for k in joined:
             low, high = np.minimum(low, points[k]), np.maximum(high, points[k])
         far = [k for k in far if k not in set(joined)]
-    return far if max((high - low) * weights) > 0 else []
+    return far

@@ -83,6 +83,22 @@ def test_up_to_ten_on_each_side():
     assert found_in(points) == list(range(10, 30))  # eleven are a part of the cloud
 
 
+@pytest.mark.parametrize("upright", [1.0, 0.3048])
+def test_one_place_reaches_a_thousand_units(upright):
+    points = np.full((1000, 3), 500000.0)
+    assert found_in(points, upright) == []
+    points[4, 0] += 1000
+    points[5, 2] -= 1000 / upright
+    assert found_in(points, upright) == []
+    points[6, 1] -= 1600  # the others reach 500 farther than they are
+    assert found_in(points, upright) == [6]
+    points[:] = 500000.0
+    points[7, 0], points[8, 2] = 1e7, 500000.0 + 1001 / upright
+    assert found_in(points, upright) == [7, 8]
+    points[9, 0] += 0.001  # the core is still one place
+    assert found_in(points, upright) == [7, 8]
+
+
 def test_not_finite_is_not_stray():
     points = np.random.default_rng(4).uniform(0, 10, (1000, 3))
     points[3] = 1e9

@@ -28,6 +28,8 @@ from spatialq.errors import SpatialqError
 
 COUNTS = ("classes", "returns", "products by class", "points by level")
 """What is counted, in the description of a file."""
+DIGITS = 15
+"""Of a coordinate, so that 0.01 times a whole number has no more digits than people write."""
 
 
 def info(
@@ -84,13 +86,16 @@ class _Attempts:
 
 
 def _readable(described: dict[str, Any]) -> dict[str, Any]:
-    """Write counts as a person reads them."""
-    return {
-        name: ", ".join(f"{key}: {count}" for key, count in value.items())
-        if isinstance(value, dict) and name in COUNTS
-        else value
-        for name, value in rounded(described).items()
-    }
+    """Write counts and coordinates as a person reads them."""
+
+    def text(name: str, value: Any) -> Any:
+        if isinstance(value, dict) and name in COUNTS:
+            return ", ".join(f"{key}: {count}" for key, count in value.items())
+        if isinstance(value, list) and all(isinstance(each, float) for each in value):
+            return [float(f"{each:.{DIGITS}g}") for each in value]
+        return value
+
+    return {name: text(name, value) for name, value in rounded(described).items()}
 
 
 def load(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from spatialq.database.writers import Result, Writer
 from spatialq.export.las_points import write_points
-from spatialq.io.source import ROW_GROUP
+from spatialq.io.source import LAS, ROW_GROUP
 
 BATCH = ROW_GROUP // 6
 """Rows that are checked and packed at a time: their columns stay in the processor's cache."""
@@ -18,7 +18,7 @@ def write(result: Result, path: Path) -> int:
 
 WRITER = Writer(
     name="LAS",
-    suffixes=(".las", ".laz"),
+    suffixes=LAS,
     takes="points",
     write=write,
     keeps="LAS dimensions, other numbers as extra bytes, scale and offset, CRS",

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spatialq.io.formats import Reader
+from spatialq.io.source import LAS
 
 if TYPE_CHECKING:
     from spatialq.io.las.source import LasSource
@@ -18,7 +19,7 @@ def open_cloud(path: Path) -> "LasSource":
 
 READER = Reader(
     name="LAS",
-    suffixes=(".las", ".laz"),
+    suffixes=LAS,
     kind="points",
     open=open_cloud,
     skips="columns (point formats 6 to 8); parts outside of bounds (COPC)",
