@@ -4,6 +4,9 @@ Each is also the built-in error that a Python programmer would expect. A wrong a
 function is a plain `ValueError` or `TypeError`.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class SpatialqError(Exception):
     """Base of all errors of spatialq."""
@@ -12,10 +15,32 @@ class SpatialqError(Exception):
 class FileError(SpatialqError, ValueError):
     """A file cannot be read: the message names the reader, the file and the reason."""
 
+    parts: tuple[str, object, str] | None = None
+    """Reader, file, reason."""
+
     @classmethod
     def of(cls, reader: str, path: object, reason: str) -> "FileError":
         """Build the one sentence: reader, file, reason."""
-        return cls(f"{reader}: '{path}': {reason}")
+        error = cls(f"{reader}: '{path}': {reason}")
+        error.parts = reader, path, reason
+        return error
+
+
+@contextmanager
+def files_read_by(caller: str) -> Iterator[None]:
+    """Let errors of readers, such as `read_las`, begin with the function that the user called.
+
+    Raises
+    ------
+    FileError
+    """
+    try:
+        yield
+    except FileError as error:
+        reader, path, reason = error.parts or ("", "", "")
+        if not reader.startswith("read_"):
+            raise
+        raise FileError.of(caller, path, reason) from error
 
 
 class QueryError(SpatialqError, ValueError):
@@ -28,6 +53,10 @@ class CrsError(SpatialqError, ValueError):
 
 class DeviceError(SpatialqError, RuntimeError):
     """The device that was asked for is not there."""
+
+
+class JobError(SpatialqError, RuntimeError):
+    """A job of tiles cannot go on in its folder, or its workers ended."""
 
 
 class FileWarning(UserWarning):

@@ -24,13 +24,13 @@ CREATE OR REPLACE MACRO spatialq_text(sentence, value) AS CASE
     ELSE spatialq_refuse(sentence, spatialq_shown(value))::VARCHAR END;
 
 -- An argument of a macro as the name of a table, which must be given.
--- sentence: The error about a value of another type, or NULL.
+-- sentence: The error about a value of another type, NULL, or a file that spatialq reads.
 -- value: The argument.
 -- example: SELECT spatialq_name('f: points must be the name of a table, got ', 'points')
-CREATE OR REPLACE MACRO spatialq_name(sentence, value) AS coalesce(
+CREATE OR REPLACE MACRO spatialq_name(sentence, value) AS spatialq_table_name(sentence, coalesce(
     nullif(spatialq_text(sentence, value), ''),
     spatialq_refuse(sentence, if(value IS NULL, 'NULL', ''''''))::VARCHAR
-);
+));
 
 -- An argument of a macro that names a table or a file, or lists files, as JSON.
 -- sentence: The error about a value of another type.

@@ -27,6 +27,8 @@
 -- neighbours: How many nearest points 'idw' takes. (points; >= 1 and <= 100)
 -- extrapolate: Whether cells outside the convex hull of the ground points get a height as well:
 --     with 'tin' that of the nearest point, with 'idw' as inside.
+-- point_resolution: Spacing of points at which the nodes of an octree (COPC, EPT) are dense enough:
+--     finer ones are not read. NULL reads all. (units of x and y; > 0 or NULL)
 -- override_crs: Whether crs also takes the place of one that the file names.
 -- bounds: xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
 --     border are considered; NULL takes all. ([xmin, ymin, xmax, ymax], finite numbers with the
@@ -52,6 +54,7 @@ CREATE OR REPLACE MACRO write_ground(
     distance_per_slope := 0.85,
     neighbours := 10,
     extrapolate := false,
+    point_resolution := NULL,
     override_crs := false,
     bounds := NULL,
     memory := NULL
@@ -73,6 +76,7 @@ SELECT unnest(
             neighbours: neighbours,
             extrapolate: extrapolate,
             ground_only: ground_only,
+            point_resolution: point_resolution,
             override_crs: override_crs,
             bounds: bounds,
             crs: crs,

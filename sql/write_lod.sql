@@ -17,6 +17,8 @@
 -- attributes: More columns of the points that samples have, such as gps_time or return_number: a
 --     point its own values, a voxel those of the point that its point_id names. NULL adds none.
 --     (names of columns, each once, none of them 'options', or NULL)
+-- resolution: Spacing of points at which the nodes of an octree (COPC, EPT) are dense enough: finer
+--     ones are not read. NULL reads all. (units of x and y; > 0 or NULL)
 -- override_crs: Whether crs also takes the place of one that a file names.
 -- compact: Whether samples in .parquet are packed into bytes, which lod_samples decodes.
 -- bounds: xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
@@ -37,6 +39,7 @@ CREATE OR REPLACE MACRO write_lod(
     full_precision := false,
     seed := 0,
     attributes := NULL,
+    resolution := NULL,
     override_crs := false,
     compact := false,
     bounds := NULL,
@@ -55,6 +58,7 @@ SELECT unnest(
             full_precision: full_precision,
             seed: seed,
             attributes: attributes,
+            resolution: resolution,
             override_crs: override_crs,
             compact: compact,
             bounds: bounds,

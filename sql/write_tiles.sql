@@ -23,6 +23,8 @@
 -- attributes: More columns of the points that samples have, such as gps_time or return_number: a
 --     point its own values, a voxel those of the point that its point_id names. NULL adds none.
 --     (names of columns, each once, none of them 'options', or NULL)
+-- resolution: Spacing of points at which the nodes of an octree (COPC, EPT) are dense enough: finer
+--     ones are not read. NULL reads all. (units of x and y; > 0 or NULL)
 -- bounds: xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
 --     border are considered; NULL takes all. ([xmin, ymin, xmax, ymax], finite numbers with the
 --     minima first, or NULL)
@@ -46,6 +48,7 @@ CREATE OR REPLACE MACRO write_tiles(
     full_precision := false,
     seed := 0,
     attributes := NULL,
+    resolution := NULL,
     bounds := NULL,
     memory := NULL
 ) AS TABLE
@@ -64,6 +67,7 @@ SELECT unnest(
             implicit: implicit,
             colour_bits: colour_bits,
             error_factor: error_factor,
+            resolution: resolution,
             override_crs: override_crs,
             bounds: bounds,
             crs: crs,

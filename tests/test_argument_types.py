@@ -144,6 +144,7 @@ def test_a_value_of_a_wrong_type(con, folder, macro, argument):
             assert value not in NEVER_RIGHT, query
 
 
+@pytest.mark.filterwarnings("ignore::spatialq.errors.FileWarning")  # a cloud without colours
 def test_the_calls_are_right_but_for_one_argument(con, folder):
     for macro, arguments in itertools.groupby(ARGUMENTS, key=lambda each: each[0]):
         next(arguments)

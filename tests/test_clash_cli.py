@@ -194,7 +194,7 @@ def test_what_belongs_together_is_left_out(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["none.ifc"], 1, "error: read_ifc: 'none.ifc': there is no such file"),
+        (["none.ifc"], 1, "error: clash: 'none.ifc': there is no such file"),
         (["*.ifc"], 1, "error: clash: '*.ifc': no file matches this pattern"),
         (["a.ifc", "--tolerance", "thin"], 1, "error: clash: tolerance must be a length >= 0 such"),
         (["a.ifc", "--tolerance", "-1mm"], 1, "error: clash: tolerance must be a length >= 0 such"),

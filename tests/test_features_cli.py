@@ -18,8 +18,10 @@ from spatialq.udfs.pops_features.methods import USER_METHODS
 import spatialq
 from spatialq.cli import main as cli
 from spatialq.errors import CrsError, CrsWarning
+from spatialq.execution import call
 from spatialq.export.raster import Raster, write_terrain
 from spatialq.planner import log
+from spatialq.runtime import budget
 from spatialq.workflows.feature_choice import choose_features, default_features, label_features
 
 from .conftest import real_file
@@ -365,6 +367,20 @@ def test_options_may_be_numpys(tmp_path):
     found = spatialq.write_features(source, **given, min_points=np.int64(3), band=np.uint8(1))
     expected = spatialq.write_features(source, **SMALL, nodata=7.0)
     assert found == expected
+
+
+@pytest.mark.parametrize("memory", ["300MB", 0.5])
+def test_the_kernel_has_the_memory_of_the_command(tmp_path, monkeypatch, memory):
+    budgets = []
+
+    def noted(*arguments, _run=call._run):
+        budgets.append(budget.current())
+        return _run(*arguments)
+
+    monkeypatch.setattr(call, "_run", noted)
+    source = write_grid(tmp_path / "g.tif")
+    spatialq.write_features(source, **SMALL, memory=memory)
+    assert set(budgets) == {budget.parse_size(memory)}
 
 
 def test_the_device_is_that_of_its_own_calls(tmp_path):

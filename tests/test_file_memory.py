@@ -311,6 +311,31 @@ print(most, int(peak.split()[0]) << 10)
 """
 
 
+SPARSE = """
+import sys
+from pathlib import Path
+import numpy as np
+from spatialq.runtime import budget, buffers, file_memory, memory
+with budget.limited(1, Path(sys.argv[1])):
+    buffers.empty(8 << 20, 'u1')
+most = memory.resident().bytes + (128 << 20)
+with budget.limited(most, Path(sys.argv[1])):
+    array = buffers.full(512 << 20, 7, 'u1')
+    Path('/proc/self/clear_refs').write_text('5')  # the peak begins anew
+    for step in (1 << 16, 100_000):
+        assert (buffers.take(array, np.arange(0, array.size, step)) == 7).all()
+peak = Path('/proc/self/status').read_text().partition('VmHWM:')[2]
+print(most, int(peak.split()[0]) << 10)
+"""
+
+
+def test_resident_memory_is_limited_where_few_values_are_taken_of_many_pages(tmp_path):
+    said, wrong = run(SPARSE, tmp_path).communicate(timeout=120)
+    assert wrong == ""
+    most, peak = map(int, said.split())
+    assert peak < most
+
+
 def test_resident_memory_is_limited_while_somebody_holds_the_gil(tmp_path):
     said, wrong = run(HOLDS_THE_GIL, tmp_path).communicate(timeout=120)
     assert wrong == ""

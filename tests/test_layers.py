@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = (
     "cli",
     "demo",
+    "cluster",
     "workflows",
     "ql4bim",
     "query",
@@ -40,7 +41,7 @@ COMPOSED_OF = {
     if hasattr(module, "DECLARATION") or hasattr(module, "USES")
 }
 """Functions that are compositions, as declared: their folder -> the folders that it may import."""
-MAY_NAME_FUNCTIONS = ("cli", "demo", "workflows", "ql4bim", "query")
+MAY_NAME_FUNCTIONS = ("cli", "demo", "cluster", "workflows", "ql4bim", "query")
 """The layers that may name single functions; those below treat all of them alike."""
 
 

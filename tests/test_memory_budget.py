@@ -61,7 +61,8 @@ with budget.limited(budget.parse_size(memory), folder):
         cloud["x"][part], cloud["y"][part], cloud["z"][part] = x, y, z
     print("begun", flush=True)
     function = catalogue()[name]
-    found, _ = call(function, {**cloud, "point_id": None}, function.choose({}), "cpu")
+    none = dict.fromkeys(["point_id", *getattr(function.inputs, "attributes", ())])
+    found, _ = call(function, {**cloud, **none}, function.choose({}), "cpu")
 print(log.entries()[-1].reason)
 status = Path("/proc/self/status").read_text()  # ru_maxrss has that of the parent before exec, too
 print(int(status.partition("VmHWM:")[2].split()[0]) << 10)
@@ -75,7 +76,7 @@ def begin(function, points, memory, folder):
     )
 
 
-@pytest.mark.parametrize("function", ["owm_ground", "classify_ground", "plane_points"])
+@pytest.mark.parametrize("function", ["owm_ground", "classify_ground", "plane_points", "build_lod"])
 def test_the_peak_stays_under_the_budget(function, tmp_path):
     process = begin(function, 10_000_000, "600MB", tmp_path)
     said, wrong = process.communicate(timeout=600)

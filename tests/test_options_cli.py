@@ -19,7 +19,10 @@ WORKFLOWS = {
     "features": "spatialq.workflows.features.write_features",
     "lod": "spatialq.workflows.lod.write_lod",
     "tiles": "spatialq.workflows.tiles.write_tiles",
+    "seeds": "spatialq.cluster.run",
 }
+IN_METRES = ("clash", "seeds")
+"""Commands that convert lengths themselves."""
 NO_OPTIONS = {
     "ground_surface": {
         "window_size", "overlap", "min_points", "cell_size", "ties", "source", "thin",
@@ -39,6 +42,8 @@ OTHERS = {
                "--implicit"],
               {"memory": "2GB", "crs": "EPSG:1", "override_crs": True, "bounds": (0, 0, 1, 2),
                "implicit": True}),
+    "seeds": (["--executor", "ray", "--workers", "3", "--tile-size", "500", "--resume"],
+              {"executor": "ray", "workers": 3, "tile_size": 500.0, "resume": True}),
 }  # fmt: skip
 
 
@@ -102,7 +107,7 @@ def default_of(parameter):
     return f"{parameter.default:g}{unit}"
 
 
-OUTPUT = {"ground": ("-o", "g.laz"), "tiles": ("-o", "tileset.json")}
+OUTPUT = {"ground": ("-o", "g.laz"), "seeds": ("-o", "out"), "tiles": ("-o", "tileset.json")}
 
 
 def test_commands_with_derived_options_are_all_tested():
@@ -113,7 +118,7 @@ def test_commands_with_derived_options_are_all_tested():
 @pytest.mark.parametrize("command", WORKFLOWS)
 def test_every_parameter_is_an_option_with_the_declared_default(command, arguments_of):
     given = arguments_of(command, *OUTPUT.get(command, ()))
-    default = (lambda each: each.default) if command == "clash" else default_of
+    default = (lambda each: each.default) if command in IN_METRES else default_of
     expected = {each.name: default(each) for each in parameters_of(command)}
     assert {name: given.get(name, "no option") for name in expected} == expected
 
@@ -124,7 +129,7 @@ def test_every_option_reaches_the_workflow(command, arguments_of):
     for each in parameters_of(command):
         expected[each.name], text = other_value(each)
         assert expected[each.name] != default_of(each)
-        if command == "clash" and each.is_length:  # models are in metres
+        if command in IN_METRES and each.is_length:
             expected[each.name] = pytest.approx(0.25 * 0.3048)
         flag = f"--{each.name.replace('_', '-')}"
         flags += [flag] if each.type is bool else [flag, text]

@@ -232,6 +232,26 @@ def test_what_names_no_points_is_refused(con, folder, tmp_path_factory, name, po
         rows(con, call(name, points.format(folder=folder, empty=empty)))
 
 
+@pytest.mark.parametrize("name", ["owm_ground", "build_lod"])
+def test_a_damaged_tile_is_named_by_the_function(con, folder, tmp_path, name):
+    whole = (folder / "t00.laz").read_bytes()
+    for cut in (200, len(whole) // 2):  # in its header, in its points
+        (tmp_path / "cut.laz").write_bytes(whole[:cut])
+        with pytest.raises(duckdb.Error, match=f"{name}: '{tmp_path}/cut.laz': ") as caught:
+            rows(con, call(name, f"['{folder}/t00.laz', '{tmp_path}/cut.laz']"))
+        assert "read_las" not in str(caught.value)
+
+
+def test_a_damaged_tile_is_named_by_the_command(folder, tmp_path):
+    whole = bytearray((folder / "t00.laz").read_bytes())
+    middle = len(whole) * 3 // 4
+    whole[middle : middle + 300] = bytes(300)
+    (tmp_path / "cut.laz").write_bytes(whole)
+    for write_files, name in ((spatialq.write_ground, "ground"), (spatialq.write_lod, "lod")):
+        with pytest.raises(spatialq.FileError, match=f"^{name}: '{tmp_path}/cut.laz': "):
+            write_files(tmp_path / "cut.laz", tmp_path / "out.parquet", crs="EPSG:25832")
+
+
 def test_a_table_called_as_a_folder_is_a_table(con, folder, monkeypatch):
     monkeypatch.chdir(folder.parent)
     con.execute("CREATE OR REPLACE TEMP TABLE tiles AS FROM pts LIMIT 100")

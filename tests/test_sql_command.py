@@ -201,3 +201,12 @@ def test_a_command_that_fails_keeps_a_database_that_was_there(tmp_path):
         == 0
     )
     assert (tmp_path / "new.duckdb").exists()
+
+
+def test_a_warning_is_said_once(tmp_path):
+    path = write_las(tmp_path / "a.las", point_format=6)
+    path.write_bytes(path.read_bytes().replace(b"PROJC", b"PROJX"))
+    query = f"CREATE VIEW v AS FROM read_las('{path}'); FROM owm_ground('v', window_size := 1000)"
+    said = spatialq_command("sql", query).stderr
+    lines = [line for line in said.splitlines() if line.startswith("warning:")]
+    assert len(lines) == len(set(lines)) == 2  # of the file, and of the unit

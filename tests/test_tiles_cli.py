@@ -1,6 +1,7 @@
 """`ground` and `planes` on folders of tiles: the rows of the one file that has all their points."""
 
 import os
+import re
 import warnings
 
 import laspy
@@ -12,6 +13,7 @@ import rasterio
 import spatialq
 from spatialq.demo.village import write_village
 from spatialq.errors import CrsError, FileError, FileWarning
+from spatialq.io.files import find_files
 
 from .command_line import spatialq_command, spatialq_process
 
@@ -218,6 +220,58 @@ def test_a_folder_of_inputs_is_not_overwritten(tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["a.las"]
 
 
+@pytest.mark.parametrize(
+    ("given", "output"),
+    [("tiles/", "tiles/all.las"), ("tiles", "tiles/all.copc.laz"), ("tiles/*.la?", "tiles/b.laz"),
+     ("**/*.las", "tiles/new/b.las"), ("t[i]*/?.las", "tiles/../tiles/b.las"),
+     ("tiles/*", "tiles/b.parquet"), ("*/a.las", "tiles/../new/")],
+)  # fmt: skip
+def test_what_the_next_run_would_read_is_not_written(tmp_path, monkeypatch, given, output):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tiles" / "new").mkdir(parents=True)
+    cloud_file(tmp_path / "tiles" / "a.las")
+    write = spatialq.write_lod if output.endswith((".copc.laz", ".parquet")) else (
+        spatialq.write_ground)  # fmt: skip
+    sentence = f"output must not be one of '{re.escape(given)}', which the next run would read"
+    with pytest.raises(FileError, match=sentence):
+        quietly(write, given, output)
+    assert [each.name for each in (tmp_path / "tiles").rglob("*.*")] == ["a.las"]
+
+
+@pytest.mark.parametrize(
+    ("given", "output"),
+    [("tiles/", "tiles/t.csv"), ("tiles/*.las", "tiles/a.csv"), ("tiles/*.las", "tiles/out/b.las"),
+     ("tiles/a.las", "tiles/b.las"), ("*.las", "tiles/b.las")],
+)  # fmt: skip
+def test_other_outputs_beside_the_inputs_are_written(tmp_path, monkeypatch, given, output):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tiles" / "out").mkdir(parents=True)
+    cloud_file(tmp_path / "tiles" / "a.las")
+    cloud_file(tmp_path / "a.las")
+    quietly(spatialq.write_ground, given, output)
+    assert (tmp_path / output).exists()
+
+
+def test_a_folder_that_is_there_means_itself(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("w[x]", "wx"):
+        (tmp_path / name).mkdir()
+        cloud_file(tmp_path / name / f"{name[-1]}.las")
+    (tmp_path / "w[x]" / "deep [1]").mkdir()
+    cloud_file(tmp_path / "w[x]" / "deep [1]" / "d.las")
+    for pattern, names in {
+        "w[x]/*.las": {"].las"},
+        "w[x]/**/*.las": {"].las", "d.las"},
+        "w[x]/*/*.las": {"d.las"},
+        "w[x]/deep [1]/?.las": {"d.las"},
+        "w[a-z]/*.las": {"x.las"},
+    }.items():
+        assert {each.name for each in find_files("read_las", pattern)} == names, pattern
+    with spatialq.connect() as con:
+        ((count,),) = con.sql("SELECT count(*) FROM read_las('w[x]/*.las')").fetchall()
+        assert count == len(laspy.read("w[x]/].las"))
+
+
 def test_tiles_have_one_crs(tmp_path):
     sources = [cloud_file(tmp_path / f"{code}.las", crs=f"EPSG:{code}") for code in (25832, 25833)]
     with pytest.raises(CrsError, match=r"25832\.las' is in .* but '.*25833\.las' is in"):
@@ -273,7 +327,7 @@ def test_text_and_las_can_be_a_folder_of_las(tmp_path):
     assert done["points"] == 1400
     assert sorted(each.name for each in (tmp_path / "out").iterdir()) == ["a.las", "b.laz"]
     with pytest.raises(FileError, match="have different columns"):
-        quietly(spatialq.write_planes, tmp_path, tmp_path / "c.las")
+        quietly(spatialq.write_planes, tmp_path, tmp_path / "out" / "c.las")
 
 
 def test_lod_takes_folders_and_bounds(tmp_path):

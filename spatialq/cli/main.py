@@ -15,6 +15,7 @@ from spatialq.cli.commands.devices import devices
 from spatialq.cli.commands.features import features
 from spatialq.cli.commands.formats import formats
 from spatialq.cli.commands.ground import ground
+from spatialq.cli.commands.jobs import jobs, seeds
 from spatialq.cli.commands.lod import lod
 from spatialq.cli.commands.planes import planes
 from spatialq.cli.commands.run import run
@@ -23,7 +24,7 @@ from spatialq.cli.commands.tiles import tiles
 from spatialq.cli.errors import sentence
 from spatialq.cli.options import CommandGroup, register
 from spatialq.cli.progress import announce_compiling
-from spatialq.cli.rendering import note
+from spatialq.cli.rendering import forget_warnings, note, note_warning
 from spatialq.errors import CrsWarning, FileWarning, SpatialqError
 
 CTRL_C = 130
@@ -60,8 +61,8 @@ def options(
 
 
 COMMANDS = (
-    info, load, sql, run, shell, ground, planes, clash, features, lod, tiles, demo, formats,
-    devices, calibrate,
+    info, load, sql, run, shell, ground, seeds, planes, clash, features, lod, tiles, jobs, demo,
+    formats, devices, calibrate,
 )  # fmt: skip
 for command in COMMANDS:
     register(app, command)
@@ -75,6 +76,7 @@ def main() -> None:
     """
     from spatialq.runtime.progress import cancel_all
 
+    forget_warnings()
     warnings.showwarning = _show_warning
     for kind in (FileWarning, CrsWarning):
         warnings.simplefilter("always", kind)
@@ -124,4 +126,4 @@ def main() -> None:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    note(f"warning: {message}")
+    note_warning(str(message))

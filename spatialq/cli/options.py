@@ -29,7 +29,10 @@ ToCrs = Annotated[
 ]
 Resolution = Annotated[
     float | None,
-    typer.Option(help="Side of the cells of grids that are reprojected, in the unit of --to-crs."),
+    typer.Option(
+        help="Side of the cells of grids that are reprojected, in the unit of --to-crs; or spacing "
+        "of points at which nodes of COPC and EPT are dense enough, in the unit of x and y."
+    ),
 ]
 IfcGeometry = Annotated[
     Literal["auto", "exact"],
@@ -53,6 +56,14 @@ Bounds = Annotated[
     typer.Option(
         metavar="XMIN,YMIN,XMAX,YMAX",
         help="Read only the points in this box, in the unit of x and y; its border is included.",
+    ),
+]
+PointResolution = Annotated[
+    str | None,
+    typer.Option(
+        "--resolution",
+        help="Spacing of points at which the nodes of an octree (COPC, EPT) are dense enough, such "
+        "as 50cm, or 2u for 2 units of x and y of the file: finer nodes are not read.",
     ),
 ]
 Memory = Annotated[

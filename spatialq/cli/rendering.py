@@ -118,6 +118,21 @@ def note(text: str) -> None:
     typer.echo(text, err=True)
 
 
+_warned: set[str] = set()
+
+
+def note_warning(text: str) -> None:
+    """Print a warning on standard error, once: DuckDB may bind a query several times."""
+    if text not in _warned:
+        _warned.add(text)
+        note(f"warning: {text}")
+
+
+def forget_warnings() -> None:
+    """Let the next statement print its warnings whatever was printed before."""
+    _warned.clear()
+
+
 def note_limit(limit: int, things: str, more: str = "") -> None:
     """Say that a table was cut off at `--limit`."""
     note(f"only the first {limit} {things} are shown (--limit){more}")

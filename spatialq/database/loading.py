@@ -18,6 +18,7 @@ from spatialq.database.transaction import is_open, transaction
 from spatialq.errors import CrsWarning, FileError, FileWarning
 from spatialq.functions.sql_text import identifier
 from spatialq.io import crs as crs_text
+from spatialq.io.clouds import at_resolution
 from spatialq.io.files import warn_about
 from spatialq.io.formats import files_of, open_source, reader_of
 from spatialq.io.ifc.columns import Geometry
@@ -73,7 +74,9 @@ def load(
         Coordinate reference system to reproject point clouds and grids to.
     resolution : float, optional
         Side of the cells of grids that are reprojected, in the unit of `to_crs`; by default cells
-        keep the size that they have in the middle of the first grid.
+        keep the size that they have in the middle of the first grid. Of point clouds the spacing of
+        points, in the unit of x and y of the file, at which the nodes of an octree (COPC, EPT) are
+        dense enough.
     columns : sequence of str, optional
         Only these columns of point clouds and grids.
     geometry : 'auto', 'exact' or 'none'
@@ -115,12 +118,12 @@ def load(
         )
         raise ValueError(message)
     crs_text.given_or_own(READER, [], crs, override=override_crs)  # rejects a wrong one
-    if resolution is not None and to_crs is None:
-        message = f"{READER}: resolution needs to_crs, to which grids are reprojected"
-        raise ValueError(message)
     patterns = [paths] if isinstance(paths, str | os.PathLike) else paths
     found = [file for pattern in patterns for file in files_of(READER, pattern)]
     files = [(file, reader_of(READER, file).kind) for file in found]
+    if resolution is not None and to_crs is None and "points" not in {kind for _, kind in files}:
+        message = f"{READER}: resolution needs to_crs, to which grids are reprojected"
+        raise ValueError(message)
     moves = {} if to_crs is None else _operations(files, to_crs, crs, override=override_crs)
     records = []
     for together in [files] if mode == "replace" else [[file] for file in files]:
@@ -143,6 +146,8 @@ def load(
                             record = _load_model(con, file, name, geometry, progress, said)
                         else:
                             source = open_source(READER, file)
+                            if kind == "points":
+                                source = at_resolution(READER, source, resolution)
                             named = [(file, source.crs)]
                             own = crs_text.given_or_own(READER, named, crs, override=override_crs)
                             if file in moves:

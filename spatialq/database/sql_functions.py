@@ -226,6 +226,13 @@ ENGINE = (
         volatile=False,
     ),
     SqlFunction(
+        "spatialq_table_name",
+        ("VARCHAR", "VARCHAR"),
+        "VARCHAR",
+        f"{TRANSPORT}.refusal:table_names",
+        volatile=False,
+    ),
+    SqlFunction(
         "spatialq_transform_udf",
         ("DOUBLE", "DOUBLE", "DOUBLE", "VARCHAR", "VARCHAR"),
         struct_type(dict.fromkeys("xyz", "DOUBLE")),

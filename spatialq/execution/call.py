@@ -160,7 +160,7 @@ def _run_planned(
     arguments: dict[str, Any],
     options: Any,
 ) -> tuple[dict[str, dict[str, Any]], Device]:
-    """Run a kernel where it was planned; smaller tiles, then the CPU, help a GPU of little memory."""
+    """Run a kernel where it was planned; if memory runs out on a GPU, in tiles or on the CPU."""
     with running(task), plan as execution:
         found = None
         while found is None:

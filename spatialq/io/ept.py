@@ -6,6 +6,7 @@ packed records, plain or compressed by Zstandard.
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ import pyarrow as pa
 
 from spatialq.errors import CrsError, FileError
 from spatialq.io import crs
+from spatialq.io.las.copc import octree_said
 from spatialq.io.las.source import LasSource
 from spatialq.io.source import READER, Box, Layout, Progress, Stamp, in_row_groups, numbers_of
 from spatialq.runtime.progress import check
@@ -101,7 +103,7 @@ class EptSource:
         self.rows = sum(node.rows for node in self._nodes)
         self.box = _box(self._about.get("boundsConforming"))
         self.crs = self._crs()
-        self.about: Mapping[str, Any] = {"data type": self._type, "nodes": len(self._nodes)}
+        self.about: Mapping[str, Any] = {"data type": self._type, **self._octree(spacing)}
 
     @property
     def stamp(self) -> Stamp:
@@ -119,6 +121,12 @@ class EptSource:
             return pa.schema([("point_id", pa.int64()), *((axis, pa.float64()) for axis in "xyz")])
         found: pa.Schema = self._laz(self._nodes[0]).schema
         return found
+
+    def _octree(self, spacing: float) -> dict[str, Any]:
+        points: Counter[int] = Counter()
+        for node in self._nodes:
+            points[int(node.name.partition("-")[0])] += node.rows
+        return octree_said(len(self._nodes), spacing, points) if points else {}
 
     def at_resolution(self, reader: str, resolution: float) -> "EptSource":
         """Give the folder without the nodes that are finer than needed; ids stay."""

@@ -4,7 +4,8 @@ import glob
 import os
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
@@ -30,15 +31,37 @@ def find_files(reader: str, path: str | os.PathLike[str] | None) -> list[Path]:
         raise ValueError(message)
     if not is_pattern(path):
         return [Path(path)]
-    found = sorted(Path(match) for match in glob.glob(os.fspath(path), recursive=True))  # noqa: PTH207
+    found = sorted(Path(match) for match in glob.glob(_literal(path), recursive=True))  # noqa: PTH207
     if not found:
         raise FileError.of(reader, path, "no file matches this pattern")
     return found
 
 
+def _literal(path: str | os.PathLike[str]) -> str:
+    """Write a pattern whose first folders, as far as they exist, mean these: 'tiles [2]/*.laz'."""
+    parts = Path(path).parts
+    there = 0
+    while Path(*parts[: there + 1]).is_dir() and there + 1 < len(parts):
+        there += 1
+    return os.path.join(glob.escape(os.path.join("", *parts[:there])), *parts[there:])  # noqa: PTH118
+
+
 def is_pattern(path: str | os.PathLike[str]) -> bool:
     """Whether a path is a pattern such as 'tiles/*', and not the name of an existing file."""
     return glob.has_magic(os.fspath(path)) and not Path(path).exists()
+
+
+def matches(pattern: str | os.PathLike[str], path: Path) -> bool:
+    """Whether a pattern would find a file, if it were there."""
+    return _match(*(Path(os.path.abspath(each)).parts for each in (_literal(pattern), path)))  # noqa: PTH100
+
+
+def _match(patterns: Sequence[str], parts: Sequence[str]) -> bool:
+    if not patterns or not parts:
+        return not parts and all(each == "**" for each in patterns)
+    if patterns[0] == "**":
+        return _match(patterns[1:], parts) or _match(patterns, parts[1:])
+    return fnmatchcase(parts[0], patterns[0]) and _match(patterns[1:], parts[1:])
 
 
 def require_file(reader: str, path: Path) -> None:

@@ -101,7 +101,7 @@ def plan_call(
     chosen, reason = _choose(name, function, requested, candidates)
     if chosen.tiles > 1:
         reason = f"{reason}; in {chosen.tiles} tiles, as it {chosen.doubt}"
-    most = tiles.most(function, size) if chosen.device == "gpu" else 1
+    most = tiles.most(function, size, options) if chosen.device == "gpu" else 1
     return Plan(chosen.device, chosen.seconds, reason, candidates, chosen.tiles, most)
 
 

@@ -13,14 +13,16 @@ MIN_POINTS = 1 << 16
 """Points of a tile at least: smaller ones save no memory worth having, and cost a start each."""
 
 
-def most(function: Function, size: Size) -> int:
+def most(function: Function, size: Size, options: Any) -> int:
     """Give the largest number of tiles that a call may be divided into.
 
-    Arrays that are on the GPU already are not divided.
+    It is 1 for arrays that are on the GPU already, and where tiles need as much as the whole.
     """
-    if function.output.work_in_tiles is None or size.device == "gpu":
+    output, limit = function.output, size.rows // MIN_POINTS
+    if output.work_in_tiles is None or size.device == "gpu" or limit < 2:
         return 1
-    return max(1, size.rows // MIN_POINTS)
+    needed = output.work_in_tiles(size, options, limit).bytes_kernel
+    return limit if needed < output.work(size, options).bytes_kernel else 1
 
 
 def fitting(function: Function, size: Size, options: Any, room: int) -> tuple[int, Work] | None:
@@ -40,7 +42,7 @@ def fitting(function: Function, size: Size, options: Any, room: int) -> tuple[in
     tiles, work
         None if no number of tiles fits.
     """
-    work, limit = function.output.work_in_tiles, most(function, size)
+    work, limit = function.output.work_in_tiles, most(function, size, options)
     if work is None or limit < 2 or work(size, options, limit).bytes_kernel > room:
         return None
     low, high = 1, limit

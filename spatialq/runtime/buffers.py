@@ -17,7 +17,7 @@ import sys
 import time
 import weakref
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -43,8 +43,9 @@ IN_MEMORY = 0.6
 are in use, and for what kernels take besides."""
 CHUNK = 1 << 20
 """Values that are copied at once where that takes memory besides."""
-TAKEN = 1 << 13
-"""Values that are taken at once by their positions: each may bring in several pages of a file."""
+TAKEN = 1 << 10
+"""Rows that are taken at once by their positions, while there are files: each may bring in 64 KiB,
+faster than the thread that looks for it is woken."""
 IDLE_SECONDS = 60.0
 """A buffer that nobody wanted for this long is given back to the system."""
 SHARE, MOST = 1 / 4, 8 << 30
@@ -122,13 +123,21 @@ def full(shape: Any, value: Any, dtype: Any = np.float64) -> Any:
     return array
 
 
+def concatenate(arrays: Sequence[Any]) -> Any:
+    """Join arrays of one type along their first axis, as `numpy.concatenate` does."""
+    first = arrays[0]
+    result = scratch((sum(len(each) for each in arrays), *first.shape[1:]), first.dtype)
+    return np.concatenate(arrays, out=result)
+
+
 def take(values: Any, at: Any) -> Any:
     """Take rows of an array by their positions, in chunks, as `values[at]` does."""
-    if len(at) <= TAKEN:
+    most = TAKEN if file_memory.is_used() else CHUNK
+    if len(at) <= most:
         return values[at]
     result = scratch((len(at), *values.shape[1:]), values.dtype)
-    for first in _chunks(len(at), TAKEN):
-        part = slice(first, first + TAKEN)
+    for first in _chunks(len(at), most):
+        part = slice(first, first + most)
         result[part] = values[at[part]]
     return result
 

@@ -249,6 +249,11 @@ def look() -> None:
     _watcher.look()
 
 
+def is_used() -> bool:
+    """Whether there are any files."""
+    return bool(_watcher.live)
+
+
 def resident() -> int:
     """Estimate the bytes of all such files that are resident."""
     return _watcher.resident()

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from spatialq.database.element_sets import NO_PAIRS
-from spatialq.errors import FileWarning
+from spatialq.errors import FileWarning, files_read_by
 from spatialq.functions.sql_text import literal
 from spatialq.workflows.tables import dicts
 
@@ -59,6 +59,7 @@ ORDER BY p.depth DESC NULLS LAST, p.distance, a.row, b.row
 """
 
 
+@files_read_by(COMMAND)
 def find_clashes(
     models: Sequence[str | os.PathLike[str]],
     *,

@@ -5,8 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spatialq.errors import FileError
+from spatialq.functions.declaration import Parameter
+from spatialq.io.clouds import at_resolution
 from spatialq.io.formats import open_source
 from spatialq.io.source import LAS, PointSource, Progress
+from spatialq.workflows.lengths import with_numbers
 from spatialq.workflows.outputs import Outputs
 
 if TYPE_CHECKING:
@@ -14,12 +17,26 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 POINT_ID = "point_id"
+RESOLUTION = Parameter(
+    "resolution", float, None, "Spacing of points.", unit="units of x and y", is_optional=True
+)
+"""Of the option of all workflows that read clouds; its value may be a text with a unit."""
 
 
 def open_clouds(
-    sources: Sequence[Path], outputs: Outputs, endings: Sequence[str]
+    given: Any, sources: Sequence[Path], outputs: Outputs, endings: Sequence[str]
 ) -> list[PointSource]:
     """Open point clouds, after checking that the outputs can be written.
+
+    Parameters
+    ----------
+    given : path or paths
+        What the user gave as `source`.
+    sources : sequence of Path
+        The files that it means.
+    outputs : Outputs
+    endings : sequence of str
+        That outputs may have.
 
     Raises
     ------
@@ -30,6 +47,7 @@ def open_clouds(
     """
     command = outputs.command
     outputs.check(sources, endings)
+    outputs.require_outside(given, sources)
     clouds = [open_source(command, source, ["points"]) for source in sources]
     for target, group in las_outputs(clouds, outputs):
         _require_format(command, group, target)
@@ -89,6 +107,44 @@ def crs_of(
     for cloud in clouds:
         warn_about(command, cloud)
     return crs
+
+
+def thinned(
+    command: str,
+    clouds: list[PointSource],
+    resolution: float | str | None,
+    crs: str | None,
+) -> list[PointSource]:
+    """Give clouds only as dense as is needed: without the finer nodes of their octrees.
+
+    Points keep their positions.
+
+    Parameters
+    ----------
+    command : str
+    clouds : list of PointSource
+    resolution : float or str, optional
+        Spacing of points, in the unit of x and y, or as a text with a unit such as '50cm'.
+    crs : str, optional
+        PROJJSON.
+
+    Raises
+    ------
+    FileError
+        If one has no octree.
+    ValueError
+        If it is no length above 0.
+    """
+    if resolution is None:
+        return clouds
+    given = {RESOLUTION.name: resolution}
+    number = with_numbers(command, given, [RESOLUTION], clouds[0].path, crs)[RESOLUTION.name]
+    return [at_resolution(command, cloud, number) for cloud in clouds]
+
+
+def are_whole(clouds: Sequence[PointSource]) -> bool:
+    """Whether all points of files are read."""
+    return all(cloud.is_whole for cloud in clouds)
 
 
 def are_las(clouds: Sequence[PointSource]) -> bool:

@@ -42,9 +42,9 @@ class Points:
     classes: "NDArray[np.uint8]"
     """By position, 0 where a file has none."""
     keep: "NDArray[np.bool_] | None"
-    """By position: whether a point is within the bounds; None where all are."""
+    """By position: whether a point was read and is within the bounds; None where all are."""
     count: int
-    """Points within the bounds."""
+    """Points that were read and are within the bounds."""
     starts: Mapping[Path, int]
     """The first position of each file."""
 
@@ -89,7 +89,8 @@ def read_points(
     progress : callable, optional
         Called with a file, its rows so far and its rows in all.
     """
-    reading = _Reading(sum(cloud.rows for cloud in clouds), is_cut=bounds is not None)
+    is_cut = bounds is not None or not all(cloud.is_whole for cloud in clouds)
+    reading = _Reading(sum(cloud.rows for cloud in clouds), is_cut=is_cut)
     starts, first = {}, 0
     for cloud in clouds:
         starts[cloud.path] = first
@@ -149,6 +150,8 @@ class _Reading:
         self.count += came
         for start, stop in chunks(came):
             ids[start:stop] += first
+            if self.keep is not None:
+                self.keep[ids[start:stop]] = True
             self._keep({name: values[start:stop] for name, values in arrays.items()})
 
     def take_within(

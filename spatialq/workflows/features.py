@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.errors import CrsWarning
+from spatialq.errors import CrsWarning, files_read_by
 from spatialq.export.atomic import together
 from spatialq.export.features_picture import MAX_ROWS, Terrain, write_features_picture
 from spatialq.export.raster import write_bands
@@ -74,6 +74,7 @@ TICK = 0.2
 
 
 @together()
+@files_read_by(COMMAND)
 def write_features(
     source: str | Path | Sequence[str | Path],
     outputs: str | Path | Sequence[str | Path] = (),
@@ -167,7 +168,7 @@ def write_features(
     if len(drawn) > MAX_ROWS and targets.ending_in(*PICTURE):
         message = f"{COMMAND}: show must be at most {MAX_ROWS} features, got {', '.join(drawn)}"
         raise ValueError(message)
-    source_options = {**of_file, "device": device}
+    source_options = {**of_file, "device": device, "memory": memory}
     started = datetime.now(UTC)
     # the table may be larger than memory
     with (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.frame import Frame
+from spatialq.errors import files_read_by
 from spatialq.export.atomic import together
 from spatialq.io.source import LAS, Progress
 from spatialq.runtime import budget, buffers
@@ -17,6 +18,7 @@ from spatialq.workflows.cloud_files import (
     crs_of,
     las_outputs,
     open_clouds,
+    thinned,
     write_with_columns,
 )
 from spatialq.workflows.cloud_points import (
@@ -46,6 +48,7 @@ IS_KEPT = np.isin(np.arange(256), KEPT)
 
 
 @together()
+@files_read_by(COMMAND)
 def write_ground(
     source: str | Path | Sequence[str | Path],
     outputs: str | Path | Sequence[str | Path],
@@ -54,6 +57,7 @@ def write_ground(
     crs: str | None = None,
     override_crs: bool = False,
     bounds: Sequence[float] | None = None,
+    point_resolution: float | str | None = None,
     device: str = "auto",
     memory: str | float | None = None,
     progress: Progress | None = None,
@@ -86,6 +90,9 @@ def write_ground(
     bounds : four of float, optional
         xmin, ymin, xmax, ymax in the unit of x and y: only the points inside or on the border are
         considered and written.
+    point_resolution : float or str, optional
+        Spacing of points at which the nodes of an octree (COPC, EPT) are dense enough, in the unit
+        of x and y or as a text such as '50cm': finer nodes are neither read nor written.
     device : 'auto', 'cpu' or 'gpu'
     memory : str or float, optional
         Main memory to use, such as '2GB'; a number is in GiB. By default half of what is free.
@@ -128,7 +135,7 @@ def write_ground(
         raise ValueError(message)
     tick = progress or (lambda *_: None)
     box = checked_bounds(COMMAND, bounds)
-    clouds = open_clouds(paths, targets, ENDINGS)
+    clouds = open_clouds(source, paths, targets, ENDINGS)
     within_memory = budget.within(COMMAND, memory, targets.beside)
     # wrong options are rejected before the work is done
     own = {each.name for each in parameters_of(TerrainOptions)}
@@ -138,6 +145,7 @@ def write_ground(
         message = f"write_ground: no option {unknown[0]!r}; there is {', '.join(sorted(known))}"
         raise ValueError(message)
     crs = crs_of(COMMAND, clouds, crs, override=override_crs)
+    clouds = thinned(COMMAND, clouds, point_resolution, crs)
     frame = Frame(subject(paths), crs, is_announced=crs is None)  # `with_numbers` does it
     units_for(classify, classify.choose({}), frame)  # refuses degrees
     parameters = (*classify.parameters, *parameters_of(TerrainOptions))

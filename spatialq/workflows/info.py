@@ -9,8 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spatialq.io import crs
+from spatialq.io.files import require_file
 from spatialq.io.formats import open_source, reader_of
+from spatialq.io.las.copc import octree_said
+from spatialq.io.potree import read_potree
 from spatialq.io.source import PointSource, Progress
+from spatialq.io.tileset import TILESET, read_tileset
 
 if TYPE_CHECKING:
     from spatialq.io.grid.source import GridSource
@@ -22,7 +26,7 @@ COUNTED = {"classification": "classes", "return_number": "returns"}
 
 
 def describe(path: Path, progress: Progress | None = None) -> dict[str, Any]:
-    """Describe a point cloud, grid or building model; clouds and grids are read once.
+    """Describe a point cloud, grid, building model or tiles; clouds and grids are read once.
 
     Parameters
     ----------
@@ -39,13 +43,18 @@ def describe(path: Path, progress: Progress | None = None) -> dict[str, Any]:
         return number has, and of LAS files the version, point format and scale; of grids size, cell
         size, bands, data type and value of "no value". Of models schema, unit of length,
         georeference, how many objects, relations and properties there are, and the products with
-        geometry by class.
+        geometry by class. Of 3D Tiles and Potree levels, tiles, points and attributes; what does
+        not go together is in warnings.
 
     Raises
     ------
     FileError
         If the file cannot be read.
     """
+    describe_viewed = VIEWED.get(path.name.lower())
+    if describe_viewed is not None:
+        require_file(COMMAND, path)
+        return {"path": str(path), "kind": "tiles", **describe_viewed(path)}
     reader = reader_of(COMMAND, path)
     known = {"path": str(path), "kind": reader.kind, "format": reader.name}
     if reader.kind == "ifc":
@@ -64,6 +73,47 @@ def describe(path: Path, progress: Progress | None = None) -> dict[str, Any]:
         "columns": ", ".join(source.schema.names),
         "warnings": "; ".join(source.warnings) or None,
     }
+
+
+def _of_tiles(path: Path) -> dict[str, Any]:
+    found = read_tileset(COMMAND, path)
+    extras = found.about.get("extras")
+    said = extras if isinstance(extras, dict) else {}
+    return {
+        "format": f"3D Tiles {found.about['asset'].get('version')}",
+        "tiles": found.tiles,
+        "levels": found.levels,
+        "points of leaves": found.leaf_points,
+        "points of all tiles": found.points,
+        "triangles": found.triangles,
+        "elements": said.get("elements"),
+        "crs": said.get("crs"),
+        "lies in": said.get("lies_in"),
+        "geometric error": found.about.get("geometricError"),
+        "bytes": found.bytes,
+        "attributes": ", ".join(found.attributes),
+        "warnings": "; ".join(found.faults) or None,
+    }
+
+
+def _of_potree(path: Path) -> dict[str, Any]:
+    found = read_potree(COMMAND, path)
+    return {
+        "format": f"Potree {found.about['version']}",
+        "rows": found.about["points"],
+        "crs": found.crs,
+        "xmin ymin xmax ymax": [found.range(axis)[end] for end in (0, 1) for axis in (0, 1)],
+        "zmin zmax": found.range(2),
+        **octree_said(found.nodes, found.about["spacing"], found.points),
+        "encoding": found.about["encoding"],
+        "bytes": found.bytes,
+        "columns": ", ".join(each["name"] for each in found.about["attributes"]),
+        "warnings": "; ".join(found.faults) or None,
+    }
+
+
+VIEWED = {TILESET: _of_tiles, "metadata.json": _of_potree}
+"""What describes a file that stands for its folder, which viewers show."""
 
 
 def _of_model(model: "IfcModel") -> dict[str, Any]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spatialq.data.frame import Frame
-from spatialq.errors import FileWarning
+from spatialq.errors import FileWarning, files_read_by
 from spatialq.export.atomic import together
 from spatialq.export.lod_writers import NODE_WRITERS, POINT_WRITERS
 from spatialq.export.tiles.options import TileOptions
@@ -21,7 +21,7 @@ from spatialq.functions.declaration import BOUNDS, COORDINATES
 from spatialq.io.crs import with_one_unit
 from spatialq.io.source import PointSource, Progress
 from spatialq.runtime import budget
-from spatialq.workflows.cloud_files import crs_of, open_clouds
+from spatialq.workflows.cloud_files import crs_of, open_clouds, thinned
 from spatialq.workflows.cloud_points import checked_bounds, warn_of_nothing
 from spatialq.workflows.lod_nodes import Seen, open_writers, require_targets
 from spatialq.workflows.lod_points import octree_of_table, write_points
@@ -41,6 +41,7 @@ ENDINGS = (*TABLE, *PICTURE, *POINT_WRITERS, *NODE_WRITERS)
 
 
 @together()
+@files_read_by(COMMAND)
 def write_lod(
     source: str | Path | Sequence[str | Path],
     outputs: str | Path | Sequence[str | Path] = (),
@@ -48,6 +49,7 @@ def write_lod(
     crs: str | None = None,
     override_crs: bool = False,
     bounds: Sequence[float] | None = None,
+    resolution: float | str | None = None,
     device: str = "auto",
     memory: str | float | None = None,
     compact: bool = False,
@@ -75,6 +77,9 @@ def write_lod(
         Whether `crs` also takes the place of one that a source names.
     bounds : four of float, optional
         xmin, ymin, xmax, ymax in the unit of x and y: only the points inside or on the border.
+    resolution : float or str, optional
+        Spacing of points at which the nodes of an octree (COPC, EPT) are dense enough, in the unit
+        of x and y or as a text such as '50cm': finer nodes are not read.
     device : 'auto', 'cpu' or 'gpu'
     memory : str or float, optional
         Main memory for points and nodes, such as '2GB'; a number is in GiB. By default half of what
@@ -126,10 +131,11 @@ def write_lod(
     paths, targets = input_files(COMMAND, source), Outputs.of(COMMAND, outputs)
     box = checked_bounds(COMMAND, bounds)
     chosen = catalogue()[FUNCTION].choose(options)  # wrong options are rejected before the work
-    clouds = open_clouds(paths, targets, ENDINGS)
+    clouds = open_clouds(source, paths, targets, ENDINGS)
     within_memory = budget.within(COMMAND, memory, targets.beside)
     require_targets(targets.paths)
     crs = crs_of(COMMAND, clouds, crs, override=override_crs)
+    clouds = thinned(COMMAND, clouds, resolution, crs)
     frame = Frame(subject(paths), crs)
     announce(catalogue()[FUNCTION], chosen, [frame])
     frame = replace(frame, is_announced=True)

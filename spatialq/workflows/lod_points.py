@@ -10,12 +10,13 @@ import numpy as np
 
 from spatialq.io.source import LAS
 from spatialq.runtime.temporary import temporary_folder
-from spatialq.workflows.cloud_files import are_las, write_with_columns
+from spatialq.workflows.cloud_files import are_las, are_whole, write_with_columns
 from spatialq.workflows.lod_table import TreeSummary
 from spatialq.workflows.lod_tree import Reading, TreeBuild
 
 if TYPE_CHECKING:
     from spatialq.functions.declaration import Device
+    from spatialq.io.source import PointSource
     from spatialq.udfs.build_lod.additive import Additive
 
 
@@ -24,7 +25,7 @@ def octree_of_table(tree: TreeBuild) -> "Additive | None":
     from spatialq.udfs.build_lod.additive import Additive
 
     reading = tree.reading
-    if reading.bounds is None and tree.level == 1 and are_las(reading.clouds):
+    if reading.bounds is None and tree.level == 1 and _are_whole_las(reading.clouds):
         return Additive(reading.points)
     return None
 
@@ -96,6 +97,11 @@ def _octree(tree: TreeBuild) -> "tuple[Additive, TreeSummary, Device]":
         return collected, summary, device_used()
 
 
+def _are_whole_las(clouds: "Sequence[PointSource]") -> bool:
+    """Whether all records of files can be copied."""
+    return are_las(clouds) and are_whole(clouds)
+
+
 @contextmanager
 def _as_las(tree: TreeBuild) -> Iterator[list[Any]]:
     """Give clouds as LAS files, whose records are copied; of others a copy in one such file.
@@ -106,7 +112,7 @@ def _as_las(tree: TreeBuild) -> Iterator[list[Any]]:
     from spatialq.io.las.source import LasSource
 
     clouds = tree.reading.clouds
-    if are_las(clouds):
+    if _are_whole_las(clouds):
         yield list(clouds)
         return
     with temporary_folder(".lod-", tree.targets.beside) as folder:

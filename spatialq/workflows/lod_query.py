@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spatialq.errors import CrsError, FileError
+from spatialq.errors import CrsError, FileError, FileWarning
 from spatialq.export.atomic import WRITER, apart
 from spatialq.export.las_dimensions import dimensions_of
 from spatialq.export.las_points import write_points
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 BATCH = ROW_GROUP // 6
 """Rows that are checked and packed at a time: their columns stay in the processor's cache."""
+ALWAYS_THERE = ("intensity", "classification")
+"""Attributes that samples have anyhow."""
+MOST_SHOWN = 14
+"""Attributes besides positions and colours: WebGL is sure to have 16 in all."""
 BECOME_FLOAT = (
     "INTEGER", "BIGINT", "UINTEGER", "UBIGINT", "HUGEINT", "UHUGEINT", "DECIMAL", "FLOAT", "DOUBLE",
 )  # fmt: skip
@@ -71,6 +75,7 @@ def write_tiles(result: "Result", path: Path) -> int:
     tiles = TileOptions(**result.options)
     tiles.check(WRITER)
     values = _values(path, result.columns)
+    _warn_of_many(path, result.columns)
     kinds = {**result.columns, **dict.fromkeys(values, "DOUBLE")}
     batches = (_with_doubles(path, batch, values) for batch in result.batches(BATCH))
     return _write(result, path, kinds, batches, tiles=tiles, attributes=_names(kinds))
@@ -98,6 +103,18 @@ def _names(columns: Mapping[str, str]) -> list[str]:
     spelled = {column: name for name, column in dimensions_of(list(columns)).items()}
     left_out = {*AXES, *COLOURS, *LEFT_OUT}
     return [spelled.get(name, name) for name in columns if name.lower() not in left_out]
+
+
+def _warn_of_many(path: Path, columns: Mapping[str, str]) -> None:
+    """Warn of more attributes than a viewer can draw."""
+    of_points = {*_names(columns), *ALWAYS_THERE}
+    if len(of_points) > MOST_SHOWN:
+        message = (
+            f"{WRITER}: '{path}' has {len(of_points)} attributes besides positions and colours, of "
+            f"which WebGL draws {MOST_SHOWN}: viewers such as CesiumJS may show nothing; choose "
+            "fewer columns"
+        )
+        warnings.warn(message, FileWarning, stacklevel=2)
 
 
 def _values(path: Path, columns: Mapping[str, str]) -> list[str]:

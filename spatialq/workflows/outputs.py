@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from spatialq.errors import FileError
-from spatialq.io.formats import SLASHES, Kind, find_sources
+from spatialq.io.formats import SLASHES, Kind, find_sources, would_match
 from spatialq.io.source import COPC, LAS
 
 TABLE = (".parquet", ".csv", ".json", ".xlsx")
@@ -138,6 +138,30 @@ class Outputs:
             self._require_names(folder, sources)
             targets += self.in_folder(folder, sources)
         require_outputs(self.command, sources, targets, endings)
+
+    def require_outside(self, given: Any, sources: Sequence[Path]) -> None:
+        """Reject outputs that the next run would read, since they are new in a folder of inputs.
+
+        Parameters
+        ----------
+        given : path or paths
+            What the user gave as `source`.
+        sources : sequence of Path
+            The files that it means.
+
+        Raises
+        ------
+        FileError
+            If an output matches a pattern, or is a point cloud in a folder that is given.
+        """
+        targets = [*self.paths]
+        for folder in self.folders:
+            targets += self.in_folder(folder, sources)
+        for each in _paths(self.command, "source", given):
+            for target in targets:
+                if would_match(each, target):
+                    reason = f"output must not be one of '{each}', which the next run would read"
+                    raise FileError.of(self.command, target, reason)
 
     def _require_names(self, folder: Path, sources: Sequence[Path]) -> None:
         there: dict[str, Path] = {}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.frame import Frame
+from spatialq.errors import files_read_by
 from spatialq.export.atomic import together
 from spatialq.io.crs import with_one_unit
 from spatialq.io.source import LAS, Progress
@@ -17,6 +18,7 @@ from spatialq.workflows.cloud_files import (
     crs_of,
     las_outputs,
     open_clouds,
+    thinned,
     write_with_columns,
 )
 from spatialq.workflows.cloud_points import Points, checked_bounds, read_points, warn_of_nothing
@@ -37,6 +39,7 @@ AXES = ("x", "y", "z")
 
 
 @together()
+@files_read_by(COMMAND)
 def write_planes(
     source: str | Path | Sequence[str | Path],
     outputs: str | Path | Sequence[str | Path] = (),
@@ -45,6 +48,7 @@ def write_planes(
     override_crs: bool = False,
     up: str = "z",
     bounds: Sequence[float] | None = None,
+    resolution: float | str | None = None,
     device: str = "auto",
     memory: str | float | None = None,
     progress: Progress | None = None,
@@ -75,6 +79,9 @@ def write_planes(
     bounds : four of float, optional
         xmin, ymin, xmax, ymax in the unit of x and y: only the points inside or on the border are
         considered and written.
+    resolution : float or str, optional
+        Spacing of points at which the nodes of an octree (COPC, EPT) are dense enough, in the unit
+        of x and y or as a text such as '50cm': finer nodes are neither read nor written.
     device : 'auto', 'cpu' or 'gpu'
     memory : str or float, optional
         Main memory to use, such as '2GB'; a number is in GiB. By default half of what is free.
@@ -119,7 +126,7 @@ def write_planes(
         raise ValueError(message)
     box = checked_bounds(COMMAND, bounds)
     detect, assign = catalogue()["detect_planes"], catalogue()["plane_points"]
-    clouds = open_clouds(paths, targets, ENDINGS)
+    clouds = open_clouds(source, paths, targets, ENDINGS)
     within_memory = budget.within(COMMAND, memory, targets.beside)
     wanted = las_outputs(clouds, targets)
     for _, group in wanted:
@@ -127,6 +134,7 @@ def write_planes(
             _require_room(cloud)
     # wrong options, and degrees, are rejected before the work is done
     crs = crs_of(COMMAND, clouds, crs, override=override_crs)
+    clouds = thinned(COMMAND, clouds, resolution, crs)
     frame = Frame(subject(paths), crs)
     units_for(detect, detect.choose({}), frame)
     chosen = detect.choose(with_numbers(COMMAND, options, detect.parameters, paths[0], crs))

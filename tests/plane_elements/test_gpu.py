@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from spatialq.data.meshes import Meshes
+from spatialq.functions.catalogue import catalogue
 
 from ..kernels import assert_same, run_both
 from .cases import ROOM, patch
@@ -15,6 +16,11 @@ POINTS = np.concatenate([
 ])  # fmt: skip
 
 
+def run_in_tiles(arguments):
+    function = catalogue()["plane_elements"]
+    return function.kernel("gpu")(**arguments, options=function.choose({}), tiles=4)
+
+
 @pytest.mark.usefixtures("device")
 @pytest.mark.parametrize("elements", [ROOM, []], ids=["a room", "no elements"])
 def test_as_on_the_cpu(elements):
@@ -22,4 +28,5 @@ def test_as_on_the_cpu(elements):
     arguments = {"point_id": np.arange(len(POINTS)), "elements": Meshes.of(elements)}
     found, expected = run_both("plane_elements", {**columns, **arguments})
     assert_same(found, expected)
+    assert_same(run_in_tiles({**columns, **arguments}), expected)
     assert sorted(found["element"].tolist()) == ([-1, 0, 3] if elements else [-1, -1, -1])

@@ -1,11 +1,11 @@
 """The colours of points: red, green, blue and intensity side by side."""
 
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spatialq.data.points import read_only
+from spatialq.runtime import buffers
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads
 
@@ -34,18 +34,33 @@ def colours(red: Any, green: Any, blue: Any, intensity: Any, n: int) -> "NDArray
         without intensity gets intensity 0, and mid-grey if it has no colour either.
     """
     if intensity is None:
-        light, grey = np.zeros(n, np.uint16), np.full(n, MID_GREY, np.uint16)
+        light, grey = buffers.zeros(n, np.uint16), buffers.full(n, MID_GREY, np.uint16)
     else:
-        light, grey = (np.ma.filled(intensity, none) for none in (0, MID_GREY))
+        is_lost = np.ma.getmask(intensity)
+        light, grey = (replaced(intensity, is_lost, none) for none in (0, MID_GREY))
     own = [red, green, blue]
     if any(each is None for each in own):
         own = [grey] * len(own)
-    elif np.any(lost := reduce(np.logical_or, map(np.ma.getmask, own))):
-        own = [np.where(lost, grey, np.ma.getdata(each)) for each in own]
-    side_by_side = np.empty((n, len(CHANNELS)), np.uint16)
+    elif any(np.any(np.ma.getmask(each)) for each in own):
+        lost = buffers.zeros(n, bool)
+        for each in own:
+            lost |= np.ma.getmask(each)
+        own = [replaced(each, lost, grey) for each in own]
+    side_by_side = buffers.empty((n, len(CHANNELS)), np.uint16)
     plain = [read_only(np.ma.getdata(each)) for each in (*own, light)]
     in_threads(lambda span: _lay(*plain, *span, side_by_side), n)
     return side_by_side
+
+
+def replaced(values: Any, is_lost: Any, others: Any) -> Any:
+    """Give values without a mask, with others in the place of those that are lost."""
+    plain = np.ma.getdata(values)
+    if not np.any(is_lost):
+        return plain
+    result = buffers.empty_like(plain)
+    np.copyto(result, plain)
+    np.copyto(result, others, where=is_lost)
+    return result
 
 
 @njit(cache=True, nogil=True)

@@ -97,7 +97,7 @@ def build(points: Points, cube: Cube, options: "Options", root: Root | None = No
     filler = Filler(ordered, nodes, options)
     levels = filler.fill()
     of_all = {
-        name: np.concatenate([getattr(level, name) for level in levels])
+        name: buffers.concatenate([getattr(level, name) for level in levels])
         for name in ("code", "colour", "mass", "representative")
     }
     return Tree(
@@ -111,11 +111,13 @@ def build(points: Points, cube: Cube, options: "Options", root: Root | None = No
 
 def sort(points: Points, cube: Cube, root: Root) -> Sorted:
     """Compute the keys of the points; their order stays as it is."""
-    key = buffers.empty(len(points.x), np.int64)
+    n = len(points.x)
+    key, order = buffers.empty(n, np.int64), buffers.scratch(n, np.uint32)
 
     def write(span: tuple[int, int]) -> None:
         xyz = points.x, points.y, points.z
         keys(*xyz, cube.x0, cube.y0, cube.z0, cube.size, root.level, key, *span)
+        order[slice(*span)] = np.arange(*span, dtype=np.uint32)
 
-    in_threads(write, len(key))
-    return Sorted(points, cube, root, key, np.arange(len(key), dtype=np.uint32))
+    in_threads(write, n)
+    return Sorted(points, cube, root, key, order)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from spatialq.runtime import buffers
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads, n_threads, spans, steps
 
@@ -91,7 +92,7 @@ class _Splitter:
     def __init__(self, points: Sorted, max_points: int) -> None:
         self.sorted = points
         self.max_points = max_points
-        self.spare = np.empty_like(points.key), np.empty_like(points.order)
+        self.spare = buffers.empty_like(points.key), buffers.empty_like(points.order)
         self.found: list[tuple[Any, Any, Any, Any]] = []
 
     def leaves(self) -> Leaves:
@@ -121,7 +122,7 @@ class _Splitter:
         n = stop - start
         depth = self._depth(n)
         parts = spans(n, 1 if n < SMALL else n_threads())
-        codes = np.empty(n, np.uint32)
+        codes = buffers.scratch(n, np.uint32)
         counts = np.zeros((len(parts), 1 << 3 * depth), np.uint32)
 
         def count(which: tuple[int, int]) -> None:
@@ -176,8 +177,8 @@ class _Splitter:
         xyz, cube = self.sorted.places()
         key, order = self.sorted.key, self.sorted.order
         begin = int(first[0])
-        leaf_level = np.zeros(int(first[-1] + points[-1]) - begin, np.int32)
-        leaf_points = np.zeros_like(leaf_level)
+        n = int(first[-1] + points[-1]) - begin
+        leaf_level, leaf_points = buffers.zeros(n, np.int32), buffers.zeros(n, np.int32)
 
         def divide(which: tuple[int, int]) -> None:
             for k in range(*which):
@@ -188,7 +189,7 @@ class _Splitter:
                 )  # fmt: skip
 
         in_threads(divide, len(first))
-        at = np.flatnonzero(leaf_points)
+        at = buffers.positions(leaf_points)
         level = leaf_level[at].astype(np.int64)
         cell = np.empty((len(at), 3), np.int64)
         cells_of(*xyz, *cube, order, begin + at, level, cell)

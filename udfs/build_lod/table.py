@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.columns import NUMPY_TYPES, Lists, Text
+from spatialq.runtime import buffers
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.progress import check
 from spatialq.runtime.threads import in_threads
@@ -104,7 +105,7 @@ def by_level(tables: list[dict[str, Any]]) -> dict[str, Any]:
     fields = {}
     for name in SAMPLE:
         parts = [each.columns.pop(name) for each in samples]
-        fields[name] = np.empty(offsets[-1], parts[0].dtype)
+        fields[name] = buffers.empty(offsets[-1], parts[0].dtype)
         for part, own, each in zip(parts, np.split(slots, ends[:-1]), samples, strict=True):
             move_lists(part, each.offsets, own, fields[name])
     known = {
@@ -144,7 +145,7 @@ def _concatenate(columns: Sequence[Any]) -> Any:
         ]
         fields = concatenate([column.columns for column in columns])
         return Lists(np.concatenate([*offsets, before[-1:]]), fields)
-    return np.concatenate(columns)
+    return buffers.concatenate(columns)
 
 
 def _samples(
@@ -157,10 +158,10 @@ def _samples(
     options: "Options",
 ) -> dict[str, Any]:
     total = int(offsets[-1])
-    xyz = [np.empty(total) for _ in range(3)]
-    channels = [np.empty(total, np.uint16) for _ in range(4)]
-    classes = np.empty(total, np.uint8)
-    ids = np.empty(total, np.int64)
+    xyz = [buffers.empty(total) for _ in range(3)]
+    channels = [buffers.empty(total, np.uint16) for _ in range(4)]
+    classes = buffers.empty(total, np.uint8)
+    ids = buffers.empty(total, np.int64)
 
     def take(position: Any, first: int, stop: int, out: int) -> None:
         given = points.x, points.y, points.z, classification, points.point_id

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from spatialq.data.points import ascends, ids_of, not_finite, read_only
+from spatialq.runtime import buffers
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads
 
-from .colours import colours
+from .colours import colours, replaced
 from .tree import Cube, Points
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def validate(
         point_id = ids_of(None, n)
     elif not ascends(point_id):
         order = np.argsort(point_id, kind="stable")  # the ids are ascending runs, which this merges
-        x, y, z, point_id = (values[order] for values in (x, y, z, point_id))
+        x, y, z, point_id = (buffers.take(values, order) for values in (x, y, z, point_id))
         attributes = [None if values is None else values[order] for values in attributes]
         again = np.flatnonzero(point_id[1:] == point_id[:-1])
         if again.size:
@@ -78,10 +79,10 @@ def validate(
     red, green, blue, intensity, classification = attributes
     colour = colours(red, green, blue, intensity, n)
     if classification is None:
-        classification = np.zeros(n, np.uint8)
+        classification = buffers.zeros(n, np.uint8)
     return Cloud(
         Points(read_only(x), read_only(y), read_only(z), colour, read_only(point_id)),
-        read_only(np.ma.filled(classification, 0)),
+        read_only(replaced(classification, np.ma.getmask(classification), 0)),
         cube,
     )
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.runtime import buffers
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.progress import check
 from spatialq.runtime.threads import in_threads
@@ -60,12 +61,12 @@ class LevelVoxels:
     def empty(cls, n: int, strategy: str, mass: Any = np.uint32) -> "LevelVoxels":
         """Make voxels without points."""
         return cls(
-            np.empty(n, np.uint32),
-            np.empty((n, 4), np.uint16),
-            np.zeros(n, mass),
-            np.full(n, NO_POINT, np.uint32),
-            np.zeros(n if strategy == "random" else 0, np.uint64),
-            np.zeros((n, SUMS[strategy]) if strategy in SUMS else (0, 4), np.uint64),
+            buffers.scratch(n, np.uint32),
+            buffers.scratch((n, 4), np.uint16),
+            buffers.zeros(n, mass),
+            buffers.full(n, NO_POINT, np.uint32),
+            buffers.zeros(n if strategy == "random" else 0, np.uint64),
+            buffers.zeros((n, SUMS[strategy]) if strategy in SUMS else (0, 4), np.uint64),
         )
 
     def colour_sums(self, strategy: str) -> Any:

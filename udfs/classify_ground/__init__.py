@@ -6,7 +6,7 @@ from math import nan
 from spatialq.functions.declaration import Declaration, Output, PointsInput, parameter
 
 from ..owm_ground import WindowOptions
-from .cost import work
+from .cost import work, work_in_tiles
 
 MAX_WIDTH = 1000.0
 
@@ -53,6 +53,7 @@ DECLARATION = Declaration(
             summary="Ground of a LiDAR cloud, and the height above it: one row per point.",
             columns={"point_id": "BIGINT", "height": "DOUBLE", "is_ground": "BOOLEAN"},
             work=work,
+            work_in_tiles=work_in_tiles,
             heights=("height",),
             of_strays={"height": nan, "is_ground": False},
             examples=(

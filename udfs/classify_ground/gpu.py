@@ -1,15 +1,20 @@
 """`classify_ground` on the GPU: the stages of README.md, each a few launches over the grid."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import floor, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from spatialq.udfs.owm_ground import Options as OwmOptions
 from spatialq.udfs.owm_ground import gpu as owm_ground
+from spatialq.udfs.owm_ground.tiled import in_tiles as owm_in_tiles
+from spatialq.udfs.owm_ground.windows import Box
 
 from spatialq.data.points import ids_of, not_finite, to_device, to_host
-from spatialq.runtime import cuda, progress
+from spatialq.runtime import buffers, cuda, progress
+from spatialq.runtime.threads import spans
 
 from . import method
 from .grid import CloudRaster, extent, lay_grid, windows
@@ -23,7 +28,9 @@ MAX_ROWS = 65535  # maximum number of blocks along y
 POINTS_PER_BLOCK, BLOCKS = 1024, 16  # points per block at least, blocks per multiprocessor
 
 
-def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, Any]:
+def run(
+    x: Any, y: Any, z: Any, point_id: Any, options: "Options", tiles: int = 1
+) -> dict[str, Any]:
     """Compute the height of each point above the terrain, and whether the point is ground.
 
     Parameters
@@ -33,6 +40,9 @@ def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, 
     point_id : int64[n] or None
         In the same memory as the coordinates; None for 0, 1, 2 ...
     options : Options
+    tiles : int
+        Runs of points that the cloud, of NumPy arrays, is divided into, so that only one or two at
+        a time are on the device, beside the grid; the result is the same.
 
     Returns
     -------
@@ -47,23 +57,102 @@ def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, 
     device = cuda.device()
     with device.use():
         progress.stage("transfer", 0.3)
-        cloud, here = to_device(device, "classify_ground", (x, y, z, point_id))
-        *coordinates, ids = cloud
-        n = x.shape[0]
-        height, is_ground = device.xp.empty(n, np.float64), device.xp.empty(n, np.bool_)
-        if n > 0:
-            if options.metres != 1:
-                coordinates = [values * options.metres for values in coordinates]
+        given, here = (x, y, z, point_id), False
+        cloud: _Whole | _InTiles
+        if tiles > 1:
+            cloud = _InTiles(device, given, options, tiles)
+        else:
+            there, here = to_device(device, "classify_ground", given)
+            cloud = _Whole(device, there, options)
+        if cloud.size > 0:
             progress.stage("classes", 0.9)
             try:
                 with progress.nested():
-                    _Kernels(device).classify((*coordinates, ids), options, height, is_ground)
+                    _Kernels(device).classify(cloud, options)
             except owm_ground.NotFiniteError:
                 raise ValueError(not_finite("classify_ground", x, y, z, point_id)) from None
-        if not here:
-            height, is_ground = to_host(device, height), to_host(device, is_ground)
-        ids = ids_of(point_id, n, device.xp if here else np)
+        height, is_ground = cloud.results(here=here)
+        ids = ids_of(point_id, cloud.size, device.xp if here else np)
         return {"point_id": ids, "height": height, "is_ground": is_ground}
+
+
+class _Whole:
+    """All points on the device, and what is found for them."""
+
+    def __init__(self, device: Any, cloud: tuple[Any, ...], options: "Options") -> None:
+        *self.coordinates, self.point_id = cloud
+        if options.metres != 1:
+            self.coordinates = [values * options.metres for values in self.coordinates]
+        self.device, self.size = device, self.coordinates[0].size
+        self.height = device.xp.empty(self.size, np.float64)
+        self.is_ground = device.xp.empty(self.size, np.bool_)
+
+    def parts(self) -> Iterator[tuple[Any, ...]]:
+        """Give x, y and z of runs of points on the device, in metres."""
+        yield tuple(self.coordinates)
+
+    def seeds(self, asked: OwmOptions, box: Box) -> list[Any]:
+        """Give x, y and z of the seeds, on the device."""
+        cloud = (*self.coordinates, self.point_id)
+        seeds, _, _ = owm_ground.find(self.device, cloud, asked, box)
+        return [values[seeds] for values in self.coordinates]
+
+    def classify(self, classify: Callable[..., None]) -> None:
+        """Call with the coordinates, the heights and the classes of each run of points."""
+        classify(self.coordinates, self.height, self.is_ground)
+
+    def results(self, *, here: bool) -> tuple[Any, Any]:
+        """Give heights and classes, on the device if `here`."""
+        if here:
+            return self.height, self.is_ground
+        return to_host(self.device, self.height), to_host(self.device, self.is_ground)
+
+
+class _InTiles:
+    """Points in main memory, of which runs go to the device one after the other; as `_Whole`."""
+
+    def __init__(self, device: Any, cloud: tuple[Any, ...], options: "Options", tiles: int) -> None:
+        *coordinates, self.point_id = cloud
+        self.coordinates = [np.ascontiguousarray(values, np.float64) for values in coordinates]
+        if options.metres != 1:
+            with np.errstate(over="ignore"):  # values that become infinite are rejected
+                self.coordinates = [
+                    np.multiply(values, options.metres, buffers.empty(values.size))
+                    for values in self.coordinates
+                ]
+        self.device, self.size, self.tiles = device, self.coordinates[0].size, tiles
+        self.height = buffers.empty(self.size, page_locked=True)
+        self.is_ground = buffers.empty(self.size, np.bool_, page_locked=True)
+
+    def _runs(self) -> list[slice]:
+        return [slice(*run) for run in spans(self.size, min(self.tiles, self.size))]
+
+    def _upload(self, run: slice) -> tuple[Any, ...]:
+        return tuple(self.device.upload([values[run] for values in self.coordinates]))
+
+    def parts(self) -> Iterator[tuple[Any, ...]]:
+        for run in self._runs():
+            yield self._upload(run)
+
+    def seeds(self, asked: OwmOptions, box: Box) -> list[Any]:
+        cloud = (*self.coordinates, self.point_id)
+        with progress.nested():
+            seeds = owm_in_tiles(owm_ground.run, cloud, asked, self.tiles, box)
+        there: list[Any] = self.device.upload([seeds[axis] for axis in "xyz"])
+        return there
+
+    def classify(self, classify: Callable[..., None]) -> None:
+        empty = self.device.xp.empty
+        for run in self._runs():
+            n = run.stop - run.start
+            height, is_ground = empty(n, np.float64), empty(n, np.bool_)
+            classify(self._upload(run), height, is_ground)
+            self.device.download(height, self.height[run])
+            self.device.download(is_ground, self.is_ground[run])
+
+    def results(self, *, here: bool) -> tuple[Any, Any]:
+        del here  # arrays of the device are not divided
+        return self.height, self.is_ground
 
 
 @dataclass(frozen=True)
@@ -72,9 +161,7 @@ class _Kernels:
 
     device: Any
 
-    def classify(
-        self, cloud: tuple[Any, ...], options: "Options", height: Any, is_ground: Any
-    ) -> None:
+    def classify(self, cloud: _Whole | _InTiles, options: "Options") -> None:
         """Run the stages; the numbers are those of README.md."""
         progress.stage("grid", 0.06)
         grid = self.lay_grid(cloud)  # 1
@@ -98,18 +185,22 @@ class _Kernels:
         ground = self.join_cliffs(surface, ground, known, above, grid)  # 9
         progress.stage("terrain", 0.9)
         dtm, slope = self.densify(lowest, known, ground, grid, options)  # 10
-        *coordinates, _ = cloud
         progress.stage("heights", 1.0)
-        self.points(  # 11
-            "points", coordinates[0].size, *coordinates, place=(*grid.origin, level, grid.cell),
-            out=(
-                dtm, slope, *_sizes(grid.shape), options.max_distance, options.distance_per_slope,
-                options.metres, height, is_ground,
-            ),
-        )  # fmt: skip
 
-    def points(self, name: str, n: int, *columns: Any, place: Any = (), out: Any) -> None:
-        """Launch a loop over the points, or over all cells: columns, n, place, results."""
+        def heights(coordinates: Any, height: Any, is_ground: Any) -> None:  # 11
+            self.points(
+                "points", *coordinates, place=(*grid.origin, level, grid.cell),
+                out=(
+                    dtm, slope, *_sizes(grid.shape), options.max_distance,
+                    options.distance_per_slope, options.metres, height, is_ground,
+                ),
+            )  # fmt: skip
+
+        cloud.classify(heights)
+
+    def points(self, name: str, *columns: Any, place: Any = (), out: Any) -> None:
+        """Launch a loop over points: columns, their length, place, results."""
+        n = columns[0].size
         blocks = min(-(-n // POINTS_PER_BLOCK), self.device.multiprocessors * BLOCKS)
         numbers = (np.float64(value) for value in place)
         self.device.launch(SOURCE, f"classify_{name}", (blocks,), 256, *columns, n, *numbers, *out)
@@ -123,37 +214,35 @@ class _Kernels:
         """Launch a loop over cells whose arguments end with rows, columns, results."""
         self.cells(name, shape, *arguments, *_sizes(shape), *out)
 
-    def lay_grid(self, cloud: tuple[Any, ...]) -> CloudRaster:
-        *coordinates, _ = cloud
-        n, sides = coordinates[0].size, []
-        for values in coordinates:
-            ends = self.device.filled(0xFF, 16).view(np.uint64)
-            bad = self.device.filled(0, 8).view(np.uint64)
-            self.points("extent", n, values, out=(ends, bad))
-            if self.device.download(bad)[0]:
-                raise owm_ground.NotFiniteError
-            ends = self.device.download(ends) ^ np.array([0, 2**64 - 1], np.uint64)
-            low, high = cuda.from_ordered(ends)
-            sides.append((low, high))
+    def lay_grid(self, cloud: _Whole | _InTiles) -> CloudRaster:
+        ends = [self.device.filled(0xFF, 16).view(np.uint64) for _ in range(3)]
+        bad = self.device.filled(0, 8).view(np.uint64)
+        for coordinates in cloud.parts():
+            for values, low_high in zip(coordinates, ends, strict=True):
+                self.points("extent", values, out=(low_high, bad))
+        if self.device.download(bad)[0]:
+            raise owm_ground.NotFiniteError
+        complements = np.array([0, 2**64 - 1], np.uint64)
+        sides = [cuda.from_ordered(self.device.download(each) ^ complements) for each in ends[:2]]
 
         def count_occupied(west: float, south: float, side: float, shape: tuple[int, int]) -> int:
             occupied = self.device.filled(0, shape[0] * shape[1])
             place = west, south, side
-            self.points("mark", n, *coordinates[:2], place=place, out=(*_sizes(shape), occupied))
+            for x, y, _ in cloud.parts():
+                self.points("mark", x, y, place=place, out=(*_sizes(shape), occupied))
             return int(self.device.download(self.device.xp.count_nonzero(occupied)))
 
-        return lay_grid(sides[0], sides[1], n, count_occupied)
+        x_ends, y_ends = ((low, high) for low, high in sides)
+        return lay_grid(x_ends, y_ends, cloud.size, count_occupied)
 
-    def lowest(self, cloud: tuple[Any, ...], grid: CloudRaster) -> tuple[Any, Any, float]:
+    def lowest(self, cloud: _Whole | _InTiles, grid: CloudRaster) -> tuple[Any, Any, float]:
         """Find the lowest heights above their median, the cells that have one, and the median."""
-        xp, (*coordinates, _) = self.device.xp, cloud
+        xp = self.device.xp
         n_cells = grid.shape[0] * grid.shape[1]
         lowest = self.device.filled(0xFF, 8 * n_cells).view(np.uint64)
         place = *grid.origin, grid.cell
-        self.points(
-            "lowest", coordinates[0].size, *coordinates, place=place,
-            out=(*_sizes(grid.shape), lowest),
-        )  # fmt: skip
+        for coordinates in cloud.parts():
+            self.points("lowest", *coordinates, place=place, out=(*_sizes(grid.shape), lowest))
         in_order = xp.sort(lowest)  # cells without a point come last
         n = int(self.device.download(xp.count_nonzero(lowest != np.uint64(2**64 - 1))))
         central = self.device.download(in_order[[(n - 1) // 2, n // 2]])
@@ -231,14 +320,13 @@ class _Kernels:
         return flags
 
     def base(
-        self, cloud: tuple[Any, ...], options: "Options", grid: CloudRaster, z: Any, candidate: Any,
-        level: float,
+        self, cloud: _Whole | _InTiles, options: "Options", grid: CloudRaster, z: Any,
+        candidate: Any, level: float,
     ) -> Any:  # fmt: skip
         """Make a smooth surface through the OWM seeds that are the lowest points of candidates."""
         xp = self.device.xp
         asked = windows(grid, options)
-        seeds, _, _ = owm_ground.find(self.device, cloud, asked, extent(grid, asked))
-        x, y, heights = (values[seeds] for values in cloud[:3])
+        x, y, heights = cloud.seeds(asked, extent(grid, asked))
         columns = xp.minimum((x - grid.west) / grid.cell, grid.shape[1] - 1).astype(np.int64)
         rows = xp.minimum((y - grid.south) / grid.cell, grid.shape[0] - 1).astype(np.int64)
         heights = xp.clip(heights - level, -method.FARTHEST, method.FARTHEST).astype(np.float32)

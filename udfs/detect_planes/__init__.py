@@ -13,7 +13,7 @@ from spatialq.functions.declaration import (
     parameter,
 )
 
-from .cost import work, work_of_points
+from .cost import work, work_in_tiles, work_of_points, work_of_points_in_tiles
 
 Kernel = Literal["tangent", "paper"]
 Outline = Literal["concave", "convex"]
@@ -152,6 +152,7 @@ DECLARATION = Declaration(
             "plane, the plane with the most votes first.",
             columns=PLANE_COLUMNS,
             work=work,
+            work_in_tiles=work_in_tiles,
             examples=("FROM detect_planes('points') WHERE orientation = 'vertical'",),
             codes={"orientation": ORIENTATIONS},
         ),
@@ -161,6 +162,7 @@ DECLARATION = Declaration(
             "point; plane_id and distance are NULL where a point belongs to no plane.",
             columns={"point_id": "BIGINT", "plane_id": "BIGINT", "distance": "DOUBLE"},
             work=work_of_points,
+            work_in_tiles=work_of_points_in_tiles,
             examples=(
                 "SELECT plane_id, avg(abs(distance)) FROM plane_points('points') GROUP BY plane_id",
             ),
@@ -173,6 +175,7 @@ DECLARATION = Declaration(
             "row per node, with its plane, or the reason why it has none.",
             columns=NODE_COLUMNS,
             work=work,
+            work_in_tiles=work_in_tiles,
             examples=("SELECT state, count(*) FROM plane_nodes('points') GROUP BY state",),
             codes={"state": NODE_STATES},
             nulls={"plane_id": 0},

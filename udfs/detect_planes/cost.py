@@ -1,6 +1,7 @@
 """How much work a call of `detect_planes` or `plane_points` is: bytes and steps."""
 
 from dataclasses import replace
+from math import ceil
 from typing import Any
 
 from spatialq.functions.declaration import Size, Work
@@ -42,3 +43,25 @@ def work_of_points(size: Size, options: Any) -> Work:
     return replace(
         planes, bytes_out=16 * size.rows, bytes_kernel=planes.bytes_kernel + 28 * size.rows
     )
+
+
+BYTES_RESIDENT = 16
+"""Of a point, for the cells of the octree that it is in, which no tile divides."""
+
+PASSES = 8
+"""Over the coordinates, or the steps, of the tiles: those of `steps`, and the levels of octrees."""
+
+
+def work_in_tiles(size: Size, options: Any, tiles: int) -> Work:
+    """Count passes over runs of points, beside the cells and planes of all."""
+    return _in_tiles(work(size, options), size, tiles)
+
+
+def work_of_points_in_tiles(size: Size, options: Any, tiles: int) -> Work:
+    """Count the same, and one row per point that comes back."""
+    return _in_tiles(work_of_points(size, options), size, tiles)
+
+
+def _in_tiles(whole: Work, size: Size, tiles: int) -> Work:
+    needed = BYTES_RESIDENT * size.rows + ceil(whole.bytes_kernel / tiles)
+    return replace(whole, bytes_in=PASSES * whole.bytes_in, bytes_kernel=needed)

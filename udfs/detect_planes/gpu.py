@@ -1,5 +1,6 @@
 """`detect_planes` on the GPU: points and cells on the device, planes in main memory."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 
 from spatialq.data.points import ids_of, in_one_memory, not_finite, to_host
 from spatialq.runtime import cuda, progress
+from spatialq.runtime.threads import spans
 
 from . import assign
 from .accumulator import RADIUS, ball
@@ -32,8 +34,9 @@ FEW = 1000  # rows of a list that are downloaded with its length
 
 
 def run(
-    x: Any, y: Any, z: Any, point_id: Any, options: "Options", outputs: "Sequence[str]"
-) -> dict[str, dict[str, Any]]:
+    x: Any, y: Any, z: Any, point_id: Any, options: "Options", outputs: "Sequence[str]",
+    tiles: int = 1,
+) -> dict[str, dict[str, Any]]:  # fmt: skip
     """Find the planes of a cloud, the plane of each point, and the nodes that voted.
 
     Parameters
@@ -44,6 +47,9 @@ def run(
         In the same memory as the coordinates; None for 0, 1, 2 ...
     options : Options
     outputs : sequence of 'detect_planes', 'plane_points', 'plane_nodes'
+    tiles : int
+        Runs of points that the cloud, of NumPy arrays, is divided into, so that only one or two at
+        a time are on the device, beside the cells of the octree; the result is the same.
 
     Returns
     -------
@@ -58,7 +64,7 @@ def run(
     """
     found = detection(
         x, y, z, point_id, options, label="plane_points" in outputs,
-        explain="plane_nodes" in outputs,
+        explain="plane_nodes" in outputs, tiles=tiles,
     )  # fmt: skip
     tables = {"detect_planes": found.columns, "plane_nodes": found.nodes}
     owner, distance = found.owner, found.distance
@@ -70,7 +76,7 @@ def run(
                 for output, columns in tables.items()
                 if output in outputs
             }
-        elif "plane_points" in outputs:
+        elif "plane_points" in outputs and tiles == 1:
             owner, distance = to_host(device, owner), to_host(device, distance)
         if "plane_points" in outputs:
             ids = ids_of(point_id, x.shape[0], device.xp if device.is_here(x) else np)
@@ -87,9 +93,12 @@ def _uploaded(device: Any, columns: dict[str, Any]) -> dict[str, Any]:
 
 def detection(
     x: Any, y: Any, z: Any, point_id: Any, options: "Options", *, label: bool,
-    explain: bool = False,
+    explain: bool = False, tiles: int = 1,
 ) -> Detection:  # fmt: skip
-    """Find the planes of a cloud as `cpu.detection` does; owner and distance are on the GPU."""
+    """Find the planes of a cloud as `cpu.detection` does.
+
+    Owner and distance are on the GPU; in main memory if there are several tiles, see `run`.
+    """
     device = cuda.device()
     with device.use():
         progress.stage("transfer", 0.1)
@@ -98,23 +107,34 @@ def detection(
             x, y, z = points
             point_id = None if point_id is None else device.view(point_id)
         else:
-            points = device.upload([np.ascontiguousarray(each, np.float64) for each in (x, y, z)])
-        cube = _cube(device, points)
+            points = [np.ascontiguousarray(each, np.float64) for each in (x, y, z)]
+            points = points if tiles > 1 else device.upload(points)
+        cube = _cube(device, points, tiles)
         if cube is None:
             raise ValueError(not_finite(options.function, x, y, z, point_id))
-        cloud = GpuCloud(device, points, cube)
+        cloud = GpuCloud(device, points, cube, tiles=tiles)
         return detect(cloud, cube, options, label=label, explain=explain)
 
 
-def _cube(device: Any, points: list[Any]) -> Cube | None:
+def _cube(device: Any, points: list[Any], tiles: int) -> Cube | None:
     """Make the root cube around points; None if a coordinate is not finite."""
-    n = points[0].size
-    if n == 0:
+    if points[0].size == 0:
         return Cube((0.0, 0.0, 0.0), 0.0)
     found = device.filled(0xFF, 8 * 7).view(np.uint64)
-    device.launch(SOURCE, "planes_bounds", _blocks(device, n), THREADS, *points, n, found)
+    for run, there in _runs(device, points, tiles):
+        n = run.stop - run.start
+        device.launch(SOURCE, "planes_bounds", _blocks(device, n), THREADS, *there, n, found)
     ends = cuda.bounds(device.download(found))
     return None if ends is None else Cube.around(*ends)
+
+
+def _runs(device: Any, points: list[Any], tiles: int) -> Iterator[tuple[slice, list[Any]]]:
+    """Give runs of points on the device: all of them, or tiles of those in main memory."""
+    size = points[0].size
+    for first, stop in spans(size, min(tiles, size)):
+        run = slice(first, stop)
+        some = [values[run] for values in points]
+        yield run, device.upload(some) if tiles > 1 else some
 
 
 def _blocks(device: Any, n: int, worth: int = POINTS_PER_BLOCK) -> tuple[int]:
@@ -137,7 +157,7 @@ class _Listed:
     slots: Any
     """int32[n]: number of each point's cell among the open cells; 0 in the first grid."""
     size: Any
-    """uint64[1]: number of points."""
+    """uint64[1]: number of points, on the device."""
 
 
 class GpuCloud:
@@ -145,21 +165,27 @@ class GpuCloud:
 
     All but the surfaces are found from the steps of the points. Points of a cell of the first grid
     are together, so that the additions to its moments are few: see `planes_sort`.
+
+    With several tiles, the points, their lists, and what is found for each point are in main
+    memory, and go to the GPU run by run. What is found for cells and planes are sums of whole
+    numbers and maxima, which do not depend on that.
     """
 
     def __init__(
-        self, device: Any, points: list[Any], cube: Cube, listed: _Listed | None = None
-    ) -> None:
+        self, device: Any, points: list[Any], cube: Cube, lists: list[_Listed] | None = None,
+        *, tiles: int = 1,
+    ) -> None:  # fmt: skip
         self.device, self.xp, self.points, self.cube = device, device.xp, points, cube
-        self.size = points[0].size if listed is None else listed.points.size
-        self.all, self.kept = listed, listed
+        self.tiles = tiles
+        self.size = sum(each.points.size for each in lists) if lists else points[0].size
+        self.all, self.kept = lists, lists
         self.first: Any = None  # moments of the first grid
         self.near: Any = None
         self.near_lists: Any = None
 
     def of(self, points: list[Any], cube: Cube) -> "GpuCloud":
         """Make a cloud of some of the points."""
-        return GpuCloud(self.device, points, cube)
+        return GpuCloud(self.device, points, cube, tiles=self.tiles)
 
     def download(self, array: Any) -> Any:
         """Copy to main memory."""
@@ -170,12 +196,12 @@ class GpuCloud:
         return self.xp.empty(shape, kind)
 
     def full(self, shape: Any, value: Any, kind: Any = np.float64) -> Any:
-        """Allocate an array of one value."""
-        return self.xp.full(shape, value, kind)
+        """Allocate an array of one value for each point, where the points are."""
+        return (np if self.tiles > 1 else self.xp).full(shape, value, kind)
 
     def within(self, lows: "Sequence[float]", highs: "Sequence[float]") -> Any:
         """Tell which points are in a box, upper borders excluded, see `octree.Cloud`."""
-        here = self.xp.ones(self.size, np.bool_)
+        here = self.full(self.size, value=True, kind=np.bool_)
         for values, low, high in zip(self.points, lows, highs, strict=True):
             here &= (values >= low) & (values < high)
         return here
@@ -187,10 +213,9 @@ class GpuCloud:
     def _zeros(self, *shape: int) -> Any:
         return self.xp.zeros(shape, np.int64)
 
-    def _launch(self, loop: str, *arguments: Any) -> None:
-        """Launch a loop over points."""
-        blocks = _blocks(self.device, self.size)
-        self.device.launch(SOURCE, f"planes_{loop}", blocks, THREADS, *arguments)
+    def _launch(self, loop: str, n: int, *arguments: Any) -> None:
+        """Launch a loop over n points."""
+        self.device.launch(SOURCE, f"planes_{loop}", _blocks(self.device, n), THREADS, *arguments)
 
     def _cells(self, loop: str, n: int, *arguments: Any) -> None:
         """Launch a loop over n items."""
@@ -198,32 +223,61 @@ class GpuCloud:
             blocks = _blocks(self.device, n, THREADS)
             self.device.launch(SOURCE, f"planes_{loop}", blocks, THREADS, *arguments)
 
-    def _where(self) -> tuple[Any, ...]:
-        return *self.points, self.size, *self.cube.low, self.cube.scale
+    def _runs(self) -> Iterator[tuple[slice, int, tuple[Any, ...]]]:
+        """Give runs of points, their numbers, and on the device what loops over them begin with."""
+        for run, points in _runs(self.device, self.points, self.tiles):
+            n = run.stop - run.start
+            yield run, n, (*points, n, *self.cube.low, self.cube.scale)
 
-    def _sorted(self) -> _Listed:
+    def _lists(self, lists: list[_Listed]) -> Iterator[tuple[int, tuple[Any, ...]]]:
+        """Give the number of points that lists have room for, and the lists, on the device."""
+        for each in lists:
+            n = each.points.size
+            if self.tiles == 1:
+                yield n, (each.points, each.slots, each.size)
+            elif n > 0:
+                points, *slots = self.device.upload([each.points, *self._slots(each)])
+                yield n, (points, *(slots or [0]), each.size)
+
+    @staticmethod
+    def _slots(listed: _Listed) -> list[Any]:
+        return [] if isinstance(listed.slots, int) else [listed.slots]
+
+    def _keep(self, listed: _Listed) -> _Listed:
+        """Keep a list: on the device, or with several tiles in main memory."""
+        if self.tiles == 1:
+            return listed
+        n = int(self.download(listed.size)[0])
+        slots = [to_host(self.device, each[:n]) for each in self._slots(listed)]
+        points = to_host(self.device, listed.points[:n])
+        return _Listed(points, slots[0] if slots else 0, listed.size)
+
+    def _sorted(self) -> list[_Listed]:
         """Convert the points to steps, those of a cell of the first grid together."""
         if self.all is None:
-            n_cells = 1 << 3 * GRID
-            at, points = self._zeros(n_cells), self.xp.empty(self.size, np.int64)
-            self._launch("count", *self._where(), at)
-            self.device.launch(SOURCE, "planes_offsets", (1,), MANY_THREADS, at, n_cells)
-            self._launch("sort", *self._where(), at, points)
-            size = self.device.upload_small(np.array([self.size], np.uint64))
-            self.all = _Listed(points, 0, size)
+            self.all = [self._keep(self._sort(n, there)) for _, n, there in self._runs()]
         return self.all
 
-    def _open(self) -> tuple[Any, ...]:
+    def _sort(self, n: int, there: tuple[Any, ...]) -> _Listed:
+        n_cells = 1 << 3 * GRID
+        at, points = self._zeros(n_cells), self.xp.empty(n, np.int64)
+        self._launch("count", n, *there, at)
+        self.device.launch(SOURCE, "planes_offsets", (1,), MANY_THREADS, at, n_cells)
+        self._launch("sort", n, *there, at, points)
+        return _Listed(points, 0, self.device.upload_small(np.array([n], np.uint64)))
+
+    def _open(self) -> Iterator[tuple[int, tuple[Any, ...]]]:
         if self.kept is None:
             self.kept = self._sorted()
-        return self.kept.points, self.kept.slots, self.kept.size
+        return self._lists(self.kept)
 
     def moments(self, n_cells: int, level: int) -> Any:
         """Sum up the points of open cells in their parts, see `octree.Cloud`."""
         if level == GRID and self.first is not None:
             return self.first
         table = self._zeros(n_cells, MOMENTS)
-        self._launch("add", *self._open(), level, table)
+        for n, lists in self._open():
+            self._launch("add", n, *lists, level, table)
         if level == GRID:
             self.first = table
         return table
@@ -231,24 +285,27 @@ class GpuCloud:
     def sift(self, level: int, state: Any, ranks: Any, planes: Any, corners: Any) -> Any:
         """Sum up outliers, and list the points of open cells, see `octree.Cloud`."""
         outliers = self._zeros(planes.shape[0], MOMENTS)
-        empty, n = self.xp.empty, self.size
-        left = _Listed(empty(n, np.int64), empty(n, np.int32), self._zeros(1))
-        self._launch(
-            "sift", *self._open(), level, state, planes, corners, outliers, ranks, left.points,
-            left.slots, left.size,
-        )  # fmt: skip
-        self.kept = left
+        empty, kept = self.xp.empty, []
+        for n, lists in self._open():
+            left = _Listed(empty(n, np.int64), empty(n, np.int32), self._zeros(1))
+            self._launch(
+                "sift", n, *lists, level, state, planes, corners, outliers, ranks, left.points,
+                left.slots, left.size,
+            )  # fmt: skip
+            kept.append(self._keep(left))
+        self.kept = kept
         return outliers
 
     def sides(self, grid: int, levels: Any, codes: Any, planes: Any, corners: Any) -> Any:
         """Describe the points on either side of nodes, see `octree.Cloud`."""
-        n, listed = levels.size, self._sorted()
+        n = levels.size
         table, rows = self._zeros(2 * n, MOMENTS), self.xp.empty((2 * n, sum(WIDTHS)))
         node_of = self.device.filled(0xFF, 4 << 3 * grid).view(np.int32)  # NONE
         levels, codes, planes, corners = self.device.upload([levels, codes, planes, corners])
         self._cells("fill_cells", n, levels, corners, grid, node_of, n)
-        lists = listed.points, listed.size, grid, node_of, planes, corners
-        self._launch("add_sides", *lists, table)
+        for n_points, (points, _, size) in self._lists(self._sorted()):
+            lists = points, size, grid, node_of, planes, corners
+            self._launch("add_sides", n_points, *lists, table)
         self._cells("describe_sums", 2 * n, levels, codes, table, rows, 2 * n)
         return self.download(rows)
 
@@ -339,19 +396,22 @@ class GpuCloud:
 
     def rest(self, near: Any, planes: Any) -> "GpuCloud":
         """Give the points that no plane explains: see `assign.rest`."""
-        every, points, n_left = self._sorted(), self.xp.empty(self.size, np.int64), self._zeros(1)
-        plain, planes = self.device.upload([near.plain, planes])
-        lists = every.points, every.size, *self._near(near), plain, planes
-        self._launch("rest", *lists, points, n_left)
-        points = points[: int(self.download(n_left)[0])]
-        return GpuCloud(self.device, [], self.cube, _Listed(points, 0, n_left))
+        left, (plain, planes) = [], self.device.upload([near.plain, planes])
+        for n, (every, _, size) in self._lists(self._sorted()):
+            points, n_left = self.xp.empty(n, np.int64), self._zeros(1)
+            lists = every, size, *self._near(near), plain, planes
+            self._launch("rest", n, *lists, points, n_left)
+            points = points[: int(self.download(n_left)[0])]
+            left.append(self._keep(_Listed(points, 0, n_left)))
+        return GpuCloud(self.device, [], self.cube, left, tiles=self.tiles)
 
     def cover(self, near: Any, rasters: Any, planes: Any) -> Any:
         """Mark the pixels with points, and sum up the points of planes: see `assign.cover`."""
         sums = self._zeros(len(planes), assign.SUMS)
         covered = self.xp.zeros(rasters.n_pixels, np.uint8)
         there = self.device.upload([planes, rasters.frames, rasters.starts])
-        self._launch("cover", *self._where(), *self._near(near), *there, covered, sums, len(planes))
+        for _, n, points in self._runs():
+            self._launch("cover", n, *points, *self._near(near), *there, covered, sums, len(planes))
         return covered, self.download(sums)
 
     def connect(self, rasters: Any, covered: Any) -> Any:
@@ -387,18 +447,36 @@ class GpuCloud:
         n = len(surfaces.plane)
         sums = self._zeros(n, assign.SUMS)
         farthest = self.device.filled(0xFF, 8 * n * assign.SIDES).view(np.int64)
-        size = self.size if label else 0
-        owner, distance = self.xp.empty(size, np.int32), self.xp.empty(size)
+        owners, distances = [], []
         lists = self.device.upload([planes, rasters.frames, rasters.starts, sides()])
-        self._launch(
-            "settle", *self._where(), *self._near(near), *lists, surfaces.labels, sums, farthest,
-            n, int(label), owner, distance,
-        )  # fmt: skip
+        for _, n_points, points in self._runs():
+            size = n_points if label else 0
+            owner, distance = self.xp.empty(size, np.int32), self.xp.empty(size)
+            self._launch(
+                "settle", n_points, *points, *self._near(near), *lists, surfaces.labels, sums,
+                farthest, n, int(label), owner, distance,
+            )  # fmt: skip
+            owners.append(self._away(owner))
+            distances.append(self._away(distance))
+        owner, distance = self._joined(owners), self._joined(distances)
         farthest = self.download(farthest).reshape(n, assign.SIDES)
         return self.download(sums), farthest, owner, distance
 
     def name(self, owner: Any, distance: Any, ids: Any, step: float) -> Any:
         """Convert surfaces to plane_ids, and steps to units of the coordinates."""
-        named, ids = self.xp.empty(self.size, np.int64), self.device.upload_small(ids)
-        self._cells("name", self.size, owner, distance, ids, step, named, self.size)
-        return named, distance
+        ids, names, distances = self.device.upload_small(ids), [], []
+        for run, (owners, off) in _runs(self.device, [owner, distance], self.tiles):
+            n = run.stop - run.start
+            named = self.xp.empty(n, np.int64)
+            self._cells("name", n, owners, off, ids, step, named, n)
+            names.append(self._away(named))
+            distances.append(self._away(off))
+        return self._joined(names), self._joined(distances)
+
+    def _away(self, values: Any) -> Any:
+        """Bring values of a run of points to main memory if there are several tiles."""
+        return to_host(self.device, values) if self.tiles > 1 else values
+
+    def _joined(self, parts: list[Any]) -> Any:
+        """Put values of runs of points together."""
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)

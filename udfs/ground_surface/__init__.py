@@ -12,7 +12,7 @@ from spatialq.functions.declaration import (
 )
 
 from ..owm_ground import Options as SeedOptions
-from .cost import work
+from .cost import work, work_in_tiles
 
 Source = Literal["seeds", "points"]
 Method = Literal["tin", "idw"]
@@ -78,6 +78,7 @@ DECLARATION = Declaration(
             "of cells are multiples of the resolution; z is NULL where there is no height.",
             columns={"x": "DOUBLE", "y": "DOUBLE", "z": "DOUBLE"},
             work=work,
+            work_in_tiles=work_in_tiles,
             examples=("FROM ground_surface('points', resolution := 0.5) WHERE z IS NOT NULL",),
         ),
     ),

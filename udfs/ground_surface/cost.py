@@ -1,6 +1,7 @@
 """How much work a call of `ground_surface` is: bytes and steps, no machine constants."""
 
 import sys
+from dataclasses import replace
 from typing import Any
 
 from spatialq.functions.declaration import Size, Work
@@ -25,12 +26,8 @@ def work(size: Size, options: Any) -> Work:
 
     Points that are ground themselves are all triangulated, which the host does for either device.
     """
-    steps: dict[str, float] = {"points": size.rows, "windows": 0.0, "scattered": 0.0}
-    vertices = float(size.rows)
-    if options.source == "seeds":
-        steps = owm_ground.steps(size, options)
-        vertices = min(vertices, steps["windows"] / WINDOWS_PER_SEED)
-    cells = min(1 + size.area / options.resolution / options.resolution, float(sys.maxsize))
+    steps, vertices = _vertices(size, options)
+    cells = _cells(size, options)
     visits = options.neighbours if options.method == "idw" else 1
     return Work(
         bytes_in=24 * size.rows,
@@ -40,3 +37,28 @@ def work(size: Size, options: Any) -> Work:
             BYTES_PER_POINT * size.rows + BYTES_PER_VERTEX * vertices + BYTES_PER_CELL * cells
         ),
     )
+
+
+def work_in_tiles(size: Size, options: Any, tiles: int) -> Work:
+    """Count the strips in which seeds are found; triangles and cells are not divided."""
+    whole = work(size, options)
+    if options.source != "seeds":
+        return whole
+    _, vertices = _vertices(size, options)
+    rest = (BYTES_PER_VERTEX + 24) * vertices + BYTES_PER_CELL * _cells(size, options)
+    strips = owm_ground.work_in_tiles(size, options, tiles)
+    needed = max(strips.bytes_kernel, round(rest))
+    return replace(whole, bytes_in=strips.bytes_in, bytes_kernel=needed)
+
+
+def _vertices(size: Size, options: Any) -> tuple[dict[str, float], float]:
+    """Give the steps of finding seeds, and the number of points that are triangulated."""
+    if options.source != "seeds":
+        return {"points": size.rows, "windows": 0.0, "scattered": 0.0}, float(size.rows)
+    steps = owm_ground.steps(size, options)
+    return steps, min(float(size.rows), steps["windows"] / WINDOWS_PER_SEED)
+
+
+def _cells(size: Size, options: Any) -> float:
+    cells: float = min(1 + size.area / options.resolution / options.resolution, sys.maxsize)
+    return cells

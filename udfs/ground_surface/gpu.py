@@ -10,6 +10,7 @@ from spatialq.data.points import all_finite, not_finite, to_device
 from spatialq.runtime import cuda, progress
 
 from ..owm_ground import gpu as owm_ground
+from ..owm_ground.tiled import in_tiles
 from .buckets import sort_into_buckets
 from .grid import SurfaceRaster, cover
 from .triangles import Triangles, arrange, hull, triangulate
@@ -26,7 +27,9 @@ MAX_ROWS = 65535  # maximum number of blocks along y
 BLOCKS = 16  # of `surface_rasterise` per multiprocessor
 
 
-def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, Any]:
+def run(
+    x: Any, y: Any, z: Any, point_id: Any, options: "Options", tiles: int = 1
+) -> dict[str, Any]:
     """Make a terrain grid from the ground seeds of a cloud, or from ground points.
 
     Parameters
@@ -36,6 +39,9 @@ def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, 
     point_id : int64[n], unique, or None
         In the same memory as the coordinates; None for 0, 1, 2 ...
     options : Options
+    tiles : int
+        Strips in which the seeds of NumPy arrays are found, see `owm_ground`; the result is the
+        same.
 
     Returns
     -------
@@ -49,26 +55,38 @@ def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, 
     """
     device = cuda.device()
     with device.use():
-        cloud = x, y, z, point_id
+        cloud, here = (x, y, z, point_id), False
         progress.stage("transfer", 0.2)
-        there, here = to_device(device, options.function, cloud)
-        *coordinates, _ = there
+        if tiles == 1:
+            cloud, here = to_device(device, options.function, cloud)
+        *coordinates, _ = cloud
         xp = device.xp if here else np
         if x.shape[0] == 0:
             return {name: xp.empty(0) for name in "xyz"}
         if not all_finite(*coordinates):
-            x, y, z, point_id = there if here else cloud
+            x, y, z, point_id = cloud if here else (x, y, z, point_id)
             raise ValueError(not_finite(options.function, x, y, z, point_id))
         grid = cover(coordinates[0], coordinates[1], options)
         if options.source == "seeds":
             progress.stage("seeds", 0.3)
-            seeds, _, _ = owm_ground.find(device, there, options, None)
-            coordinates = [values[seeds] for values in coordinates]
-        x, y, z = (device.download(values) for values in coordinates)
+            coordinates = _seeds(device, cloud, options, tiles)
+        if tiles == 1:
+            coordinates = [device.download(values) for values in coordinates]
         progress.stage("triangles" if options.method == "tin" else "hull", 1.0)
+        x, y, z = coordinates
         ground = arrange(x, y, z, grid, thin=options.thin)
         heights = _heights(device, ground, grid, options)
         return grid.table(heights if here else device.download(heights), xp)
+
+
+def _seeds(device: Any, cloud: tuple[Any, ...], options: "Options", tiles: int) -> list[Any]:
+    """Give x, y and z of the seeds, in the order of their ids; where the cloud is."""
+    if tiles > 1:
+        with progress.nested():
+            found = in_tiles(owm_ground.run, cloud, options, tiles)
+        return [found[axis] for axis in "xyz"]
+    seeds, _, _ = owm_ground.find(device, cloud, options, None)
+    return [values[seeds] for values in cloud[:3]]
 
 
 def _heights(device: Any, points: "Points", grid: SurfaceRaster, options: "Options") -> Any:

@@ -10,7 +10,7 @@ from spatialq.functions.declaration import (
 )
 
 from .. import detect_planes
-from .cost import work
+from .cost import work, work_in_tiles
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,7 @@ DECLARATION = Declaration(
                 **{n: k for n, k in detect_planes.PLANE_COLUMNS.items() if n != "plane_id"},
             },
             work=work,
+            work_in_tiles=work_in_tiles,
             examples=("FROM plane_elements('points', 'elements') WHERE abs(deviation) > 0.02",),
             codes={"orientation": detect_planes.ORIENTATIONS},
         ),

@@ -19,3 +19,9 @@ def work(size: Size, options: Any) -> Work:
     elements = float(size.elements)
     matching = {"elements": elements, "nodes by elements": planes.steps["nodes"] * elements}
     return replace(planes, bytes_out=8 * size.rows, steps={**planes.steps, **matching})
+
+
+def work_in_tiles(size: Size, options: Any, tiles: int) -> Work:
+    """Count the same, with the planes found in tiles."""
+    planes = cost.work_in_tiles(size, options, tiles)
+    return replace(work(size, options), bytes_in=planes.bytes_in, bytes_kernel=planes.bytes_kernel)

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 
 def run(
-    x: Any, y: Any, z: Any, point_id: Any, elements: "Meshes", options: "Options"
-) -> dict[str, Any]:
+    x: Any, y: Any, z: Any, point_id: Any, elements: "Meshes", options: "Options",
+    tiles: int = 1,
+) -> dict[str, Any]:  # fmt: skip
     """Find the planes of a cloud and the elements that they belong to.
 
     Parameters
@@ -27,6 +28,8 @@ def run(
     elements : Meshes
         In metres, in the memory of the host.
     options : Options
+    tiles : int
+        As for `detect_planes`.
 
     Returns
     -------
@@ -40,11 +43,11 @@ def run(
     """
     progress.stage("planes", 0.7)
     with progress.nested():
-        found = detection(x, y, z, point_id, options, label=True)
+        found = detection(x, y, z, point_id, options, label=True, tiles=tiles)
     progress.stage("elements", 1.0)
     device = cuda.device()
     with device.use():
-        owner = device.download(found.owner)
+        owner = found.owner if tiles > 1 else device.download(found.owner)
         here = device.is_here(x)
         if here:
             x, y, z = (device.download(device.view(each)) for each in (x, y, z))

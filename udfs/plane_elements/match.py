@@ -7,7 +7,7 @@ import numpy as np
 from spatialq.data.meshes import Meshes
 from spatialq.geometry import boxes, rtree
 from spatialq.geometry.solids import describe
-from spatialq.runtime import progress
+from spatialq.runtime import buffers, progress
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads
 
@@ -139,7 +139,7 @@ def _measure(
     in_threads(find_sides, len(elements))
     k = len(extents)
     starts = np.searchsorted(plane, np.arange(k + 1))
-    measures = np.zeros((len(plane), 3, 7))
+    measures = buffers.zeros((len(plane), 3, 7))
     angle = np.radians(options.max_angle)
     halt = progress.stop_flag()
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from spatialq.runtime import buffers
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import n_threads, steps, workers
 
@@ -83,8 +84,8 @@ class Sample:
         size[size == 0.0] = 1.0
         shape = (extent / size[:, None]).astype(np.int64) + 1
         starts = np.concatenate([[0], np.cumsum(shape.prod(axis=1))])
-        points = np.full((starts[-1], 3), np.nan)
-        gaps = np.full(starts[-1], np.inf)
+        points = buffers.full((starts[-1], 3), np.nan)
+        gaps = buffers.full(starts[-1], np.inf)
         raster = np.ascontiguousarray(axes[:, :2] / size[:, None, None])
         begin = corner / size[:, None]
 
@@ -94,7 +95,8 @@ class Sample:
 
         _by_planes(choose, planes["point_count"])
         columns = np.ascontiguousarray(shape[:, 0])
-        return cls(axes, corner * unit, size * unit, columns, starts, points * unit)
+        points *= unit
+        return cls(axes, corner * unit, size * unit, columns, starts, points)
 
 
 def _by_planes(work: Callable[[tuple[int, int]], None], counts: Any) -> None:

@@ -16,6 +16,13 @@ class Options(TerrainOptions, GroundOptions):
     FUNCTION = "write_ground"
 
     ground_only: bool = parameter(False, "Whether only ground points go to .laz and .las.")
+    point_resolution: float | None = parameter(
+        None,
+        "Spacing of points at which the nodes of an octree (COPC, EPT) are dense enough: finer "
+        "ones are not read. NULL reads all.",
+        unit="units of x and y",
+        above=0,
+    )
     crs: str | None = parameter(None, "CRS of a file that names none, such as 'EPSG:25832'.")
     override_crs: bool = parameter(
         False, "Whether crs also takes the place of one that the file names."

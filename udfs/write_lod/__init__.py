@@ -14,6 +14,13 @@ class Options(TreeOptions):
 
     FUNCTION = "write_lod"
 
+    resolution: float | None = parameter(
+        None,
+        "Spacing of points at which the nodes of an octree (COPC, EPT) are dense enough: finer "
+        "ones are not read. NULL reads all.",
+        unit="units of x and y",
+        above=0,
+    )
     crs: str | None = parameter(None, "CRS of files that name none, such as 'EPSG:25832'.")
     override_crs: bool = parameter(
         False, "Whether crs also takes the place of one that a file names."

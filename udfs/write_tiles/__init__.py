@@ -24,6 +24,13 @@ class Options(TreeOptions):
     error_factor: float = parameter(
         16.0, "Geometric error of a tile of points, in widths of its voxels.", above=0
     )
+    resolution: float | None = parameter(
+        None,
+        "Spacing of points at which the nodes of an octree (COPC, EPT) are dense enough: finer "
+        "ones are not read. NULL reads all.",
+        unit="units of x and y",
+        above=0,
+    )
     crs: str | None = parameter(None, "CRS of files that name none, such as 'EPSG:25832'.")
     override_crs: bool = parameter(
         False, "Whether crs also takes the place of one that a file names."

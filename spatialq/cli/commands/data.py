@@ -26,10 +26,17 @@ from spatialq.cli.progress import progress
 from spatialq.cli.rendering import note, rounded, show, show_json
 from spatialq.errors import SpatialqError
 
+COUNTS = ("classes", "returns", "products by class", "points by level")
+"""What is counted, in the description of a file."""
+
 
 def info(
     files: Annotated[
-        list[str], typer.Argument(help="Clouds, grids or models, patterns or folders of them.")
+        list[str],
+        typer.Argument(
+            help="Clouds, grids or models, patterns or folders of them; tileset.json of 3D Tiles, "
+            "metadata.json of Potree."
+        ),
     ],
     *,
     as_json: Json = False,
@@ -80,7 +87,7 @@ def _readable(described: dict[str, Any]) -> dict[str, Any]:
     """Write counts as a person reads them."""
     return {
         name: ", ".join(f"{key}: {count}" for key, count in value.items())
-        if isinstance(value, dict) and name in ("classes", "returns", "products by class")
+        if isinstance(value, dict) and name in COUNTS
         else value
         for name, value in rounded(described).items()
     }

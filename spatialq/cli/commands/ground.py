@@ -43,6 +43,13 @@ def ground(
     crs: Crs = None,
     override_crs: OverrideCrs = False,
     bounds: Bounds = None,
+    point_resolution: Annotated[
+        str | None,
+        typer.Option(
+            help="Spacing of points at which the nodes of an octree (COPC, EPT) are dense enough, "
+            "such as 50cm: finer nodes are neither read nor written."
+        ),
+    ] = None,
     device: Device = "auto",
     memory: Memory = None,
     ground_only: Annotated[
@@ -61,6 +68,7 @@ def ground(
             crs=crs,
             override_crs=override_crs,
             bounds=bounds_of("ground", bounds),
+            point_resolution=point_resolution,
             device=device,
             memory=memory,
             progress=update,

@@ -11,6 +11,7 @@ from spatialq.cli.options import (
     Device,
     Json,
     OverrideCrs,
+    PointResolution,
     bounds_of,
     with_parameters,
 )
@@ -40,6 +41,7 @@ def lod(
     crs: Crs = None,
     override_crs: OverrideCrs = False,
     bounds: Bounds = None,
+    resolution: PointResolution = None,
     device: Device = "auto",
     memory: Annotated[
         str | None,
@@ -70,6 +72,7 @@ def lod(
             crs=crs,
             override_crs=override_crs,
             bounds=bounds_of("lod", bounds),
+            resolution=resolution,
             device=device,
             memory=memory,
             compact=compact,

@@ -11,6 +11,7 @@ from spatialq.cli.options import (
     Json,
     Memory,
     OverrideCrs,
+    PointResolution,
     bounds_of,
     with_parameters,
 )
@@ -46,6 +47,7 @@ def planes(
     crs: Crs = None,
     override_crs: OverrideCrs = False,
     bounds: Bounds = None,
+    resolution: PointResolution = None,
     device: Device = "auto",
     memory: Memory = None,
     limit: Annotated[int, typer.Option(min=0, help="Maximum number of planes to print.")] = 20,
@@ -62,6 +64,7 @@ def planes(
             override_crs=override_crs,
             up=up,
             bounds=bounds_of("planes", bounds),
+            resolution=resolution,
             device=device,
             memory=memory,
             progress=update,

@@ -12,6 +12,7 @@ from spatialq.cli.options import (
     Json,
     Memory,
     OverrideCrs,
+    PointResolution,
     bounds_of,
     with_parameters,
 )
@@ -38,6 +39,7 @@ def tiles(
     crs: Crs = None,
     override_crs: OverrideCrs = False,
     bounds: Bounds = None,
+    resolution: PointResolution = None,
     device: Device = "auto",
     memory: Memory = None,
     compress: Annotated[bool, typer.Option(help="Whether with EXT_meshopt_compression.")] = True,
@@ -62,6 +64,7 @@ def tiles(
             crs=crs,
             override_crs=override_crs,
             bounds=bounds_of("tiles", bounds),
+            resolution=resolution,
             device=device,
             memory=memory,
             compress=compress,

@@ -10,7 +10,7 @@ import typer
 
 from spatialq.cli.errors import sentence
 from spatialq.cli.interruption import interruptible
-from spatialq.cli.rendering import note
+from spatialq.cli.rendering import forget_warnings, note
 from spatialq.cli.results import show_rows, show_statement
 from spatialq.cli.shell.completion import COMMANDS, Names
 from spatialq.cli.shell.text import Typed, language, name_in
@@ -94,6 +94,7 @@ class Session:
         import duckdb
 
         self._names = None
+        forget_warnings()
         try:
             with interruptible(self._con):
                 return self._run(text)

@@ -13,7 +13,7 @@ from spatialq.data.columns import NUMBERS, NUMPY_TYPES
 from spatialq.data.frame import Frame
 from spatialq.database.transport.columns import attributes_of
 from spatialq.database.transport.request import Request
-from spatialq.errors import FileError
+from spatialq.errors import FileError, files_read_by
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import BOUNDS
 from spatialq.functions.sql_text import identifier, literal
@@ -117,7 +117,8 @@ def of_files(function: Function, request: Request) -> dict[str, Any]:
         if list(clouds[-1].stamp) != stamp:
             raise FileError.of(function.name, path, "was changed while the query ran")
     options, _ = request.choose(function)
-    return read_clouds(function, clouds, bounds=getattr(options, BOUNDS, None))
+    with files_read_by(function.name):
+        return read_clouds(function, clouds, bounds=getattr(options, BOUNDS, None))
 
 
 def numbers_in(

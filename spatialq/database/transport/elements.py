@@ -14,6 +14,7 @@ from spatialq.database import pins
 from spatialq.database.transport.arrow import each_list, list_of_structs, structs
 from spatialq.database.transport.columns import given_by
 from spatialq.database.transport.queries import Source, call_of, lookups_of, names_of, request_of
+from spatialq.database.transport.refusal import require_table
 from spatialq.database.transport.request import Request, Road
 from spatialq.execution.call import call
 from spatialq.execution.validation import meshes_with, reject_meshes, require_whole_meshes
@@ -121,10 +122,12 @@ def _query(
     function: Function, road: Road, caller: str, a: str | None, b: str | None, text: str
 ) -> str:
     for argument, name in (("a", a), ("b", b)):
+        sentence = f"{caller}: {argument} must be the name of a table of elements, got "
         if name == "" or (name is None and argument == "a"):
-            got = "NULL" if name is None else "''"
-            message = f"{caller}: {argument} must be the name of a table of elements, got {got}"
+            message = f"{sentence}{'NULL' if name is None else repr(name)}"
             raise ValueError(message)
+        if name is not None:
+            require_table(sentence, name)
     assert a is not None
     request = Request.new(text, within=b is None)
     request.choose(function, caller)  # wrong ones are rejected while the query is bound

@@ -9,6 +9,7 @@ from spatialq.database.transport import clouds, elements, points
 from spatialq.database.transport.arrow import each_list, list_of_structs, structs
 from spatialq.database.transport.columns import points_of
 from spatialq.database.transport.queries import call_of, lookups_of, names_of, request_of
+from spatialq.database.transport.refusal import require_table
 from spatialq.database.transport.request import Request, Road
 from spatialq.execution.call import call
 from spatialq.functions.catalogue import Function
@@ -85,10 +86,11 @@ def answers(
 
 def _query(function: Function, road: Road, given: str | None, other: str | None, text: str) -> str:
     table = clouds.given_points(function, given)
+    sentence = f"{function.name}: elements must be the name of a table, got "
     if not other:
-        got = "NULL" if other is None else "''"
-        message = f"{function.name}: elements must be the name of a table, got {got}"
+        message = f"{sentence}{'NULL' if other is None else repr(other)}"
         raise ValueError(message)
+    require_table(sentence, other)
     of_files = clouds.request_of_files(function, text, table)
     if of_files is not None:
         members = elements.source_of(other, 1)

@@ -6,7 +6,10 @@ row, so that a kernel would run as often.
 
 from typing import Any, NoReturn
 
+import pyarrow as pa
+
 from spatialq.functions.sql_text import literal
+from spatialq.io.formats import MACROS, find_reader, means_file
 
 
 def refuse(sentences: Any, values: Any) -> NoReturn:
@@ -14,6 +17,35 @@ def refuse(sentences: Any, values: Any) -> NoReturn:
     sentence, value = sentences[0].as_py(), values[0].as_py()
     message = f"{sentence}{value}" if sentence.endswith(" ") else sentence
     raise ValueError(message)
+
+
+def table_names(sentences: Any, names: Any) -> pa.Array:
+    """Give names of tables as they are; one that means a file is refused.
+
+    Raises
+    ------
+    ValueError
+        If one means a file that spatialq reads; the error says what makes a table of it.
+    """
+    for sentence, name in zip(sentences.to_pylist(), names.to_pylist(), strict=True):
+        require_table(sentence, name)
+    return pa.array(names.to_pylist(), pa.string())
+
+
+def require_table(sentence: str, name: str) -> None:
+    """Reject the name of a file that spatialq reads where a table must be; DuckDB's own may be.
+
+    Raises
+    ------
+    ValueError
+        If it is one. The sentence ends in "got ".
+    """
+    reader = find_reader(name)
+    if reader is not None and means_file(name):
+        file = literal(name)
+        made = f"CREATE TABLE t AS FROM {MACROS[reader.kind]}({file}) makes a table of it"
+        message = f"{sentence}the file {file}: {made}"
+        raise ValueError(message)
 
 
 def refusal(sentence: str, value: str = "NULL") -> str:

@@ -119,7 +119,8 @@ def element_tile(
                 feature.astype(np.uint16 if count <= MOST_SHORT else np.float32)
             ),
         }
-        ids = {"featureCount": count, "attribute": 0, "propertyTable": 0}
+        ids = {"featureCount": count, "attribute": 0}
+        ids |= {"propertyTable": 0} if elements.properties else {}
         glb.primitive(
             TRIANGLES,
             attributes,
@@ -128,7 +129,8 @@ def element_tile(
             extensions={FEATURES: {"featureIds": [ids]}},
         )
     glb.extension(FEATURES)
-    add_table(glb, "element", elements.properties)
+    if elements.properties:
+        add_table(glb, "element", elements.properties)
     return glb.to_bytes(), low, high
 
 

@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from spatialq.errors import FileError
-from spatialq.io.files import find_files, is_pattern, open_once, require_file
+from spatialq.errors import FileError, files_read_by
+from spatialq.io.files import find_files, is_pattern, matches, open_once, require_file
 
 Kind = Literal["points", "grid", "ifc"]
 READ_BY_DUCKDB = (".csv",)
@@ -101,7 +101,8 @@ def open_source(caller: str, path: Path, kinds: Sequence[Kind] = ("points", "gri
     """
     found = reader_of(caller, path, kinds)
     assert found.open is not None
-    return open_once(found.open, path)
+    with files_read_by(caller):
+        return open_once(found.open, path)
 
 
 def find_sources(caller: str, given: str | Path | Sequence[str | Path], kind: Kind) -> list[Path]:
@@ -162,6 +163,16 @@ def files_of(
         what = "file that can be read" if kind is None else NAMES[kind]
         raise FileError.of(caller, path, f"there is no {what} in this folder")
     return [each for each in found if each.suffix.lower() not in OF_ANYTHING] or found
+
+
+def would_match(given: str | Path, path: Path) -> bool:
+    """Whether a file that is not there yet would be one of those that a folder or pattern means."""
+    if _is_folder(given):
+        reader = find_reader(path)
+        is_cloud = reader is not None and reader.kind == "points"
+        is_new = is_cloud and path.suffix.lower() not in OF_ANYTHING
+        return is_new and path.resolve().parent == Path(given).resolve()
+    return is_pattern(given) and matches(given, path)
 
 
 def means_files(given: str | Sequence[str]) -> bool:

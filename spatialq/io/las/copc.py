@@ -7,9 +7,10 @@ hierarchy costs speed and a warning, never a point. Layout: COPC specification 1
 
 import math
 import struct
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from spatialq.io.las.header import MAX_RECORD_DATA, Header
 from spatialq.io.las.laz import Chunk
@@ -70,6 +71,38 @@ def octree_boxes(header: Header, chunks: list[Chunk]) -> list[Chunk]:
             f"its COPC octree is not used, so that no part can be skipped: {error}"
         )
         return chunks
+
+
+def about_octree(header: Header, chunks: Sequence[Chunk]) -> dict[str, Any]:
+    """Describe the octree of a COPC file, as `octree_boxes` found it; empty where there is none.
+
+    Returns
+    -------
+    dict
+        Levels, nodes with points, the spacing of the root's points in units of x and y, and the
+        points of each level.
+    """
+    info = header.find("copc", 1)
+    if info is None or not chunks or chunks[0].coarser is None:
+        return {}
+    spacing = _info(info)[0].spacing
+    points: Counter[int] = Counter()
+    for chunk in chunks:
+        is_root = chunk.coarser is None or math.isinf(chunk.coarser)
+        # the spacing halves from level to level
+        level = 0 if is_root or not chunk.coarser else round(1 + math.log2(spacing / chunk.coarser))
+        points[level] += chunk.rows
+    return octree_said(len(chunks), spacing, points)
+
+
+def octree_said(nodes: int, spacing: float, points: Mapping[int, int]) -> dict[str, Any]:
+    """Say what an octree is, in the same words for all formats that have one."""
+    return {
+        "octree levels": max(points, default=-1) + 1,
+        "octree nodes": nodes,
+        "spacing of level 0": spacing,
+        "points by level": {str(level): points[level] for level in sorted(points)},
+    }
 
 
 def _info(raw: bytes) -> tuple[_Cube, int, int]:

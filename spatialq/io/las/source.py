@@ -16,7 +16,7 @@ import pyarrow as pa
 from spatialq.errors import FileError, FileWarning
 from spatialq.io.files import open_once
 from spatialq.io.las.columns import record_columns
-from spatialq.io.las.copc import octree_boxes
+from spatialq.io.las.copc import about_octree, octree_boxes
 from spatialq.io.las.crs import read_crs
 from spatialq.io.las.header import READER, read_header, reject
 from spatialq.io.las.laz import Chunk, Laszip, read_chunks, read_laszip
@@ -78,6 +78,7 @@ class LasSource:
             "point format": header.point_format,
             "compressed": header.compressed,
             "scale": list(header.scales),
+            **about_octree(header, self._chunks),
         }
 
     def at_resolution(self, reader: str, resolution: float) -> "LasSource":

@@ -1,0 +1,157 @@
+"""What a job of tiles costs beside its kernels; JSON, one line a run.
+
+    python benchmarks/cluster.py overhead [--executor local|ray] [--tiles N]
+    python benchmarks/cluster.py driver [--tiles N]
+    python benchmarks/cluster.py job FOLDER [--executor local|ray] [--workers N]
+
+`overhead` has warm workers look at tiny files: milliseconds of a worker for each task. `driver`
+takes tiles that are only made up through the driver of a job, as if workers had done them, twice:
+the second time the job is resumed. `job` runs `owm_ground` on a folder of tiles, such as
+`large_clouds.py make` makes, and compares its rows with those of one call on all files.
+"""
+
+import argparse
+import json
+import resource
+import tempfile
+import time
+from pathlib import Path
+
+import laspy
+import numpy as np
+
+import spatialq
+from spatialq import cluster
+from spatialq.cluster import driver
+from spatialq.cluster.executors import executor_of
+from spatialq.cluster.folder import JobFolder
+from spatialq.cluster.survey import task_of
+from spatialq.cluster.task import Done
+from spatialq.functions.catalogue import catalogue
+
+GIB = 1 << 30
+SIDE = 1000.0
+POINTS = 8_000_000
+WARM = 20
+
+
+def report(**figures):
+    print(json.dumps(figures), flush=True)
+
+
+def peak(who=resource.RUSAGE_SELF):
+    return resource.getrusage(who).ru_maxrss << 10
+
+
+def overhead(executor, tiles):
+    """Milliseconds a task, with two workers that have done some before."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "tiny.las"
+        file = laspy.LasData(laspy.LasHeader(version="1.4", point_format=6))
+        file.x = file.y = file.z = np.arange(20.0)
+        file.write(path)
+        able = executor_of(executor, 2, GIB)
+        task = task_of("benchmark", str(path), None, None)
+        list(able.map([task] * WARM))
+        started = time.perf_counter()
+        list(able.map([task] * tiles))
+        seconds = time.perf_counter() - started
+        able.close()
+    report(run="overhead", executor=executor, tiles=tiles, ms_per_tile=1000 * seconds * 2 / tiles)
+
+
+class MadeUp:
+    """An executor that has done every task: files of a square survey, and parts without bytes."""
+
+    def __init__(self, columns):
+        self._columns = columns
+
+    def map(self, tasks):
+        for task in tasks:
+            if task.work == "survey":
+                k = int(Path(task.name).stem)
+                low = [SIDE * (k % self._columns), SIDE * (k // self._columns), 0.0]
+                high = [low[0] + SIDE - 0.01, low[1] + SIDE - 0.01, 100.0]
+                inner = [[each + far for each in low] for far in (30.0, SIDE - 30.0)]
+                facts = {
+                    "stamp": [1, 1, "0" * 32], "rows": POINTS, "points": POINTS, "low": low,
+                    "high": high, "inner_low": inner[0], "inner_high": inner[1],
+                }  # fmt: skip
+                yield Done(task.name, facts)
+            else:
+                yield Done(task.name, {"rows": 30_000, "device": "cpu"}, 0, "0" * 32)
+
+    def close(self):
+        pass
+
+
+def simulate(tiles, folder):
+    """Give the seconds of a job of made-up tiles, and of the same one resumed."""
+    columns = round(np.sqrt(tiles))
+    able = MadeUp(columns)
+    paths = [f"/survey/of/a/country/{k:09}.laz" for k in range(tiles)]
+    options = catalogue()["owm_ground"].choose({})
+    manifest = {"tile_size": None, "function": "owm_ground"}
+    job = JobFolder(Path(folder))
+    seconds = []
+    for _ in range(2):
+        started = time.perf_counter()
+        with job.held(), job.recording() as journal:
+            survey = driver._survey(job, journal, able, "owm_ground", paths, None, None, _nothing)
+            survey.require_no_strays("owm_ground")
+            found = driver._parts(job, journal, able, survey, options, "cpu", manifest, _nothing)
+        seconds.append(time.perf_counter() - started)
+    assert found["parts"] == found["resumed"] == tiles
+    size = (job.path / "journal.jsonl").stat().st_size
+    report(
+        run="driver", tiles=tiles, seconds=seconds[0], seconds_resumed=seconds[1],
+        us_per_tile=1e6 * seconds[0] / tiles, journal_bytes=size, peak_bytes=peak(),
+    )  # fmt: skip
+
+
+def _nothing(*_):
+    """Show no progress."""
+
+
+def run_job(tiles, executor, workers):
+    """Run a job and compare it."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = cluster.run(
+            "owm_ground", f"{tiles}/", folder, executor=executor, workers=workers, unit=1.0
+        )
+        of_workers = peak(resource.RUSAGE_CHILDREN)
+        with spatialq.connect() as con:
+            cluster.table(con, folder, "found")
+            one = f"FROM owm_ground('{tiles}/', unit := 1.0)"
+            query = f"(FROM found EXCEPT ALL {one}) UNION ALL ({one} EXCEPT ALL FROM found)"
+            started = time.perf_counter()
+            differences = len(con.sql(query).fetchall())
+            seconds = (time.perf_counter() - started) / 2
+    rate = made["points"] / made["seconds"]
+    report(
+        run="job", executor=executor, workers=workers, **made, points_per_second=rate,
+        peak_bytes_of_a_worker=of_workers, seconds_in_one_piece=seconds, differences=differences,
+    )  # fmt: skip
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("what", choices=["overhead", "driver", "job"])
+    parser.add_argument("folder", nargs="?")
+    parser.add_argument("--executor", default="local")
+    parser.add_argument("--tiles", type=int)
+    parser.add_argument("--workers", type=int, default=2)
+    given = parser.parse_args()
+    if given.what == "overhead":
+        overhead(given.executor, given.tiles or 500)
+    elif given.what == "driver":
+        with tempfile.TemporaryDirectory() as folder:
+            driver._require_unchanged = _nothing  # there are no files
+            JobFolder.is_there = lambda *_: True
+            simulate(given.tiles or 1_000_000, folder)
+    else:
+        run_job(given.folder, given.executor, given.workers)
+
+
+if __name__ == "__main__":
+    main()

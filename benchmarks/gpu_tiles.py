@@ -1,0 +1,93 @@
+"""Calls on the GPU as a whole, and in 4 and 16 tiles: time, memory, parity; one JSON file.
+
+python benchmarks/gpu_tiles.py --commit HASH [--out FOLDER] [--points N] [--functions F ...]
+
+Clouds are in main memory: terrain with buildings and trees (clouds.py) for ground, rooms (rooms.py)
+for planes. Times are medians of three from arrays to arrays, taken in turns. The memory is what
+CuPy's pool grew to, without the context of the GPU; beside it is what the planner counts with.
+"""
+
+import argparse
+
+import measure
+import numpy as np
+from clouds import make_cloud
+from rooms import room
+
+from spatialq.functions.catalogue import catalogue
+from spatialq.planner.statistics import size_of
+from spatialq.runtime import cuda
+
+TILES = 1, 4, 16
+CLOUDS = {
+    "owm_ground": "terrain",
+    "classify_ground": "terrain",
+    "ground_surface": "terrain",
+    "plane_points": "room",
+}
+
+
+def cloud_of(kind, n):
+    """Points in main memory, by name."""
+    if kind == "terrain":
+        coordinates = make_cloud("dense", n=n)
+    else:
+        scene = room(n)
+        coordinates = scene.x, scene.y, scene.z
+    return dict(zip("xyz", map(np.ascontiguousarray, coordinates), strict=True))
+
+
+def pool_bytes(work):
+    """Bytes that the pool of the GPU's memory holds after some work, empty before."""
+    pool = cuda.device().xp.get_default_memory_pool()
+    pool.free_all_blocks()
+    work()
+    return int(pool.total_bytes())
+
+
+def counted(function, cloud, options, tiles):
+    """Count the work of a call in so many tiles, as the planner does."""
+    size, output = size_of(function.inputs, cloud), function.output
+    return output.work(size, options) if tiles == 1 else output.work_in_tiles(size, options, tiles)
+
+
+def figures(name, cloud):
+    """Figures of a function, by the number of tiles."""
+    function, options = catalogue()[name], measure.options_of(name)
+    kernel, arguments = function.kernel("gpu"), {**cloud, "point_id": None, "options": options}
+
+    def call(tiles):
+        return kernel(**arguments, **({"tiles": tiles} if tiles > 1 else {}))
+
+    whole = call(1)
+    for tiles in TILES[1:]:
+        measure.assert_same(call(tiles), whole)
+    times = measure.in_turns({tiles: lambda k=tiles: call(k) for tiles in TILES}, 3)
+    rows = [
+        {
+            "tiles": tiles,
+            "ms": 1e3 * times[tiles].median,
+            "of_whole": times[tiles].median / times[1].median,
+            "pool_bytes": pool_bytes(lambda k=tiles: call(k)),
+            "counted_bytes": counted(function, cloud, options, tiles).bytes_kernel,
+        }
+        for tiles in TILES
+    ]
+    points = len(cloud["x"])
+    return measure.show({"function": name, "points": points, "same_rows": True, "tiles": rows})
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    measure.add_arguments(parser)
+    parser.add_argument("--points", type=int, default=20_000_000)
+    parser.add_argument("--functions", nargs="+", choices=CLOUDS, default=list(CLOUDS))
+    arguments = parser.parse_args()
+    calls = [figures(f, cloud_of(CLOUDS[f], arguments.points)) for f in arguments.functions]
+    measure.write(
+        arguments.out, "gpu_tiles", measure.header("gpu_tiles", arguments.commit, calls=calls)
+    )
+
+
+if __name__ == "__main__":
+    main()

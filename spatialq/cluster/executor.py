@@ -1,0 +1,40 @@
+"""What an executor is, and what its workers share of a machine."""
+
+import os
+from collections.abc import Generator, Iterable
+from typing import Protocol
+
+from spatialq.cluster.task import Done, Task
+
+TRIES = 3
+"""How often a task is begun whose workers are killed."""
+
+
+class Executor(Protocol):
+    """Does tasks on several workers."""
+
+    def map(self, tasks: Iterable[Task]) -> Generator[Done, None, None]:
+        """Do tasks, which are asked for as workers become free; give them as they are done.
+
+        Raises
+        ------
+        JobError
+            If workers end again and again, and whatever a task raises.
+        """
+
+    def close(self) -> None:
+        """End the workers."""
+
+
+def cores() -> int:
+    """Count the cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def environment(workers: int, cores: int, memory: int) -> dict[str, str]:
+    """Give the variables with which some workers share a machine, but for those that are set."""
+    wanted = {
+        "SPATIALQ_THREADS": str(max(1, cores // workers)),
+        "SPATIALQ_MEMORY": f"{max(1, memory // workers)}B",
+    }
+    return {name: value for name, value in wanted.items() if name not in os.environ}

@@ -1,0 +1,49 @@
+"""Who does the tasks of a job: processes of this machine, or Ray."""
+
+from importlib.util import find_spec
+
+from spatialq.cluster.executor import Executor, cores
+from spatialq.cluster.local_executor import LocalExecutor
+from spatialq.cluster.ray_executor import RayExecutor
+
+EXECUTORS = ("local", "ray")
+MOST = 100_000
+
+
+def check_executor(name: str, workers: int | None) -> None:
+    """Refuse an executor that cannot be, before a job is begun.
+
+    Raises
+    ------
+    ValueError
+        If there is none of the name, it needs a package that is not installed, or the number of
+        workers is none.
+    """
+    if name not in EXECUTORS:
+        message = f"cluster.run: executor must be one of {', '.join(EXECUTORS)}, got {name!r}"
+        raise ValueError(message)
+    if workers is not None and (type(workers) is not int or not 1 <= workers <= MOST):
+        message = f"cluster.run: workers must be a whole number from 1 to {MOST}, got {workers!r}"
+        raise ValueError(message)
+    if name == "ray" and find_spec("ray") is None:
+        message = (
+            "cluster.run: executor 'ray' needs Ray, which is not installed: pip install "
+            "'spatialq[ray]'"
+        )
+        raise ValueError(message)
+
+
+def executor_of(name: str, workers: int | None, memory: int) -> Executor:
+    """Make an executor.
+
+    Parameters
+    ----------
+    name : 'local' or 'ray'
+    workers : int, optional
+        By default the cores of this machine, or the CPUs or GPUs that Ray has.
+    memory : int
+        Bytes that all workers of a machine may take together.
+    """
+    if name == "ray":
+        return RayExecutor(workers, memory)
+    return LocalExecutor(workers or cores(), memory)

@@ -1,0 +1,169 @@
+"""The folder of a job: what it does, and a journal of the tasks that are done."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from spatialq.cluster.task import Done
+from spatialq.errors import FileError, JobError
+
+try:
+    import fcntl
+except ImportError:  # Windows, where two runs into one folder are not noticed
+    fcntl = None  # type: ignore[assignment]
+
+CALLER = "cluster.run"
+MANIFEST, JOURNAL, LOCK = "job.json", "journal.jsonl", ".lock"
+PARTS, UNFINISHED = "parts", ".unfinished"
+BLOCK = 1 << 20
+
+
+def digest_of(path: Path, most: int | None = None) -> str:
+    """Compute BLAKE2b, in hexadecimal, of a file or of its first bytes."""
+    found = blake2b(digest_size=16)
+    with path.open("rb") as file:
+        left = path.stat().st_size if most is None else most
+        while left > 0 and (block := file.read(min(BLOCK, left))):
+            found.update(block)
+            left -= len(block)
+    return found.hexdigest()
+
+
+class JobFolder:
+    """A folder with the manifest, the journal and the parts of one job."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.parts = path / PARTS
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other runs out of the folder until the block, or this process, ends.
+
+        Raises
+        ------
+        FileError
+            If the folder cannot be made.
+        JobError
+            If another run has it.
+        """
+        try:
+            for each in (self.path, self.parts, self.path / UNFINISHED):
+                each.mkdir(parents=True, exist_ok=True)
+            lock = (self.path / LOCK).open("w")
+        except OSError as error:
+            reason = f"cannot be written: {error.strerror}"
+            raise FileError.of(CALLER, self.path, reason) from None
+        with lock:
+            if fcntl is not None:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError:
+                    message = f"{CALLER}: another run is writing into '{self.path}'"
+                    raise JobError(message) from None
+            shutil.rmtree(self.path / UNFINISHED)
+            (self.path / UNFINISHED).mkdir()
+            yield
+
+    def is_held(self) -> bool:
+        """Whether a run is going on in the folder."""
+        with suppress(FileNotFoundError), (self.path / LOCK).open() as lock:
+            try:
+                if fcntl is not None:
+                    fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except OSError:
+                return True
+        return False
+
+    def manifest(self) -> dict[str, Any] | None:
+        """Read the manifest; None if there is no job in the folder.
+
+        Raises
+        ------
+        FileError
+            If it is damaged.
+        """
+        path = self.path / MANIFEST
+        try:
+            found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise FileError.of(CALLER, path, f"is no manifest of a job: {error}") from None
+        return found
+
+    def write_manifest(self, manifest: dict[str, Any]) -> None:
+        """Write the manifest, whole or not at all.
+
+        Raises
+        ------
+        FileError
+            If it cannot be written.
+        """
+        path, partial = self.path / MANIFEST, self.path / UNFINISHED / MANIFEST
+        try:
+            with partial.open("w", encoding="utf-8") as file:
+                json.dump(manifest, file, indent=1)
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(path)
+        except OSError as error:
+            raise FileError.of(CALLER, path, f"cannot be written: {error.strerror}") from None
+
+    def journal(self) -> Iterator[Done]:
+        """Read the tasks that are done; a line that was being written when a run ended is none."""
+        with suppress(FileNotFoundError), (self.path / JOURNAL).open(encoding="utf-8") as file:
+            for line in file:
+                if line.endswith("\n"):
+                    with suppress(ValueError, TypeError):
+                        yield Done.read(line)
+
+    @contextmanager
+    def recording(self) -> Iterator["Journal"]:
+        """Open the journal, to which tasks are added behind its last whole line."""
+        with (self.path / JOURNAL).open("ab") as file:
+            if file.tell() and not _ends_line(self.path / JOURNAL):
+                file.write(b"\n")
+            yield Journal(self.path / JOURNAL, file)
+
+    def is_there(self, done: Done) -> bool:
+        """Whether the part of a task is there as it was written."""
+        if done.size is None:
+            return True
+        path = self.parts / done.name
+        with suppress(OSError):
+            return path.stat().st_size == done.size and digest_of(path) == done.digest
+        return False
+
+
+class Journal:
+    """The journal, to which tasks are added."""
+
+    def __init__(self, path: Path, file: Any) -> None:
+        self._path, self._file = path, file
+
+    def add(self, done: Done) -> None:
+        """Add a task that is done.
+
+        Raises
+        ------
+        FileError
+            If it cannot be written.
+        """
+        try:
+            self._file.write((done.text() + "\n").encode())
+            self._file.flush()
+        except OSError as error:
+            reason = f"cannot be written: {error.strerror}"
+            raise FileError.of(CALLER, self._path, reason) from None
+
+
+def _ends_line(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read() == b"\n"

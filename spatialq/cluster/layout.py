@@ -1,0 +1,92 @@
+"""How a survey is divided: cores, of which each point is in one, and what is read around them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import floor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spatialq.cluster.survey import Survey
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Box = tuple[float, float, float, float]
+"""xmin, ymin, xmax, ymax."""
+
+
+@dataclass(frozen=True)
+class Core:
+    """The points that a task gives results of: those of a file, or those in a tile."""
+
+    name: str
+    box: Box
+    """Around its points."""
+    file: int | None = None
+    """The number of the file; None for all points in the box, of which the sides xmin and ymin
+    belong to it, and xmax and ymax to its neighbours."""
+
+
+class Layout:
+    """The division of a survey."""
+
+    def __init__(self, survey: Survey, tile_size: float | None) -> None:
+        self._survey = survey
+        self._tile_size = tile_size
+        there = np.flatnonzero(survey.points > 0)
+        self._order = there[np.argsort(survey.low[there, 0], kind="stable")]
+        self._west = survey.low[self._order, 0]
+        widths = survey.high[self._order, 0] - self._west
+        self._widest = float(widths.max(initial=0.0))
+
+    def cores(self) -> Iterator[Core]:
+        """Give all cores with points, or that may have some."""
+        if self._tile_size is not None:
+            yield from self._tiles(self._tile_size)
+            return
+        for k in np.flatnonzero(self._survey.points > 0).tolist():
+            low, high = self._survey.low[k], self._survey.high[k]
+            box = float(low[0]), float(low[1]), float(high[0]), float(high[1])
+            yield Core(f"{k:07}", box, k)
+
+    def _tiles(self, side: float) -> Iterator[Core]:
+        if self._survey.total == 0:
+            return
+        xmin, ymin, xmax, ymax = self._survey.box
+        # one more on each side: the quotient may be rounded
+        columns = range(floor(xmin / side) - 1, floor(xmax / side) + 2)
+        for row in range(floor(ymin / side) - 1, floor(ymax / side) + 2):
+            for column in columns:
+                west, south = column * side, row * side
+                box = west, south, (column + 1) * side, (row + 1) * side
+                if self.files(box).size:
+                    yield Core(f"{column}_{row}", box)
+
+    def files(self, box: Box) -> "NDArray[np.int64]":
+        """Give the numbers of the files that may have points in a box or on its border."""
+        survey = self._survey
+        first = np.searchsorted(self._west, box[0] - self._widest)
+        stop = np.searchsorted(self._west, box[2], side="right")
+        near = self._order[first:stop]
+        touching = (
+            (survey.high[near, 0] >= box[0])
+            & (survey.high[near, 1] >= box[1])
+            & (survey.low[near, 1] <= box[3])
+        )
+        return np.sort(near[touching])
+
+    def reading(self, core: Core, halo: float) -> dict[str, Any]:
+        """Say, in values of JSON, which points a task reads and which of them are its own."""
+        xmin, ymin, xmax, ymax = core.box
+        box = xmin - halo, ymin - halo, xmax + halo, ymax + halo
+        survey = self._survey
+        sources = [
+            [survey.paths[k], int(survey.first[k]), *survey.stamps[k].tolist()]
+            for k in self.files(box).tolist()
+        ]
+        own: dict[str, Any] = {"box": core.box}
+        if core.file is not None:
+            first = int(survey.first[core.file])
+            own = {"first": first, "stop": first + int(survey.rows[core.file])}
+        return {"sources": sources, "read": box, "own": own}

@@ -1,0 +1,82 @@
+"""`owm_ground` of a survey: windows that overlap a core are whole within its halo."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from spatialq.cluster.layout import Layout
+from spatialq.cluster.points import is_own, read_points, write_rows
+from spatialq.cluster.survey import Survey
+from spatialq.cluster.task import Task
+from spatialq.execution.call import call_as_given
+from spatialq.functions.catalogue import catalogue
+from spatialq.udfs.owm_ground.rounding import window_step
+from spatialq.udfs.owm_ground.windows import Box, default_min_points
+
+FUNCTION = "owm_ground"
+
+
+def halo_of(options: Any) -> float:
+    """Give how far around a point its row depends on other points, in the unit of x and y.
+
+    A point that fills a cell depends on the seeds in the cell, and these on the windows that they
+    are in. The borders of windows are rounded: a step more holds that, too.
+    """
+    step = window_step(options.window_size, options.overlap)
+    return float(options.window_size + options.cell_size + step)
+
+
+def tasks(survey: Survey, layout: Layout, options: Any, device: str, folder: str) -> Iterator[Task]:
+    """Give the task of each core.
+
+    All tasks get what a call on all files finds out itself: the extent that windows divide, and
+    how many points they need.
+
+    Parameters
+    ----------
+    survey : Survey
+    layout : Layout
+    options : Parameters
+        Of `owm_ground`, with the user's `bounds`; lengths in the unit of x and y.
+    device : 'auto', 'cpu' or 'gpu'
+    folder : str
+        Of the parts.
+    """
+    if survey.total == 0:
+        return
+    box = options.bounds or survey.box
+    least = options.min_points or default_min_points(survey.total, Box.of(box), options.window_size)
+    chosen = replace(options, bounds=tuple(box), min_points=least)
+    shared = {
+        "caller": FUNCTION,
+        "options": given(chosen),
+        "bounds": options.bounds,
+        "device": device,
+    }
+    halo = halo_of(chosen)
+    for core in layout.cores():
+        data = shared | layout.reading(core, halo)
+        yield Task(f"{core.name}.parquet", "seeds", data, folder)
+
+
+def given(options: Any) -> dict[str, Any]:
+    """Write the parameters of a call as values of JSON."""
+    return {name: value for name, value in asdict(options).items() if name != "caller"}
+
+
+def perform(data: dict[str, Any], partial: Path) -> dict[str, Any]:
+    """Find the seeds of a core and write them.
+
+    Returns
+    -------
+    dict
+        `rows` written, and `device`, where they were found.
+    """
+    function = catalogue()[FUNCTION]
+    options = function.choose(data["options"])
+    points = read_points(data)
+    found, device = call_as_given(function, points, options, data["device"], road="files")
+    own = is_own(data["own"], found)
+    write_rows({name: values[own] for name, values in found.items()}, partial)
+    return {"rows": int(own.sum()), "device": device}

@@ -1,0 +1,177 @@
+"""The first tasks of a job: what the files of a survey hold, as all tasks must know it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spatialq.cluster.folder import digest_of
+from spatialq.cluster.task import Done, Task
+from spatialq.data.boxes import in_box
+from spatialq.data.strays import Box, few
+from spatialq.errors import FileError, JobError
+from spatialq.io.crs import require_same
+from spatialq.io.files import warn_about
+from spatialq.io.formats import open_source
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+AXES = ("x", "y", "z")
+INFINITY = float("inf")
+HEADER = 1 << 16
+"""Bytes at the beginning of a file whose digest, beside size and time, tells it from another."""
+OUTER = 32
+"""The share of a file's points that is beyond the values with which stray points are sought."""
+
+
+def stamp_of(path: Path) -> list[Any]:
+    """Give what tells one state of a file from another: time, size, digest of its beginning."""
+    status = path.stat()
+    return [status.st_mtime_ns, status.st_size, digest_of(path, HEADER)]
+
+
+def task_of(caller: str, path: str, crs: str | None, bounds: Sequence[float] | None) -> Task:
+    """Make the task that looks at a file; `crs` is that of the first one."""
+    data = {"caller": caller, "path": path, "crs": crs, "bounds": bounds}
+    return Task(path, "survey", data)
+
+
+def perform(data: dict[str, Any], _: Path) -> dict[str, Any]:
+    """Look at all points of a file.
+
+    Returns
+    -------
+    dict
+        `stamp`; `rows` of the file; `points` inside of the bounds; `low` and `high`, their extent
+        [3], and `inner_low` and `inner_high` [3]: one of OUTER points, at least one, is at or
+        beyond each. No extent where there are no points.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read.
+    CrsError
+        If its CRS is another one than that of the first.
+    """
+    path = Path(data["path"])
+    stamp = stamp_of(path)
+    cloud = open_source(data["caller"], path, ["points"])
+    require_same(data["caller"], [("the first file", data["crs"]), (path, cloud.crs)])
+    warn_about(data["caller"], cloud)
+    bounds = data["bounds"]
+    hint = None if bounds is None else (*bounds[:2], -INFINITY, *bounds[2:], INFINITY)
+    parts: list[list[Any]] = [[], [], []]
+    for batch in cloud.batches(AXES, hint):
+        columns = [batch[axis].to_numpy(zero_copy_only=False) for axis in AXES]
+        if bounds is not None:
+            inside = in_box(columns[0], columns[1], bounds)
+            columns = [values[inside] for values in columns]
+        for part, values in zip(parts, columns, strict=True):
+            part.append(values)
+    columns = [np.concatenate([np.empty(0), *part]) for part in parts]
+    found = {"stamp": stamp, "rows": cloud.rows, "points": columns[0].size}
+    return found | _extent(data["caller"], path, columns)
+
+
+def _extent(caller: str, path: Path, columns: list[Any]) -> dict[str, Any]:
+    n = columns[0].size
+    if n == 0:
+        return {}
+    if not all(np.isfinite(values).all() for values in columns):
+        raise FileError.of(caller, path, "x, y and z must be finite")
+    outer = max(1, n // OUTER)
+    places = [outer - 1, n - outer]
+    inner = [np.partition(values, places)[places].tolist() for values in columns]
+    return {
+        "low": [float(values.min()) for values in columns],
+        "high": [float(values.max()) for values in columns],
+        "inner_low": [low for low, _ in inner],
+        "inner_high": [high for _, high in inner],
+    }
+
+
+@dataclass(frozen=True)
+class Survey:
+    """All files of a job, in their order; arrays have a row for each file."""
+
+    paths: list[str]
+    stamps: "NDArray[np.int64]"
+    """int64[n, 2]: times of the last change and sizes."""
+    rows: "NDArray[np.int64]"
+    points: "NDArray[np.int64]"
+    first: "NDArray[np.int64]"
+    """`point_id` of the first row of each file."""
+    low: "NDArray[np.float64]"
+    high: "NDArray[np.float64]"
+    """float64[n, 3]: the extents; NaN where a file has no points."""
+    inner: "NDArray[np.float64]"
+    """float64[n, 2, 3]: `inner_low` and `inner_high`."""
+
+    @classmethod
+    def of(cls, paths: list[str], done: Iterable[Done]) -> "Survey":
+        """Put together what the tasks found out, in the order of the files."""
+        n = len(paths)
+        number = {path: k for k, path in enumerate(paths)}
+        rows, points = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        extents = np.full((n, 4, 3), np.nan)
+        stamps = np.zeros((n, 2), np.int64)
+        for each in done:
+            k, facts = number[each.name], each.facts
+            rows[k], points[k], stamps[k] = facts["rows"], facts["points"], facts["stamp"][:2]
+            for j, name in enumerate(("low", "high", "inner_low", "inner_high")):
+                extents[k, j] = facts.get(name, np.nan)
+        first = np.concatenate([[0], np.cumsum(rows)[:-1]])
+        low, high, inner = extents[:, 0], extents[:, 1], extents[:, 2:]
+        return cls(paths, stamps, rows, points, first, low, high, inner)
+
+    @property
+    def total(self) -> int:
+        """Points inside of the bounds."""
+        return int(self.points.sum())
+
+    @property
+    def box(self) -> tuple[float, float, float, float]:
+        """Extent of all points: xmin, ymin, xmax, ymax."""
+        low, high = np.nanmin(self.low, axis=0), np.nanmax(self.high, axis=0)
+        return float(low[0]), float(low[1]), float(high[0]), float(high[1])
+
+    def require_no_strays(self, caller: str, upright: float = 1.0) -> None:
+        """Refuse a survey of which a few points may be far from all others.
+
+        They would be left out, as `spatialq.data.strays` says, by a call on all files at once; no
+        task sees all points.
+
+        Raises
+        ------
+        JobError
+            If there may be stray points.
+        """
+        most = few(self.total)
+        if most == 0:
+            return
+        inside = self.points > 0
+        counts = np.maximum(1, self.points[inside] // OUTER)
+        low, high = np.empty(3), np.empty(3)
+        for axis in range(3):
+            low[axis] = _beyond(self.inner[inside, 0, axis], counts, most)
+            high[axis] = -_beyond(-self.inner[inside, 1, axis], counts, most)
+        all_low, all_high = np.nanmin(self.low, axis=0), np.nanmax(self.high, axis=0)
+        if Box(low, high, upright).reach.holds(Box(all_low, all_high, upright)):
+            return
+        away = np.maximum(low - self.low, self.high - high).max(axis=1)
+        farthest = self.paths[int(np.nanargmax(away))]
+        message = (
+            f"{caller}: '{farthest}' has points that may be far from all others, which no tile can "
+            "tell: give bounds without them, or leave the file out"
+        )
+        raise JobError(message)
+
+
+def _beyond(values: "NDArray[np.float64]", counts: "NDArray[np.int64]", most: int) -> float:
+    """Give the least value at or below which more than `most` points are, as far as is known."""
+    order = np.argsort(values)
+    at = int(np.searchsorted(np.cumsum(counts[order]), most, side="right"))
+    return float(values[order[min(at, order.size - 1)]])

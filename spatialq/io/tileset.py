@@ -1,0 +1,337 @@
+"""3D Tiles as they lie in a folder: what a tileset holds, and whether its parts go together.
+
+Contents are not decoded: their headers say how many points and triangles there are, and between
+which coordinates. Read are 3D Tiles 1.1, nested tilesets and implicit octrees, and glTF (.glb).
+"""
+
+import json
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from spatialq.errors import FileError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Box = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+TILESET = "tileset.json"
+MOST_FAULTS = 20
+"""That are told: one damaged folder may have thousands."""
+ROUNDING = 1e-5
+"""Metres by which a box may reach out of the one around it; its share of coordinates beside it."""
+POINTS, TRIANGLES = 0, 4
+"""Modes of primitives of glTF."""
+GLB_HEADER = struct.Struct("<4sIIII")
+SUBTREE_HEADER = struct.Struct("<4sIQQ")
+
+
+@dataclass
+class Tileset:
+    """What there is in a tileset.
+
+    Attributes
+    ----------
+    tiles, levels : int
+    points, leaf_points, triangles : int
+        Of all contents; of those of tiles without children.
+    bytes : int
+        Of all files.
+    attributes : list of str
+        Of vertices, beside positions.
+    faults : list of str
+        What is wrong with it, in sentences; at most 20.
+    about : mapping
+        The tileset that holds all others, as it is written.
+    """
+
+    path: Path
+    tiles: int = 0
+    levels: int = 0
+    points: int = 0
+    leaf_points: int = 0
+    triangles: int = 0
+    bytes: int = 0
+    attributes: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    def fault(self, path: Path, reason: str) -> None:
+        """Take note of what is wrong with a file."""
+        if len(self.faults) < MOST_FAULTS:
+            try:
+                name = path.relative_to(self.path.parent)
+            except ValueError:
+                name = path
+            self.faults.append(f"'{name}' {reason}")
+
+
+class _FaultError(Exception):
+    """A file is not what it should be; the sentence says how."""
+
+
+@dataclass(frozen=True)
+class _Around:
+    """What is known of the tile around another one."""
+
+    box: "Box | None"
+    error: float
+    level: int
+
+
+def read_tileset(caller: str, path: Path) -> Tileset:
+    """Read a tileset with all that it refers to.
+
+    Parameters
+    ----------
+    caller : str
+        Whose errors they are.
+    path : Path
+        Its tileset.json.
+
+    Raises
+    ------
+    FileError
+        If it is no tileset. What is wrong with its parts is told by `faults`.
+    """
+    found = Tileset(path)
+    try:
+        found.about = _json(path)
+        if not isinstance(found.about.get("root"), dict) or "asset" not in found.about:
+            _refuse("is no tileset of 3D Tiles: it has no asset and root")
+    except _FaultError as error:
+        raise FileError.of(caller, path, str(error)) from error
+    _tileset(found, path, found.about, _Around(None, np.inf, -1))
+    extras = found.about.get("extras")
+    said = extras.get("points") if isinstance(extras, dict) else None
+    if isinstance(said, int) and said != found.leaf_points:
+        found.fault(path, f"promises {said} points, its leaves have {found.leaf_points}")
+    return found
+
+
+def _tileset(found: Tileset, path: Path, said: Mapping[str, Any], around: _Around) -> None:
+    found.bytes += path.stat().st_size
+    try:
+        root = said["root"]
+        if float(said["geometricError"]) < float(root["geometricError"]):
+            found.fault(path, "has a geometric error below that of its root")
+        if "refine" not in root:
+            found.fault(path, "has a root without refine")
+        _tile(found, path, root, around)
+    except (_FaultError, KeyError, TypeError, ValueError) as error:
+        found.fault(path, f"is damaged ({error})")
+
+
+def _tile(found: Tileset, path: Path, tile: Mapping[str, Any], around: _Around) -> None:
+    box = _box(tile["boundingVolume"])
+    error, level = float(tile["geometricError"]), around.level + 1
+    if error > around.error:
+        found.fault(path, f"has a tile whose error {error:g} is above its parent's")
+    if box is not None and around.box is not None and "transform" not in tile:
+        _require_inside(found, path, "a tile's box", box, around.box)
+    here = _Around(box, error, level)
+    if "implicitTiling" in tile:
+        _implicit(found, path, tile, here)
+        return
+    contents = [*([tile["content"]] if "content" in tile else []), *tile.get("contents", [])]
+    children = tile.get("children", [])
+    nested = [each["uri"] for each in contents if str(each["uri"]).endswith(".json")]
+    if not nested:
+        found.tiles += 1
+        found.levels = max(found.levels, level + 1)
+    for each in contents:
+        file = path.parent / each["uri"]
+        if not file.is_file():
+            found.fault(file, "is missing")
+        elif each["uri"] in nested:
+            # the root of a nested tileset is the tile itself
+            _tileset(found, file, _json(file), _Around(box, error, level - 1))
+        else:
+            _content(found, file, box, is_leaf=not children)
+    for child in children:
+        _tile(found, path, child, here)
+
+
+def _content(found: Tileset, path: Path, box: "Box | None", *, is_leaf: bool) -> None:
+    """Take note of a content, and whether its header places it in the box of its tile."""
+    found.bytes += path.stat().st_size
+    if path.suffix.lower() != ".glb":
+        return
+    try:
+        content = _glb(path)
+        primitives = [each for mesh in content.get("meshes", []) for each in mesh["primitives"]]
+        accessors = content.get("accessors", [])
+        for each in primitives:
+            names = each["attributes"]
+            positions = accessors[names["POSITION"]]
+            mode, count = each.get("mode", TRIANGLES), int(positions["count"])
+            if mode == POINTS:
+                found.points += count
+                found.leaf_points += count if is_leaf else 0
+            elif mode == TRIANGLES:
+                indices = each.get("indices")
+                corners = count if indices is None else accessors[indices]["count"]
+                found.triangles += corners // 3
+            found.attributes += [
+                name for name in names if name not in ("POSITION", *found.attributes)
+            ]
+            extent = _extent(content, positions)
+            if extent is not None and box is not None:
+                _require_inside(found, path, "its content", extent, box)
+    except (_FaultError, KeyError, IndexError, TypeError, ValueError) as error:
+        found.fault(path, f"is damaged ({error})")
+
+
+def _extent(content: Mapping[str, Any], positions: Mapping[str, Any]) -> "Box | None":
+    """Give the box of a content with z up, if it has one node that is moved and scaled only."""
+    nodes = content.get("nodes", [])
+    if len(nodes) != 1 or nodes[0].keys() & {"matrix", "rotation"}:
+        return None
+    scale = np.array(nodes[0].get("scale", [1.0] * 3), float)
+    shift = np.array(nodes[0].get("translation", [0.0] * 3), float)
+    ends = np.array([positions["min"], positions["max"]], float) * scale + shift
+    turned = np.stack([ends[:, 0], -ends[:, 2], ends[:, 1]], axis=1)
+    return turned.min(axis=0), turned.max(axis=0)
+
+
+def _require_inside(found: Tileset, path: Path, what: str, inner: "Box", outer: "Box") -> None:
+    largest = max(float(np.abs(each).max()) for each in (*inner, *outer))
+    slack = ROUNDING + largest * 1e-7  # positions of contents have single precision
+    out = max(float((outer[0] - inner[0]).max()), float((inner[1] - outer[1]).max()))
+    if out > slack:
+        found.fault(path, f"has {what} {out:.3g} m outside the box around it")
+
+
+def _box(volume: Mapping[str, Any]) -> "Box | None":
+    """Give the corners of a box whose axes are those of the frame; None of other volumes."""
+    if "box" not in volume:
+        return None
+    numbers = np.array(volume["box"], float)
+    if numbers.shape != (12,) or not np.isfinite(numbers).all():
+        _refuse(f"a box has 12 numbers, got {volume['box']!r}")
+    axes = numbers[3:].reshape(3, 3)
+    half = np.abs(np.diag(axes))
+    if np.count_nonzero(axes - np.diag(np.diag(axes))):
+        return None
+    return numbers[:3] - half, numbers[:3] + half
+
+
+def _implicit(found: Tileset, path: Path, root: Mapping[str, Any], here: _Around) -> None:
+    """Read an implicit octree: which tiles there are, and their contents."""
+    said = root["implicitTiling"]
+    if said["subdivisionScheme"] != "OCTREE" or here.box is None:
+        found.fault(path, "has an implicit tree that is no octree in a box: it was not read")
+        return
+    places = set(_places(found, path.parent, said, int(said["subtreeLevels"])))
+    parents = {(level - 1, *(k // 2 for k in cell)) for level, *cell in places if level}
+    for level, *cell in sorted(places):
+        side = (here.box[1] - here.box[0]) / 2**level
+        low = here.box[0] + side * cell
+        found.tiles += 1
+        found.levels = max(found.levels, here.level + level + 1)
+        if level and (level - 1, *(k // 2 for k in cell)) not in places:
+            found.fault(path, f"has a tile of level {level} without its parent")
+        file = path.parent / _filled(root["content"]["uri"], (level, *cell))
+        if file.is_file():
+            is_leaf = (level, *cell) not in parents
+            _content(found, file, (low, low + side), is_leaf=is_leaf)
+        else:
+            found.fault(file, "is missing")
+
+
+def _places(
+    found: Tileset, folder: Path, said: Mapping[str, Any], levels: int
+) -> Iterator[tuple[int, ...]]:
+    """Give level, x, y and z of all tiles."""
+    inner = (8**levels - 1) // 7
+    subtrees: list[tuple[int, ...]] = [(0, 0, 0, 0)]
+    while subtrees:
+        first, *corner = subtrees.pop()
+        file = folder / _filled(said["subtrees"]["uri"], (first, *corner))
+        if not file.is_file():
+            found.fault(file, "is missing")
+            continue
+        found.bytes += file.stat().st_size
+        try:
+            content, stream = _subtree(file)
+            tiles = _bits(content, stream, "tileAvailability", inner)
+            below = _bits(content, stream, "childSubtreeAvailability", 8**levels)
+        except (_FaultError, KeyError, IndexError, TypeError, ValueError) as error:
+            found.fault(file, f"is damaged ({error})")
+            continue
+        for deep in range(levels):
+            begin = (8**deep - 1) // 7
+            for number in np.flatnonzero(tiles[begin : begin + 8**deep]).tolist():
+                yield first + deep, *_cell(number, deep, corner)
+        numbers = np.flatnonzero(below).tolist()
+        subtrees += [(first + levels, *_cell(number, levels, corner)) for number in numbers]
+
+
+def _cell(number: int, deep: int, corner: list[int]) -> list[int]:
+    """Give x, y, z of a Morton number, x the lowest bit, below a corner."""
+    spread = (sum((number >> 3 * k + axis & 1) << k for k in range(deep)) for axis in range(3))
+    return [(begin << deep) + each for begin, each in zip(corner, spread, strict=True)]
+
+
+def _filled(template: str, place: tuple[int, ...]) -> str:
+    names = zip(("level", "x", "y", "z"), place, strict=True)
+    return template.format(**dict(names))
+
+
+def _subtree(path: Path) -> tuple[dict[str, Any], bytes]:
+    data = path.read_bytes()
+    if len(data) < SUBTREE_HEADER.size:
+        _refuse("it is cut off")
+    magic, version, n_text, n_binary = SUBTREE_HEADER.unpack_from(data)
+    begin = SUBTREE_HEADER.size + n_text
+    if (magic, version, len(data)) != (b"subt", 1, begin + n_binary):
+        _refuse("it is no whole subtree")
+    content: dict[str, Any] = json.loads(data[SUBTREE_HEADER.size : begin])
+    return content, data[begin:]
+
+
+def _bits(content: Mapping[str, Any], stream: bytes, name: str, size: int) -> "NDArray[np.bool_]":
+    said = content[name]
+    if "constant" in said:
+        return np.full(size, bool(said["constant"]))
+    view = content["bufferViews"][said["bitstream"]]
+    raw = np.frombuffer(stream, np.uint8)[view["byteOffset"] :][: view["byteLength"]]
+    bits = np.unpackbits(raw, bitorder="little")
+    if bits.size < size:
+        _refuse(f"{name} has {bits.size} bits of {size}")
+    return bits[:size].astype(bool)
+
+
+def _glb(path: Path) -> dict[str, Any]:
+    """Read the JSON of a .glb file that is whole."""
+    with path.open("rb") as file:
+        head = file.read(GLB_HEADER.size)
+        if len(head) < GLB_HEADER.size:
+            _refuse("it is cut off")
+        magic, version, length, n_text, kind = GLB_HEADER.unpack(head)
+        if (magic, version, kind) != (b"glTF", 2, int.from_bytes(b"JSON", "little")):
+            _refuse("it is no glTF 2.0")
+        size = path.stat().st_size
+        if size != length or n_text > size:
+            _refuse(f"it has {size} bytes, {length} are promised")
+        found: dict[str, Any] = json.loads(file.read(n_text))
+    return found
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        _refuse(f"cannot be read: {getattr(error, 'strerror', None) or error}")
+    if not isinstance(found, dict):
+        _refuse("is no JSON object")
+    return found
+
+
+def _refuse(reason: str) -> NoReturn:
+    raise _FaultError(reason)

@@ -1,0 +1,352 @@
+"""Jobs of tiles: the rows of one call on all files, whatever happens in the middle."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import spatialq
+from spatialq import cluster
+from spatialq.cluster import driver
+from spatialq.cluster.folder import JobFolder
+from spatialq.cluster.worker import answer, read_answer
+from spatialq.errors import FileError, JobError
+from tests.cluster import surveys
+from tests.command_line import rows as command_rows
+from tests.command_line import spatialq_command
+from tests.conftest import made_once, real_file
+
+needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
+
+
+class InThisProcess:
+    """An executor for tests of what tasks give; tasks and answers are JSON here, too."""
+
+    def map(self, tasks):
+        for task in tasks:
+            yield read_answer(answer(task.text()))
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    monkeypatch.setattr(driver, "executor_of", lambda *_: InThisProcess())
+
+
+@pytest.fixture(scope="session")
+def tiles(tmp_path_factory):
+    return made_once(tmp_path_factory, "survey", surveys.make)
+
+
+def run(tiles, folder, **options):
+    return cluster.run("owm_ground", str(tiles), folder, **(surveys.QUIET | options))
+
+
+CASES = {
+    "as it is": {},
+    "two thirds": {"overlap": 2 / 3},
+    "odd window": {"window_size": 7.0},
+    "wide cells": {"cell_size": 45.0},
+    "no cells": {"cell_size": 0.0},
+    "no overlap": {"overlap": 0.0},
+    "few points": {"min_points": 3},
+    "bounds": {"bounds": [1013.3, 5007.7, 1101.0, 5088.8]},
+    "octree": {"ties": "octree"},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tile_size", [None, 23.7, 30.0])
+@pytest.mark.parametrize("name", CASES)
+def test_parts_have_the_rows_of_one_piece(at_once, tiles, tmp_path, name, tile_size):
+    options = CASES[name]
+    result = run(tiles, tmp_path / "out", tile_size=tile_size, **options)
+    literal = {key: repr(value) for key, value in options.items()}
+    expected = surveys.in_one_piece(tiles, **literal)
+    assert surveys.of_job(tmp_path / "out") == expected
+    assert result["rows"] == len(expected) > 20
+    if tile_size is None and name != "bounds":
+        assert result["parts"] == surveys.COLUMNS * surveys.ROWS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("executor", ["local", pytest.param("ray", marks=needs_ray)])
+def test_executors_give_the_same(tiles, tmp_path, executor):
+    seen = []
+    result = run(
+        tiles, tmp_path / "out", executor=executor, workers=2, progress=lambda *at: seen.append(at)
+    )
+    assert surveys.of_job(tmp_path / "out") == surveys.in_one_piece(tiles)
+    assert result["parts"] == 20
+    assert [(str(stage), total) for stage, done, total in seen if done == 20] == [
+        ("survey", 20),
+        ("parts", 20),
+    ]
+
+
+@pytest.mark.slow
+def test_real_tiles(at_once, tmp_path):
+    import laspy
+
+    cloud = laspy.read(real_file("data/lidar/ahn3_cropped_1.laz"))
+    x, y, z = (np.asarray(each) for each in (cloud.x, cloud.y, cloud.z))
+    column = np.minimum(((x - x.min()) / np.ptp(x) * 5).astype(int), 4)
+    row = np.minimum(((y - y.min()) / np.ptp(y) * 4).astype(int), 3)
+    tiles = tmp_path / "tiles"
+    tiles.mkdir()
+    for k in range(20):
+        own = (column == k % 5) & (row == k // 5)
+        surveys.write_tile(tiles / f"tile_{k:02}.laz", x[own], y[own], z[own])
+    run(tiles, tmp_path / "out")
+    found = surveys.of_job(tmp_path / "out")
+    assert found == surveys.in_one_piece(tiles)
+    assert len(found) > 500
+
+
+def wait_for_lines(folder, count, process):
+    until = time.monotonic() + 120
+    while surveys.journal_lines(folder) < count and process.poll() is None:
+        assert time.monotonic() < until, "the job does not go on"
+        time.sleep(0.01)
+
+
+def children_of(pid):
+    found = []
+    for each in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if int((each / "stat").read_text().rpartition(")")[2].split()[1]) == pid:
+                found.append(int(each.name))
+    return found
+
+
+def require_whole(tiles, folder):
+    """Resume a job, and compare it; no part is there twice, and none that nobody knows."""
+    result = run(tiles, folder, workers=2, resume=True)
+    assert surveys.of_job(folder) == surveys.in_one_piece(tiles)
+    parts = sorted(path.name for path in (folder / "parts").iterdir())
+    assert parts == [f"{k:07}.parquet" for k in range(20)]
+    return result
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_is_replaced(tiles, tmp_path):
+    process = surveys.begin(tiles, tmp_path / "out")
+    wait_for_lines(tmp_path / "out", 23, process)
+    killed = children_of(process.pid)
+    for pid in killed:
+        os.kill(pid, signal.SIGKILL)
+    _, said = process.communicate(timeout=300)
+    assert killed
+    assert process.returncode == 0, said
+    assert surveys.of_job(tmp_path / "out") == surveys.in_one_piece(tiles)
+
+
+@pytest.mark.slow
+def test_a_driver_that_is_killed_leaves_what_is_done(tiles, tmp_path):
+    process = surveys.begin(tiles, tmp_path / "out")
+    wait_for_lines(tmp_path / "out", 25, process)
+    process.kill()
+    process.communicate(timeout=60)
+    (described,) = cluster.jobs(tmp_path)
+    assert described["state"] == "unfinished"
+    assert 5 <= described["done"] < 20
+    with spatialq.connect() as con, pytest.raises(JobError, match="is not done: resume it"):
+        cluster.table(con, tmp_path / "out")
+    result = require_whole(tiles, tmp_path / "out")
+    assert result["resumed"] >= 5
+
+
+@pytest.mark.slow
+@needs_ray
+@pytest.mark.parametrize("what", ["raylet", "gcs_server", "actor"])
+def test_processes_of_ray_that_are_killed(tiles, tmp_path, what):
+    process = surveys.begin(tiles, tmp_path / "out", executor="ray")
+    wait_for_lines(tmp_path / "out", 23, process)
+    found = processes_below(process.pid)
+    killed = [
+        pid
+        for pid, command in found.items()
+        if (command.startswith("ray::_Worker") if what == "actor" else f"/{what} " in command)
+    ]
+    assert killed, found
+    for pid in killed:
+        os.kill(pid, signal.SIGKILL)
+    try:
+        _, said = process.communicate(timeout=120)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate(timeout=60)
+        for pid, command in found.items():  # what is left of Ray without its head
+            if command_of(pid) == command:
+                os.kill(pid, signal.SIGKILL)
+    if what == "actor":
+        assert process.returncode == 0, said
+    require_whole(tiles, tmp_path / "out")
+
+
+def processes_below(pid):
+    found, waiting = {}, [pid]
+    while waiting:
+        for child in children_of(waiting.pop()):
+            found[child] = command_of(child)
+            waiting.append(child)
+    return found
+
+
+def command_of(pid):
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [2_000, 9_000])
+def test_a_full_disk(tiles, tmp_path, limit):
+    """At the smaller limit no part can be written, at the larger one the journal ends."""
+    process = surveys.begin(tiles, tmp_path / "out", limit=limit)
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == 1
+    assert "cannot be written: File too large" in said
+    require_whole(tiles, tmp_path / "out")
+
+
+@pytest.mark.slow
+def test_a_part_that_was_damaged_is_made_again(at_once, tiles, tmp_path):
+    run(tiles, tmp_path / "out")
+    parts = JobFolder(tmp_path / "out").parts
+    data = bytearray((parts / "0000003.parquet").read_bytes())
+    data[len(data) // 2] ^= 1
+    (parts / "0000003.parquet").write_bytes(data)
+    (parts / "0000007.parquet").unlink()
+    assert require_whole(tiles, tmp_path / "out")["resumed"] == 18
+    assert run(tiles, tmp_path / "out", resume=True)["resumed"] == 20
+
+
+@pytest.mark.slow
+def test_what_has_changed_is_noticed(at_once, tiles, tmp_path):
+    copy = tmp_path / "tiles"
+    shutil.copytree(tiles, copy)
+    run(copy, tmp_path / "out")
+    with pytest.raises(JobError, match=r"there is a job in '.*out' already \(owm_ground, done\)"):
+        run(copy, tmp_path / "out")
+    with pytest.raises(JobError, match="was begun with another options"):
+        run(copy, tmp_path / "out", resume=True, window_size=8.0)
+    with pytest.raises(JobError, match=r"begun with another tile_size, None, not 50\.0"):
+        run(copy, tmp_path / "out", resume=True, tile_size=50.0)
+    path = copy / "tile_1_1.laz"
+    path.touch()
+    with pytest.raises(JobError, match=r"tile_1_1.laz' has changed since the job"):
+        run(copy, tmp_path / "out", resume=True)
+    path.unlink()
+    with pytest.raises(JobError, match="was begun with another source"):
+        run(copy, tmp_path / "out", resume=True)
+
+
+def test_two_runs_into_one_folder_are_refused(at_once, tiles, tmp_path):
+    with (
+        JobFolder(tmp_path / "out").held(),
+        pytest.raises(JobError, match=r"another run is writing into '.*out'"),
+    ):
+        run(tiles, tmp_path / "out")
+
+
+@pytest.mark.slow
+def test_stray_points_are_refused(at_once, tiles, tmp_path):
+    copy = tmp_path / "tiles"
+    shutil.copytree(tiles, copy)
+    surveys.write_tile(copy / "zz.laz", np.array([0.0]), np.array([0.0]), np.array([0.0]))
+    with pytest.raises(JobError, match=r"zz\.laz' has points that may be far from all others"):
+        run(copy, tmp_path / "out")
+    bounds = [1000, 5000, 1200, 5200]
+    run(copy, tmp_path / "within", bounds=bounds)
+    assert surveys.of_job(tmp_path / "within") == surveys.in_one_piece(copy, bounds=bounds)
+
+
+@pytest.mark.slow
+def test_nothing_in_bounds(at_once, tiles, tmp_path):
+    result = run(tiles, tmp_path / "out", bounds=[0, 0, 1, 1])
+    assert (result["rows"], result["parts"]) == (0, 0)
+    with spatialq.connect() as con:
+        found = cluster.table(con, tmp_path / "out")
+        assert found.columns == ["point_id", "x", "y", "z", "hits", "filled"]
+        assert found.fetchall() == []
+
+
+@pytest.mark.slow
+def test_an_error_of_a_task_is_that_of_its_file(tiles, tmp_path):
+    copy = tmp_path / "tiles"
+    shutil.copytree(tiles, copy)
+    path = copy / "tile_0_2.laz"
+    path.write_bytes(path.read_bytes()[:2000])
+    with pytest.raises(FileError, match=r"tile_0_2.laz'"):
+        run(copy, tmp_path / "out", workers=1)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"executor": "dask"}, "executor must be one of local, ray, got 'dask'"),
+        ({"workers": 0}, "workers must be a whole number from 1 to 100000, got 0"),
+        ({"tile_size": -1.0}, "tile_size must be a number above 0, got -1.0"),
+        ({"overlap": 2.0}, "overlap must be"),
+    ],
+)
+def test_wrong_arguments(tiles, tmp_path, wrong, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        run(tiles, tmp_path / "out", **wrong)
+    assert not (tmp_path / "out").exists()
+
+
+def test_functions_that_tiles_would_change_are_refused(tiles, tmp_path):
+    with pytest.raises(ValueError, match=r"function must be one of owm_ground, .* 'detect_planes'"):
+        cluster.run("detect_planes", str(tiles), tmp_path / "out")
+
+
+def test_a_worker_that_cannot_be_started_again_and_again(monkeypatch, tiles, tmp_path):
+    monkeypatch.setattr("spatialq.cluster.local_executor.WORKER", "import os; os._exit(9)")
+    with pytest.raises(JobError, match="ended 3 times, the last time with status 9"):
+        run(tiles, tmp_path / "out", workers=1)
+
+
+@pytest.mark.slow
+def test_commands(at_once, tiles, tmp_path):
+    out = tmp_path / "out"
+    (made,) = command_rows("seeds", tiles, "-o", out)
+    assert made["parts"] == 20
+    (listed,) = command_rows("jobs", tmp_path)
+    assert listed == {
+        "folder": str(out), "function": "owm_ground", "state": "done", "done": 20, "parts": 20,
+        "points": 14000, "rows": made["rows"], "inputs": 20,
+    }  # fmt: skip
+    again = spatialq_command("seeds", tiles, "-o", out)
+    assert again.returncode == 1
+    assert "there is a job in" in again.stderr
+    (resumed,) = command_rows("seeds", tiles, "-o", out, "--resume")
+    assert resumed["resumed"] == 20
+
+
+def test_no_jobs(tmp_path):
+    assert cluster.jobs(tmp_path) == []
+    with pytest.raises(FileError, match="there is no such folder"):
+        cluster.jobs(tmp_path / "none")
+    with spatialq.connect() as con, pytest.raises(FileError, match="there is no job"):
+        cluster.table(con, tmp_path)
+
+
+def test_the_manifest_is_json_without_points(at_once, tiles, tmp_path):
+    run(tiles, tmp_path / "out")
+    manifest = json.loads((tmp_path / "out" / "job.json").read_text())
+    assert manifest["function"] == "owm_ground"
+    assert manifest["state"] == "done"
+    assert manifest["version"] == spatialq.__version__
