@@ -7,7 +7,8 @@
 `overhead` has warm workers look at tiny files: milliseconds of a worker for each task. `driver`
 takes tiles that are only made up through the driver of a job, as if workers had done them, twice:
 the second time the job is resumed. `job` runs `owm_ground` on a folder of tiles, such as
-`large_clouds.py make` makes, and compares its rows with those of one call on all files.
+`large_clouds.py make` makes, and compares its rows with those of one call on all files. Processor
+time of workers is known of executor local alone.
 """
 
 import argparse
@@ -39,8 +40,8 @@ def report(**figures):
     print(json.dumps(figures), flush=True)
 
 
-def peak(who=resource.RUSAGE_SELF):
-    return resource.getrusage(who).ru_maxrss << 10
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
 def overhead(executor, tiles):
@@ -86,27 +87,26 @@ class MadeUp:
 
 
 def simulate(tiles, folder):
-    """Give the seconds of a job of made-up tiles, and of the same one resumed."""
-    columns = round(np.sqrt(tiles))
-    able = MadeUp(columns)
+    """Report a job of made-up tiles, and the same one resumed: processor time of the driver."""
+    able = MadeUp(round(np.sqrt(tiles)))
     paths = [f"/survey/of/a/country/{k:09}.laz" for k in range(tiles)]
     options = catalogue()["owm_ground"].choose({})
     manifest = {"tile_size": None, "function": "owm_ground"}
     job = JobFolder(Path(folder))
-    seconds = []
-    for _ in range(2):
-        started = time.perf_counter()
+    for is_resumed in (False, True):
+        started = time.process_time()
         with job.held(), job.recording() as journal:
             survey = driver._survey(job, journal, able, "owm_ground", paths, None, None, _nothing)
             survey.require_no_strays("owm_ground")
             found = driver._parts(job, journal, able, survey, options, "cpu", manifest, _nothing)
-        seconds.append(time.perf_counter() - started)
-    assert found["parts"] == found["resumed"] == tiles
-    size = (job.path / "journal.jsonl").stat().st_size
-    report(
-        run="driver", tiles=tiles, seconds=seconds[0], seconds_resumed=seconds[1],
-        us_per_tile=1e6 * seconds[0] / tiles, journal_bytes=size, peak_bytes=peak(),
-    )  # fmt: skip
+        seconds = time.process_time() - started
+        assert found["parts"] == tiles
+        assert found["resumed"] == (tiles if is_resumed else 0)
+        report(
+            run="driver", tiles=tiles, is_resumed=is_resumed, cpu_seconds=seconds,
+            us_per_tile=1e6 * seconds / tiles, peak_bytes=peak(),
+            journal_bytes=(job.path / "journal.jsonl").stat().st_size,
+        )  # fmt: skip
 
 
 def _nothing(*_):
@@ -119,7 +119,7 @@ def run_job(tiles, executor, workers):
         made = cluster.run(
             "owm_ground", f"{tiles}/", folder, executor=executor, workers=workers, unit=1.0
         )
-        of_workers = peak(resource.RUSAGE_CHILDREN)
+        workers_used = resource.getrusage(resource.RUSAGE_CHILDREN)
         with spatialq.connect() as con:
             cluster.table(con, folder, "found")
             one = f"FROM owm_ground('{tiles}/', unit := 1.0)"
@@ -130,7 +130,9 @@ def run_job(tiles, executor, workers):
     rate = made["points"] / made["seconds"]
     report(
         run="job", executor=executor, workers=workers, **made, points_per_second=rate,
-        peak_bytes_of_a_worker=of_workers, seconds_in_one_piece=seconds, differences=differences,
+        peak_bytes_of_a_worker=workers_used.ru_maxrss << 10,
+        cpu_seconds_of_workers=workers_used.ru_utime + workers_used.ru_stime,
+        seconds_in_one_piece=seconds, differences=differences,
     )  # fmt: skip
 
 

@@ -33,10 +33,12 @@ from spatialq.runtime import budget
 FUNCTIONS = (seeds.FUNCTION,)
 """What can be run tile by tile with the rows of one call on all files."""
 SAME = {
-    "function": "function", "options": "options", "tile_size": "tile_size",
-    "inputs_digest": "source", "version": "version of spatialq",
-}  # fmt: skip
-"""What must not differ when a job is resumed, as the argument is called."""
+    "function": "function",
+    "tile_size": "tile_size",
+    "inputs_digest": "source",
+    "version": "version of spatialq",
+}
+"""What, besides options, must not differ when a job is resumed, and what it is called."""
 
 
 def run(
@@ -55,8 +57,8 @@ def run(
 ) -> dict[str, Any]:
     """Run a function of points on the files of a survey, part by part, on many processes.
 
-    All parts together have the rows of one call on all files. Each file is read twice: once for
-    what all tasks must know, and once, with its halo, for its result.
+    All parts together have the rows of one call on all files. Each file is read for what all tasks
+    must know, and then by its own task and those of its neighbours, for their halos.
 
     Parameters
     ----------
@@ -161,14 +163,15 @@ def _require_same(
             f"{before['state']}): resume it, or take another folder"
         )
         raise JobError(message)
-    # what was written and read again has lists where there were tuples
-    now = json.loads(json.dumps(manifest))
-    for key, name in SAME.items():
-        if before[key] != now[key]:
-            was = "" if key == "inputs_digest" else f", {before[key]!r}, not {now[key]!r}"
+    now = json.loads(json.dumps(manifest))  # lists where there were tuples, as in what was read
+    was = before | before["options"]
+    now |= now["options"]
+    for key in (*SAME, *now["options"]):
+        if was.get(key) != now[key]:
+            values = "" if key == "inputs_digest" else f", {was.get(key)!r}, not {now[key]!r}"
             message = (
-                f"{CALLER}: the job in '{job.path}' was begun with another {name}{was}: take that, "
-                "or another folder"
+                f"{CALLER}: the job in '{job.path}' was begun with another {SAME.get(key, key)}"
+                f"{values}: take that, or another folder"
             )
             raise JobError(message)
 

@@ -240,7 +240,7 @@ def test_what_has_changed_is_noticed(at_once, tiles, tmp_path):
     run(copy, tmp_path / "out")
     with pytest.raises(JobError, match=r"there is a job in '.*out' already \(owm_ground, done\)"):
         run(copy, tmp_path / "out")
-    with pytest.raises(JobError, match="was begun with another options"):
+    with pytest.raises(JobError, match=r"with another window_size, 10\.0, not 8\.0"):
         run(copy, tmp_path / "out", resume=True, window_size=8.0)
     with pytest.raises(JobError, match=r"begun with another tile_size, None, not 50\.0"):
         run(copy, tmp_path / "out", resume=True, tile_size=50.0)
