@@ -14,6 +14,7 @@
 --     its cell.
 -- seed: Seed of 'random'. (>= 0 and < 2**32)
 -- override_crs: Whether crs also takes the place of one that a file names.
+-- resume: Whether to go on with what an earlier run left that was killed.
 -- bounds: xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
 --     border are considered; NULL takes all. ([xmin, ymin, xmax, ymax], finite numbers with the
 --     minima first, or NULL)
@@ -32,6 +33,7 @@ CREATE OR REPLACE MACRO write_lod(
     full_precision := false,
     seed := 0,
     override_crs := false,
+    resume := false,
     bounds := NULL,
     crs := NULL,
     device := 'auto',
@@ -48,6 +50,7 @@ SELECT unnest(
             full_precision: full_precision,
             seed: seed,
             override_crs: override_crs,
+            resume: resume,
             bounds: bounds,
             crs: crs,
             device: device,

@@ -137,22 +137,6 @@ def call_outputs(
     return results, device
 
 
-def call_as_given(
-    function: Function,
-    arguments: dict[str, Any],
-    options: Any,
-    requested: str,
-    *,
-    road: Road = "arrays",
-) -> tuple[dict[str, Any], Device]:
-    """Plan and run a kernel as `call`, with all points as they are, and write the log."""
-    size = size_of(function.inputs, arguments)
-    plan = planned([function], size, options, requested, road=road)
-    task = current() or Task(observer())
-    found, device = _run_planned(task, plan, [function], arguments, options)
-    return found[function.name], device
-
-
 def _run_planned(
     task: Task,
     plan: "AbstractContextManager[Execution]",

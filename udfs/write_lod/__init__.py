@@ -10,13 +10,16 @@ from ..build_lod import Options as TreeOptions
 
 @dataclass(frozen=True)
 class Options(TreeOptions):
-    """Parameters of `write_lod`: those of `build_lod`, and the CRS."""
+    """Parameters of `write_lod`: those of `build_lod`, the CRS, and whether to resume."""
 
     FUNCTION = "write_lod"
 
     crs: str | None = parameter(None, "CRS of files that name none, such as 'EPSG:25832'.")
     override_crs: bool = parameter(
         False, "Whether crs also takes the place of one that a file names."
+    )
+    resume: bool = parameter(
+        False, "Whether to go on with what an earlier run left that was killed."
     )
 
 

@@ -49,6 +49,14 @@ def lod(
             "first output."
         ),
     ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Go on with what an earlier run of the same outputs left that was killed; and "
+            "keep what is done if this one is stopped.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Build levels of detail of a cloud, an octree: COPC, Potree, a table, a picture."""
@@ -63,6 +71,7 @@ def lod(
             bounds=bounds_of("lod", bounds),
             device=device,
             memory=memory,
+            resume=resume,
             progress=update,
             **options,
         )
