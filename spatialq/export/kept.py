@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from spatialq.errors import FileError, FileWarning
+from spatialq.export.atomic import PREFIX as OF_WRITERS
 from spatialq.runtime.temporary import LOCK, held_folder, remove_abandoned
 
 PREFIX = ".lod-"
@@ -240,6 +241,7 @@ def _held(command: str, output: Path, folder: Path, stack: ExitStack, *, resume:
     except OSError as error:
         reason = f"folder '{folder}' for what is not whole yet cannot be made: {error.strerror}"
         raise FileError.of(command, output, reason) from error
+    remove_abandoned(OF_WRITERS, folder.parent)
     if not resume:
         remove_abandoned(PREFIX, folder.parent)
     return is_left

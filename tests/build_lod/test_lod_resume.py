@@ -168,7 +168,7 @@ def test_an_export_that_is_killed_again_and_again_ends(tmp_path, name):
         expected = contents(tmp_path)
         clear(tmp_path)
         while runs.killed(8, resume=True):
-            assert not contents(tmp_path)
+            assert not any(target.exists() for target in targets)
             times += 1
     assert 2 <= times < 30
     assert contents(tmp_path) == expected
@@ -192,7 +192,7 @@ def test_nothing_is_done_twice(tmp_path, name, small_groups, monkeypatch):
         from spatialq.export.tiles import tileset
 
         patched.setattr(*last.get(name, (tileset.Tree, "close")), full)
-        with pytest.raises(FileError, match="No space left on device"):
+        with pytest.raises((FileError, OSError), match="No space left on device"):
             spatialq.write_lod(source, targets, memory=memory, resume=True, **SMALL)
     assert not contents(tmp_path)
     calls = []
