@@ -70,7 +70,8 @@ def write_tile(path, west, south, width, depth, n, seed):
     rng = np.random.default_rng([seed, 1])
     x, y = west + width * rng.random(n), south + depth * np.sort(rng.random(n))
     header = laspy.LasHeader(version="1.4", point_format=6)
-    header.scales, header.offsets = np.full(3, SCALE), np.array([west, south, 0.0])
+    # whole offsets, so that one file can have the points of all tiles
+    header.scales, header.offsets = np.full(3, SCALE), np.floor([west, south, 0.0])
     with laspy.open(path, "w", header=header) as file:
         for first in range(0, n, 1 << 20):
             part = slice(first, first + (1 << 20))

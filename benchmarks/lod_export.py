@@ -1,112 +1,179 @@
-"""COPC and Potree of a cloud: speed beside that of decoding LAZ, bytes per point, memory.
+"""COPC, Potree and 3D Tiles of a cloud: speed beside that of decoding LAZ, bytes per point; JSON.
 
-``python benchmarks/lod_export.py CLOUD.laz [COPIES]``: the cloud beside itself so many times.
+    python benchmarks/lod_export.py CLOUD.laz ... --commit HASH [--out FOLDER]
+
+`ratio` is that of decoding the cloud to a step, in seconds of the processors, all threads together:
+`whole` is `write_lod` from file to file, `without decoding` all of it but one decoding, `written`
+the writer alone, given the tree. The limit of COPC is to decode and to encode, nothing else.
 """
 
+import argparse
 import json
 import resource
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import laspy
-import numpy as np
-from spatialq.udfs.build_lod import Options, additive, cpu
 
-from spatialq.data.octree import Octree
-from spatialq.export.additive_points import gather
-from spatialq.export.copc import write_copc
-from spatialq.export.las_join import join
-from spatialq.export.potree import write_potree
+import spatialq
+from spatialq.export import copc, potree
+from spatialq.export.tiles import points as tiles
 from spatialq.io.las.source import LasSource
+from spatialq.workflows import lod_points
+from spatialq.workflows.lod_tree import TreeBuild
+
+OUTPUTS = {"COPC": "a.copc.laz", "Potree": "p/metadata.json", "3D Tiles": "t/tileset.json"}
+STEPS = {
+    "read": [(lod_points, "_copied")],
+    "tree": [(lod_points, "_octree"), (TreeBuild, "_whole")],
+    "written": [(copc, "write_copc"), (potree, "write_potree"), (tiles, "write_nodes")],
+}
+"""Functions of the steps; `read` is a part of `tree` for 3D Tiles."""
 
 
-@dataclass
-class Spent:
-    """What work took."""
+class Clock:
+    """Seconds of the processors and on the clock, since it was made."""
 
-    seconds: float
-    """On the clock."""
-    cores: float
-    """Seconds of all cores, which do not depend on what else the machine does."""
+    def __init__(self) -> None:
+        self._began = time.process_time(), time.perf_counter()
 
-
-def timed(work: Callable[[], Any]) -> tuple[Spent, Any]:
-    """Do work; give what it took, and what it gives."""
-    began, cores = time.perf_counter(), time.process_time()
-    found = work()
-    return Spent(time.perf_counter() - began, time.process_time() - cores), found
+    def spent(self) -> tuple[float, float]:
+        """Give both."""
+        return time.process_time() - self._began[0], time.perf_counter() - self._began[1]
 
 
-def copies(source: Path, folder: Path, n: int) -> list[Path]:
-    """Write the cloud n times, side by side."""
-    found = []
-    for k in range(n):
-        cloud = laspy.read(source)
-        width = int(cloud.X.max()) - int(cloud.X.min()) + 1
-        cloud.X[:] += k * width
-        found.append(folder / f"{k}.laz")
-        cloud.write(found[-1])
-    return found
+def decoded(clouds: Sequence[LasSource]) -> int:
+    """Decode all fields of all points."""
+    return sum(records.size for cloud in clouds for records in cloud.records())
 
 
-def octree_of(clouds: Sequence[LasSource], points: int) -> tuple[Octree, Spent, Spent]:
-    """Build the octree of clouds; give what the tree took, and what the additive one took."""
-    xyz = [np.empty(points) for _ in range(3)]
-    first = 0
-    for cloud in clouds:
-        part = slice(first, first + cloud.rows)
-        cloud.read_into({axis: values[part] for axis, values in zip("xyz", xyz, strict=True)})
-        first += cloud.rows
-    options = Options(strategy="first")
-    building, table = timed(lambda: cpu.run(*xyz, *[None] * 6, options=options))
-    collected = additive.Additive(points)
-    placing, _ = timed(lambda: collected.add(table))
-    return collected.octree(options.grid_size, points), building, placing
+def encoded(clouds: Sequence[Path], folder: Path) -> tuple[float, float]:
+    """Time how long the same points take to encode, chunk by chunk as they were."""
+    processors = clock = 0.0
+    for path in clouds:
+        cloud = laspy.read(path)
+        own = Clock()
+        cloud.write(folder / "again.laz")
+        for_one = own.spent()
+        processors, clock = processors + for_one[0], clock + for_one[1]
+    return processors, clock
 
 
-def main(source: Path, n: int) -> None:
-    """Measure, and print JSON."""
+@contextmanager
+def timing() -> Any:
+    """Time the steps of calls within the block: a dict by step."""
+    found: dict[str, float] = {}
+    undo = []
+
+    def timed(step: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(work)
+        def call(*given: Any, **named: Any) -> Any:
+            clock = Clock()
+            try:
+                return work(*given, **named)
+            finally:
+                found[step] = found.get(step, 0.0) + clock.spent()[0]
+
+        return call
+
+    def timed_block(step: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        @contextmanager
+        @wraps(work)
+        def block(*given: Any, **named: Any) -> Any:
+            with work(*given, **named) as write:
+                yield timed(step, write)
+
+        return block
+
+    for step, places in STEPS.items():
+        for owner, name in places:
+            work = getattr(owner, name)
+            undo.append((owner, name, work))
+            setattr(owner, name, (timed_block if name == "write_nodes" else timed)(step, work))
+    try:
+        yield found
+    finally:
+        for owner, name, work in undo:
+            setattr(owner, name, work)
+
+
+def bytes_of(folder: Path) -> int:
+    """Count the bytes of all files below."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def export(paths: Sequence[Path], output: str) -> dict[str, Any]:
+    """Write an output once, and measure."""
+    with tempfile.TemporaryDirectory() as name, timing() as steps:
+        clock = Clock()
+        row = spatialq.write_lod(list(map(str, paths)), Path(name) / output, device="cpu")
+        processors, seconds = clock.spent()
+        size = bytes_of(Path(name)) / row["points"]
+    return {"processors": processors, "clock": seconds, "bytes a point": size, "steps": steps}
+
+
+def main() -> None:
+    """Measure, and print or write JSON."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("clouds", nargs="+", type=Path)
+    parser.add_argument("--commit", required=True)
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        paths = copies(source, folder, n)
-        copc, potree = folder / "a.copc.laz", folder / "metadata.json"
-        clouds = [LasSource(path) for path in paths]
-        joined = join(clouds, copc)
-        points = joined.rows
-        decoding, _ = timed(lambda: sum(part.size for part in joined.records()))
-        octree, building, placing = octree_of(clouds, points)
-        gathering, found = timed(lambda: gather(copc, joined, octree))
-        as_copc, _ = timed(lambda: write_copc(copc, found))
-        as_potree, _ = timed(lambda: write_potree(potree, found))
-        steps = {
-            "decoding LAZ": decoding,
-            "tree": building,
-            "additive octree": placing,
-            "reading into its order": gathering,
-            "writing COPC": as_copc,
-            "writing Potree": as_potree,
+        small = Path(name) / "small.laz"
+        part = laspy.read(given.clouds[0])
+        part.points = part.points[:200_000]
+        part.write(small)
+        for output in OUTPUTS.values():  # compiles
+            export([small], output)
+        clouds = [LasSource(path) for path in given.clouds]
+        clock = Clock()
+        points = decoded(clouds)
+        decoding = clock.spent()
+        encoding = encoded(given.clouds, Path(name))
+    report: dict[str, Any] = {
+        "benchmark": "lod_export",
+        "commit": given.commit,
+        "date": datetime.now(UTC).date().isoformat(),
+        "device": "CPU, 2 cores shared with other work",
+        "points": points,
+        "point_format": clouds[0].header.point_format,
+        "LAZ bytes a point": sum(path.stat().st_size for path in given.clouds) / points,
+        "ns a point": {
+            "decoding": decoding[0] / points * 1e9,
+            "encoding": encoding[0] / points * 1e9,
+        },
+        "clock seconds of decoding": decoding[1],
+        "limit of COPC": decoding[0] / (decoding[0] + encoding[0]),
+    }
+    for title, output in OUTPUTS.items():
+        found = export(given.clouds, output)
+        whole, steps = found["processors"], found["steps"]
+        report[title] = {
+            "ratio": {
+                "whole": decoding[0] / whole,
+                "without decoding": decoding[0] / (whole - decoding[0]),
+                "written": decoding[0] / steps["written"],
+                "whole on the clock": decoding[1] / found["clock"],
+            },
+            "ns a point": {
+                "whole": whole / points * 1e9,
+                **{step: seconds / points * 1e9 for step, seconds in steps.items()},
+            },
+            "bytes a point": found["bytes a point"],
         }
-        measures: dict[str, Any] = {"points": points, "nodes": len(octree.names)}
-        for step, spent in steps.items():
-            measures[step] = {
-                "M points/s": points / spent.seconds / 1e6,
-                "M points/s a core": points / spent.cores / 1e6,
-                "of decoding, a core": decoding.cores / spent.cores,
-            }
-        measures["bytes a point"] = {
-            "LAZ": sum(path.stat().st_size for path in paths) / points,
-            "COPC": copc.stat().st_size / points,
-            "Potree": (folder / "octree.bin").stat().st_size / points,
-        }
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        measures["peak memory, MB"] = peak
-    print(json.dumps(measures, indent=1))
+    report["peak resident GB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    text = json.dumps(report, indent=1) + "\n"
+    print(text)
+    if given.out is not None:
+        (given.out / "lod_export.json").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+    main()

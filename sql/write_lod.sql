@@ -21,6 +21,7 @@
 --     ones are not read. NULL reads all. (units of x and y; > 0 or NULL)
 -- override_crs: Whether crs also takes the place of one that a file names.
 -- compact: Whether samples in .parquet are packed into bytes, which lod_samples decodes.
+-- resume: Whether to go on with what an earlier run left that was killed.
 -- bounds: xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
 --     border are considered; NULL takes all. ([xmin, ymin, xmax, ymax], finite numbers with the
 --     minima first, or NULL)
@@ -42,6 +43,7 @@ CREATE OR REPLACE MACRO write_lod(
     resolution := NULL,
     override_crs := false,
     compact := false,
+    resume := false,
     bounds := NULL,
     crs := NULL,
     device := 'auto',
@@ -61,6 +63,7 @@ SELECT unnest(
             resolution: resolution,
             override_crs: override_crs,
             compact: compact,
+            resume: resume,
             bounds: bounds,
             crs: crs,
             device: device,

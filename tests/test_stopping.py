@@ -5,6 +5,7 @@ The next run clears what a killed process could not.
 
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,6 +29,9 @@ COMMANDS = {
     "ground": "ground in/*.laz -o a.laz -o a.parquet -o a.png -o a.tif -o tiles/",
     "planes": "planes in/*.laz -o a.laz -o a.gpkg -o a.png -o tiles/",
     "lod": "lod in/*.laz -o a.parquet --memory 20MB --max-points 5000",
+    "lod copc": "lod in/*.laz -o a.copc.laz --memory 20MB --max-points 5000",
+    "lod potree": "lod in/*.laz -o p/metadata.json",
+    "lod tiles": "lod in/*.laz -o t/tileset.json --memory 20MB --max-points 5000",
     "features": f"features in/grid.npy -o a.parquet -o a.png -o a.tif {FEATURES}",
     "load": "load in/*.laz -d a.duckdb -t t --replace",
     "sql laz": "sql|FROM read_las('in/*.laz')|-o|a.laz",
@@ -105,9 +109,7 @@ def clear(place):
     for name in written:
         path = place / name
         if path.is_dir():
-            for each in path.iterdir():
-                each.unlink()
-            path.rmdir()
+            shutil.rmtree(path)
         else:
             path.unlink()
     return written

@@ -12,14 +12,14 @@ import pytest
 import spatialq
 from spatialq.demo.house import write_house
 from spatialq.runtime import temporary
-from spatialq.runtime.temporary import temporary_folder
+from spatialq.runtime.temporary import held_folder, temporary_folder
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs locks of files")
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from spatialq.runtime.temporary import temporary_folder
+from spatialq.runtime.temporary import held_folder, temporary_folder
 with temporary_folder("spatialq_ifc_", Path(sys.argv[1])) as folder:
     (folder / "model.ifc").write_text("a model")
     print(folder, flush=True)
@@ -99,3 +99,23 @@ def test_a_folder_is_never_seen_without_the_lock_of_its_owner(tmp_path):
             with temporary_folder("spatialq_ifc_", tmp_path):
                 assert folder.exists()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_of_a_fixed_name_is_held_by_one(tmp_path, monkeypatch):
+    folder = tmp_path / "held"
+    with held_folder(folder) as is_left:
+        assert not is_left
+        (folder / "a").write_text("b")
+        with pytest.raises(BlockingIOError), held_folder(folder):
+            pass
+        temporary.remove_abandoned("held", tmp_path)
+        assert (folder / "a").exists()
+    with held_folder(folder) as is_left:
+        assert is_left
+    monkeypatch.setattr(temporary, "_system", lambda: "another one")
+    with held_folder(folder) as is_left:
+        assert not is_left
+    assert (folder / "a").read_text() == "b"
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="File exists"), held_folder(tmp_path / "file"):
+        pass

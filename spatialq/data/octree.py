@@ -21,10 +21,10 @@ class Octree:
     names : list of str
         'r', and the number of the child at each level: 4 x + 2 y + z. The parent of each is there.
     first : int64[nodes + 1]
-        The points of node k are the slots ``first[k] : first[k + 1]``. A node of which all points
+        The points of node k are ``order[first[k] : first[k + 1]]``. A node of which all points
         represent voxels of nodes above has none.
-    slot : uint32[n] or int64[n]
-        The slot of each point, in the order of the nodes, ascending within a node.
+    order : uint32[n] or int64[n]
+        The points in the order of the nodes, ascending within a node.
     """
 
     low: tuple[float, float, float]
@@ -32,7 +32,7 @@ class Octree:
     spacing: float
     names: list[str]
     first: Any
-    slot: Any
+    order: Any
 
     def key(self, node: int) -> tuple[int, int, int, int]:
         """Give the level of a node, and the x, y and z of its cell in the grid of that level."""

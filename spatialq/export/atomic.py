@@ -4,15 +4,18 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from errno import ELOOP
 from pathlib import Path
+from typing import TypeVar
 
 from spatialq.errors import FileError
 from spatialq.io.files import require_file
 from spatialq.io.source import COPC
 from spatialq.runtime.temporary import temporary_folder
+
+Value = TypeVar("Value")
 
 WRITER = "output"
 DATABASE = b"DUCK"
@@ -150,11 +153,18 @@ def new_folder(path: Path) -> None:
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
+def whole(path: Path, kept: Path | None = None) -> Iterator[Path]:
     """Give a temporary name beside `path`, which becomes `path` if the block ends without an error.
 
     A link stays; the file to which it points is replaced. Within `together`, the file appears when
     that block ends.
+
+    Parameters
+    ----------
+    path : Path
+    kept : Path, optional
+        A name to take instead, on the same file system, of a file that may be there and that stays
+        where the block ends with an error.
 
     Raises
     ------
@@ -164,18 +174,20 @@ def whole(path: Path) -> Iterator[Path]:
     require_writable(path)
     group = _group.get()
     if group is None:
-        with together(), whole(path) as partial:
+        with together(), whole(path, kept) as partial:
             yield partial
         return
     group.begin(path)
     with _said_of(path):
-        partial = group.temporary(path, "part")
+        partial = kept or group.temporary(path, "part")
         yield partial
     group.written.append((partial, path))
 
 
 @contextmanager
-def whole_with_parts(path: Path, replaced: Path | None = None) -> Iterator[tuple[Path, Path, str]]:
+def whole_with_parts(
+    path: Path, replaced: Path | None = None, kept: Path | None = None
+) -> Iterator[tuple[Path, Path, str]]:
     """Give temporary names of a file and of a folder beside it with parts of it, as `whole` does.
 
     The folder of the file is made if it is missing. Nothing else in it is touched.
@@ -185,11 +197,13 @@ def whole_with_parts(path: Path, replaced: Path | None = None) -> Iterator[tuple
     path : Path
     replaced : Path, optional
         The folder with parts of the file that is there now, which is removed in the end.
+    kept : Path, optional
+        A folder for parts to take, as for `whole`.
 
     Yields
     ------
     file, parts : Path
-        The folder for parts is there and empty.
+        The folder for parts is there, and empty unless it was kept.
     name : str
         That the folder will have.
 
@@ -204,8 +218,8 @@ def whole_with_parts(path: Path, replaced: Path | None = None) -> Iterator[tuple
         new_folder(path.parent)
         with whole(path) as file:
             final = _free_name(_resolved(path))
-            parts = group.temporary(final, "parts")
-            parts.mkdir()
+            parts = kept or group.temporary(final, "parts")
+            parts.mkdir(exist_ok=kept is not None)
             yield file, parts, final.name
         group.parts.append((parts, final, replaced))
 
@@ -242,6 +256,16 @@ def together() -> Iterator[None]:
         group.appear()
 
 
+def until_all_appeared(context: "AbstractContextManager[Value]") -> Value:
+    """Enter a context, which is left when the files of the block of `together` have appeared.
+
+    Where they do not appear, it is told the error.
+    """
+    group = _group.get()
+    assert group is not None, "files that appear together"
+    return group.enter(context)
+
+
 @contextmanager
 def apart() -> Iterator[None]:
     """Let files that are written in the block, such as temporary ones, appear at once.
@@ -267,6 +291,10 @@ class _Group:
         self._begun: dict[object, Path] = {}
         self._beside: dict[Path, Path] = {}
         self._cleanup = cleanup
+
+    def enter(self, context: "AbstractContextManager[Value]") -> Value:
+        """Enter a context, which is left at the end of the group."""
+        return self._cleanup.enter_context(context)
 
     def begin(self, path: Path) -> None:
         """Reject a file that is one of the group already."""
@@ -310,8 +338,8 @@ class _Group:
                         partial.replace(target)
                         undo.callback(target.unlink)
             undo.pop_all()
-        for _, _, replaced in self.parts:
-            if replaced is not None:
+        for _, final, replaced in self.parts:
+            if replaced is not None and replaced != final:
                 shutil.rmtree(replaced, ignore_errors=True)
 
 

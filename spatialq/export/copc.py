@@ -3,10 +3,13 @@
 Layout: COPC specification 1.0, ASPRS LAS specification 1.4 R15.
 """
 
+import io
 import struct
-from os import SEEK_END
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -32,6 +35,11 @@ from spatialq.io.las.header import HEADER_SIZES, INTERNAL_WAVEFORMS
 from spatialq.io.source import Progress
 from spatialq.runtime.progress import check
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from spatialq.export.kept import KeptOutput
+
 INFO, HIERARCHY = ("copc", 1), ("copc", 1000)
 INFO_SIZE = 160
 ENTRY = struct.Struct("<4iQii")
@@ -53,6 +61,7 @@ def write_copc(
     points: AdditivePoints,
     crs: str | None = None,
     tick: Progress | None = None,
+    kept: "KeptOutput | None" = None,
 ) -> None:
     """Write a cloud.
 
@@ -68,6 +77,8 @@ def write_copc(
         records.
     tick : callable, optional
         Called with the target, points so far and points in all.
+    kept : KeptOutput, optional
+        Where nodes are kept that are written, to go on behind them.
 
     Raises
     ------
@@ -91,15 +102,15 @@ def write_copc(
     )
     records.insert(0, record(INFO, bytes(INFO_SIZE)))  # a placeholder, which must be the first
     records.insert(1, record(LASZIP, bytes(vlr.record_data())))
-    with las_file(target) as file:
+    offset = len(public) + sum(map(len, records))
+    done = _written(offset + 8, kept)
+    with las_file(target, None if kept is None else kept.path) as file:
         file.write(public)
         file.writelines(records)
-        offset = file.tell()
-        tally, times = _write_points(file, vlr, points, target, tick)
-        file.flush()
-        sizes = _chunk_sizes(Path(file.name), vlr, offset)
-        end = file.seek(0, SEEK_END)
-        hierarchy, root = _hierarchy(octree, sizes, offset + 8, end + EXTENDED_HEADER)
+        _write_points(file, vlr, points, done, target, tick, kept)
+        tally = done.tally
+        end = _write_chunk_table(file, vlr, points, done.sizes, offset)
+        hierarchy, root = _hierarchy(octree, done.sizes, offset + 8, end + EXTENDED_HEADER)
         identity = HIERARCHY[0].encode(), HIERARCHY[1]
         file.write(struct.pack("<2x16sHQ32x", *identity, len(hierarchy)) + hierarchy)
         file.writelines(extended)
@@ -109,7 +120,7 @@ def write_copc(
         file.seek(0)
         file.write(public)
         page = end + EXTENDED_HEADER, root
-        info = _info(public, octree, page, times)
+        info = _info(public, octree, page, done.times)
         file.write(record(INFO, info))
 
 
@@ -152,42 +163,103 @@ def _records(
     return records, [b"".join(parts(path, vlr)) for path, vlr in kept if vlr.extended]
 
 
-def _write_points(
-    file: BinaryIO, vlr: Any, points: AdditivePoints, target: Path, tick: Progress | None
-) -> tuple[Tally, tuple[float, float]]:
-    """Compress the nodes, a chunk each; give counts and extent, and the range of GPS times."""
-    import lazrs
+@dataclass
+class _Written:
+    """What is in the file of the points of the nodes so far."""
 
-    tally, low, high = Tally(), np.inf, -np.inf
-    ends = points.octree.first
-    compressor = lazrs.ParLasZipCompressor(file, vlr)
-    for first, stop in points.groups(GROUP):
+    end: int
+    """Bytes of the file."""
+    stop: int = 0
+    """Nodes."""
+    sizes: list[int] = field(default_factory=list)
+    """Bytes of the chunks."""
+    tally: Tally = field(default_factory=Tally)
+    times: tuple[float, float] = (np.inf, -np.inf)
+    """Range of GPS times."""
+
+    def add(self, records: "NDArray[np.void]", point_format: int) -> None:
+        """Count points."""
+        self.tally.add(records, point_format)
+        times, (low, high) = records["gps_time"], self.times
+        self.times = min(low, float(times.min())), max(high, float(times.max()))
+
+    def state(self) -> dict[str, Any]:
+        """Give it as JSON has it."""
+        return {**vars(self), "tally": self.tally.state()}
+
+
+def _written(begin: int, kept: "KeptOutput | None") -> _Written:
+    """Say what is there of the points, which begin at a byte: nothing, or what was kept."""
+    state = kept.load() if kept is not None and kept.path.exists() else None
+    if state is None:
+        return _Written(begin)
+    return _Written(**{**state, "tally": Tally.of(state["tally"]), "times": tuple(state["times"])})
+
+
+def _write_points(
+    file: BinaryIO,
+    vlr: Any,
+    points: AdditivePoints,
+    done: _Written,
+    target: Path,
+    tick: Progress | None,
+    kept: "KeptOutput | None",
+) -> None:
+    """Compress the nodes behind those that are there, a chunk each."""
+    ends, n = points.octree.first, len(points.records)
+    file.seek(done.end)
+    file.truncate()
+    for first, stop in points.groups(GROUP, done.stop):
         check()
         records = points.of_nodes(first, stop)
-        if not records.size:
-            continue
-        tally.add(records, points.point_format)
-        times = records["gps_time"]
-        low, high = min(low, float(times.min())), max(high, float(times.max()))
-        own = zip(ends[first:stop].tolist(), ends[first + 1 : stop + 1].tolist(), strict=True)
-        chunks = [points.records[begin:end].reshape(-1) for begin, end in own if end > begin]
-        compressor.compress_chunks(chunks)
+        if records.size:
+            done.add(records, points.point_format)
+            raw = records.view(np.uint8).reshape(records.size, -1)
+            places = (ends[first : stop + 1] - ends[first]).tolist()
+            chunks = [raw[begin:end].reshape(-1) for begin, end in pairwise(places) if end > begin]
+            compressed, sizes = _compressed(chunks, vlr)
+            file.write(compressed)
+            done.sizes += sizes
+            done.end += len(compressed)
+        done.stop = stop
+        if kept is not None:
+            file.flush()
+            kept.save(done.state())
         if tick is not None:
-            n = len(points.records)
-            tick(target, n + tally.rows, 2 * n)
-    compressor.done()
-    return tally, (low, high)
+            tick(target, n + done.tally.rows, 2 * n)
 
 
-def _chunk_sizes(path: Path, vlr: Any, offset: int) -> list[int]:
-    """Read the bytes of each chunk from the chunk table."""
+def _compressed(chunks: "Sequence[NDArray[np.uint8]]", vlr: Any) -> tuple[memoryview, list[int]]:
+    """Compress chunks on all cores; give the bytes of all, and how many each has."""
     import lazrs
 
-    with path.open("rb") as file:
-        file.seek(offset)
-        (table,) = struct.unpack("<Q", file.read(8))
-        file.seek(table)
-        return [int(size) for _, size in lazrs.read_chunk_table_only(file, vlr)]
+    out = io.BytesIO()
+    compressor = lazrs.ParLasZipCompressor(out, vlr)
+    compressor.compress_chunks(chunks)
+    compressor.done()
+    raw = out.getbuffer()
+    (table,) = struct.unpack_from("<Q", raw)
+    sizes = lazrs.read_chunk_table_only(io.BytesIO(raw[table:]), vlr)
+    return raw[8:table], [int(size) for _, size in sizes]
+
+
+def _write_chunk_table(
+    file: BinaryIO, vlr: Any, points: AdditivePoints, sizes: Sequence[int], offset: int
+) -> int:
+    """Write the table behind the chunks, and before them where it is; give the end of the file."""
+    import lazrs
+
+    counts = np.diff(points.octree.first)
+    table = list(zip(counts[counts > 0].tolist(), sizes, strict=True))
+    encoded = io.BytesIO()
+    lazrs.write_chunk_table(encoded, table, vlr)
+    begin = file.tell()
+    file.write(encoded.getbuffer())
+    end = file.tell()
+    file.seek(offset)
+    file.write(struct.pack("<Q", begin))
+    file.seek(end)
+    return end
 
 
 def _info(

@@ -5,7 +5,7 @@ Layout: ASPRS LAS specification 1.4 R15.
 
 import struct
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import SEEK_END
 from pathlib import Path
@@ -49,8 +49,14 @@ def require_uncompressed(target: Path, point_format: int) -> None:
 
 
 @contextmanager
-def las_file(target: Path) -> Iterator[BinaryIO]:
+def las_file(target: Path, kept: Path | None = None) -> Iterator[BinaryIO]:
     """Open a file that appears whole or not at all.
+
+    Parameters
+    ----------
+    target : Path
+    kept : Path, optional
+        As of `whole`. What is there already stays.
 
     Raises
     ------
@@ -59,8 +65,8 @@ def las_file(target: Path) -> Iterator[BinaryIO]:
     """
     import lazrs
 
-    with whole(target) as partial, partial.open("wb") as raw:
-        file = _Told(raw)
+    with whole(target, kept) as partial, partial.open(mode_of(partial)) as raw:
+        file = _Told(cast("BinaryIO", raw))
         try:
             yield cast("BinaryIO", file)
         except lazrs.LazrsError as error:
@@ -68,6 +74,11 @@ def las_file(target: Path) -> Iterator[BinaryIO]:
                 raise file.stop from None
             # for example a full disk
             raise FileError.of(WRITER, target, f"cannot be written: {error}") from error
+
+
+def mode_of(path: Path) -> str:
+    """Give the mode to write a file, which keeps what is in it already."""
+    return "r+b" if path.exists() else "w+b"
 
 
 class _Told:
@@ -170,6 +181,19 @@ class Tally:
             low, high = int(records[axis].min()), int(records[axis].max())
             lowest, highest = self._ranges.get(axis, (low, high))
             self._ranges[axis] = (min(lowest, low), max(highest, high))
+
+    @classmethod
+    def of(cls, state: Mapping[str, Any]) -> "Tally":
+        """Give the tally whose state that is."""
+        found = cls()
+        found.rows, found._ranges = state["rows"], state["ranges"]
+        found._by_return += state["by_return"]
+        return found
+
+    def state(self) -> dict[str, Any]:
+        """Give all that it counted, as JSON has it."""
+        by_return = self._by_return.tolist()
+        return {"rows": self.rows, "by_return": by_return, "ranges": self._ranges}
 
     def pack_into(self, public: bytearray, point_format: int) -> None:
         """Put counts and extent into a public header block with scales and offsets."""

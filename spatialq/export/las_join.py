@@ -66,6 +66,19 @@ class Part:
                     records[axis] = numbers
             yield records
 
+    def coordinates(self, records: "Records") -> "list[NDArray[np.float64]]":
+        """Give x, y and z of records with the steps of the one file, as its own file has them."""
+        found = []
+        own = self.cloud.header
+        for k, (factor, shift) in enumerate(zip(self.factors, self.shifts, strict=True)):
+            numbers = records["XYZ"[k]]
+            if (factor, shift) != (1, 0):
+                numbers = (numbers.astype(np.int64) - shift) // factor
+            values = numbers * own.scales[k]
+            values += own.offsets[k]
+            found.append(values)
+        return found
+
 
 @dataclass(frozen=True)
 class Joined:

@@ -16,6 +16,7 @@ import numpy as np
 from spatialq.data.octree import Octree
 from spatialq.export.additive_points import EXTRA, AdditivePoints
 from spatialq.export.atomic import whole
+from spatialq.export.las_file import mode_of
 from spatialq.io.crs import to_wkt
 from spatialq.io.las.columns import SCAN_ANGLE_STEP, extra_bytes
 from spatialq.io.source import Progress
@@ -23,6 +24,8 @@ from spatialq.runtime.progress import check
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from spatialq.export.kept import KeptOutput
 
     Records = NDArray[np.void]
 
@@ -64,6 +67,16 @@ class _Attribute:
             self.high = high if self.high is None else np.maximum(self.high, high)
         return values
 
+    def limits(self) -> list[Any]:
+        """Give the least and the greatest values so far, as JSON has them."""
+        return [None if each is None else each.tolist() for each in (self.low, self.high)]
+
+    def restore(self, limits: list[Any]) -> None:
+        """Take the least and the greatest values of points that were written before."""
+        self.low, self.high = (
+            None if each is None else np.array(each, self.dtype) for each in limits
+        )
+
     def described(self) -> dict[str, Any]:
         """Describe it for `metadata.json`."""
         scale, offset = np.array(self.scale), np.array(self.offset)
@@ -86,6 +99,7 @@ def write_potree(
     points: AdditivePoints,
     crs: str | None = None,
     tick: Progress | None = None,
+    kept: "KeptOutput | None" = None,
 ) -> None:
     """Write a cloud.
 
@@ -100,6 +114,8 @@ def write_potree(
         PROJJSON.
     tick : callable, optional
         Called with the target, points so far and points in all.
+    kept : KeptOutput, optional
+        Where points are kept that are written, to go on behind them.
 
     Raises
     ------
@@ -107,20 +123,9 @@ def write_potree(
         If a file cannot be written.
     """
     octree, attributes = points.octree, _attributes(points)
-    dtype = np.dtype([(str(k), each.dtype, (each.count,)) for k, each in enumerate(attributes)])
-    n, done = len(points.records), 0
-    with whole(target.with_name(POINTS)) as partial, partial.open("wb") as file:
-        for first, stop in points.groups(GROUP):
-            check()
-            records = points.of_nodes(first, stop)
-            out = np.empty(records.size, dtype)
-            for k, attribute in enumerate(attributes):
-                out[str(k)] = attribute.values(records)
-            file.write(out.view(np.uint8).data)
-            done += records.size
-            if tick is not None:
-                tick(target, n + done, 2 * n)
-    chunks, first_size = _hierarchy(octree, dtype.itemsize)
+    n, size = len(points.records), sum(each.dtype.itemsize * each.count for each in attributes)
+    _write_points(target, points, attributes, tick, kept)
+    chunks, first_size = _hierarchy(octree, size)
     with whole(target.with_name(HIERARCHY)) as partial:
         partial.write_bytes(chunks)
     high = [low + octree.size for low in octree.low]
@@ -145,6 +150,42 @@ def write_potree(
     }
     with whole(target) as partial:
         partial.write_text(json.dumps(metadata, indent=1, allow_nan=False), encoding="utf-8")
+
+
+def _write_points(
+    target: Path,
+    points: AdditivePoints,
+    attributes: list[_Attribute],
+    tick: Progress | None,
+    kept: "KeptOutput | None",
+) -> None:
+    """Write the points behind those that were kept, node by node."""
+    ends, n = points.octree.first, len(points.records)
+    dtype = np.dtype([(str(k), each.dtype, (each.count,)) for k, each in enumerate(attributes)])
+    state = kept.load() if kept is not None and kept.path.exists() else None
+    done = 0
+    if state is not None:
+        done = state["nodes"]
+        for attribute, found in zip(attributes, state["limits"], strict=True):
+            attribute.restore(found)
+    with (
+        whole(target.with_name(POINTS), None if kept is None else kept.path) as partial,
+        partial.open(mode_of(partial)) as file,
+    ):
+        file.seek(int(ends[done]) * dtype.itemsize)
+        file.truncate()
+        for first, stop in points.groups(GROUP, done):
+            check()
+            records = points.of_nodes(first, stop)
+            out = np.empty(records.size, dtype)
+            for k, attribute in enumerate(attributes):
+                out[str(k)] = attribute.values(records)
+            file.write(out.view(np.uint8).data)
+            if kept is not None:
+                file.flush()
+                kept.save({"nodes": stop, "limits": [each.limits() for each in attributes]})
+            if tick is not None:
+                tick(target, n + int(ends[stop]), 2 * n)
 
 
 def _attributes(points: AdditivePoints) -> list[_Attribute]:

@@ -1,4 +1,7 @@
-"""Temporary folders that the next process removes, where the one that made them was killed."""
+"""Temporary folders that the next process removes, where the one that made them was killed.
+
+Those of a fixed name can be taken over instead, with what is in them.
+"""
 
 import contextlib
 import os
@@ -7,8 +10,10 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
+from errno import EPERM
 from functools import cache
 from pathlib import Path
+from typing import TextIO
 
 try:
     import fcntl
@@ -31,8 +36,7 @@ def temporary_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
         Where to make it, by default where temporary files go.
     """
     parent = Path(tempfile.gettempdir()) if parent is None else parent
-    with contextlib.suppress(OSError):  # the folder of somebody else, who may not be listed
-        _remove_abandoned(prefix, parent)
+    remove_abandoned(prefix, parent)
     with tempfile.TemporaryDirectory(prefix=prefix, dir=parent) as name, _locked(Path(name)):
         yield Path(name)
 
@@ -50,12 +54,71 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def _remove_abandoned(prefix: str, parent: Path) -> None:
+@contextlib.contextmanager
+def held_folder(folder: Path) -> Iterator[bool]:
+    """Hold a folder of a fixed name, which is made unless it is there; it stays at the end.
+
+    Yields
+    ------
+    bool
+        Whether what is in it is of a process of this running system, which has ended.
+
+    Raises
+    ------
+    BlockingIOError
+        If another process holds it.
+    OSError
+        If it cannot be made, or is somebody else's.
+    """
+    with _open_lock(folder) as file:
+        file.seek(0)
+        is_left = fcntl is not None and file.read() == _system()
+        file.truncate(0)
+        file.write(_system())
+        file.flush()
+        yield is_left
+
+
+def _open_lock(folder: Path) -> TextIO:
+    """Make a folder unless it is there, and lock it by the file that is given."""
+    while True:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        state = folder.lstat()
+        if not stat.S_ISDIR(state.st_mode) or (fcntl is not None and state.st_uid != os.geteuid()):
+            raise PermissionError(EPERM, "is no folder of this user")
+        try:
+            file = (folder / LOCK).open("a+", encoding="utf-8")
+        except FileNotFoundError:  # it was removed as abandoned meanwhile
+            continue
+        try:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(file, folder / LOCK):
+                return file
+        except OSError:
+            file.close()
+            raise
+        file.close()
+
+
+def _is_at(file: TextIO, path: Path) -> bool:
+    """Whether an open file still has a name."""
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    return False
+
+
+def remove_abandoned(prefix: str, parent: Path) -> None:
     """Remove folders whose owner is dead: of this user, made on this running system.
 
     A lock tells that, also between containers, which do not see each other's processes. Another
     system may have the same folder, but not the same locks.
     """
+    with contextlib.suppress(OSError):  # the folder of somebody else, who may not be listed
+        _remove_abandoned(prefix, parent)
+
+
+def _remove_abandoned(prefix: str, parent: Path) -> None:
     for folder in parent.glob(f"{prefix}*") if fcntl is not None else ():
         with contextlib.suppress(OSError):
             state = folder.lstat()

@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, replace
 from functools import partial
-from itertools import chain
+from importlib.metadata import version
 from math import floor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spatialq.data.frame import Frame
 from spatialq.errors import FileWarning, files_read_by
-from spatialq.export.atomic import together
+from spatialq.export.atomic import together, until_all_appeared
+from spatialq.export.kept import Kept, keeping
 from spatialq.export.lod_writers import NODE_WRITERS, POINT_WRITERS
 from spatialq.export.tiles.options import TileOptions
 from spatialq.functions.declaration import BOUNDS, COORDINATES
@@ -23,6 +24,7 @@ from spatialq.io.source import PointSource, Progress
 from spatialq.runtime import budget
 from spatialq.workflows.cloud_files import crs_of, open_clouds, thinned
 from spatialq.workflows.cloud_points import checked_bounds, warn_of_nothing
+from spatialq.workflows.lod_kept import KeptTiles
 from spatialq.workflows.lod_nodes import Seen, open_writers, require_targets
 from spatialq.workflows.lod_points import octree_of_table, write_points
 from spatialq.workflows.lod_table import Compact, TreeSummary, node_writer
@@ -53,6 +55,7 @@ def write_lod(
     device: str = "auto",
     memory: str | float | None = None,
     compact: bool = False,
+    resume: bool = False,
     progress: Progress | None = None,
     tiles: TileOptions | None = None,
     **options: Any,
@@ -90,6 +93,10 @@ def write_lod(
         Whether the table has positions and colours of the samples of a node as bytes in a column
         `packed`, which `lod_samples` decodes, and of `attributes` a list each; no other columns of
         samples.
+    resume : bool
+        Whether to go on with what an earlier run left that was killed, or that had resume, too, and
+        ended with an error; the outputs are the same, byte for byte. If an input or option was
+        changed since, the work starts over, with a warning.
     progress : callable, optional
         Called with file, rows so far and rows in all.
     tiles : TileOptions, optional
@@ -106,7 +113,7 @@ def write_lod(
     Raises
     ------
     FileError
-        If a source cannot be read, or an output not be written.
+        If a source cannot be read, or an output not be written, or another process is writing it.
     CrsError
         If the sources are in different coordinate reference systems, or `crs` is not theirs.
     ValueError
@@ -121,7 +128,8 @@ def write_lod(
         If x and y are degrees, or heights have another unit than x and y, to which they are
         converted.
     FileWarning
-        If no sample has a colour; and about each oddity of a file that is read all the same.
+        If no sample has a colour; if what an earlier run left cannot be used; and about each oddity
+        of a file that is read all the same.
     """
     from spatialq.database.transport.clouds import numbers_in
     from spatialq.execution.frames import announce
@@ -161,20 +169,34 @@ def write_lod(
         room = _points_in(points, chosen)
         reading = Reading(clouds, box, progress, more=more)
         tree = TreeBuild(reading, chosen, frame, device, targets, room)
-        if has_only_points:
-            summary, used = write_points(tree, points_to, crs)
+        made_of = _made_of(
+            clouds,
+            {
+                **own,
+                "crs": crs,
+                "resolution": resolution,
+                "compact": compact,
+                "tiles": tiles and asdict(tiles),
+            },
+        )
+        kept = _kept(targets.paths, made_of, resume=resume)
+        if has_only_points and kept is not None:
+            summary, used = write_points(tree, points_to, crs, kept)
         else:
             if points > room:
                 _require_no_picture(targets, points, room, chosen)
             shared = octree_of_table(tree) if points_to else None
-            with replace(tree, seen=seen).tables() as (tables, device_used):
-                streams = partial(_open_streams, targets, seen, tiles)
-                packing = _packing(clouds, chosen) if compact else None
-                opened = partial(node_writer, known=known, more=more, compact=packing)
-                summary = _write_tables(tables, targets, opened, named(paths), shared, streams)
-                used = device_used()
-            if points_to:
-                write_points(tree, points_to, crs, shared)
+            nodes_kept = None if more else kept  # columns of attributes are not kept
+            tiles_kept = None if nodes_kept is None else KeptTiles(nodes_kept, targets, seen)
+            packing = _packing(clouds, chosen) if compact else None
+            opened = partial(node_writer, known=known, more=more, compact=packing)
+            streams = partial(_open_streams, targets, seen, tiles, nodes_kept)
+            with replace(tree, seen=seen, kept=tiles_kept).tables() as (tables, device_used):
+                name = named(paths)
+                written = _write_tables(tables, targets, opened, name, shared, streams, tiles_kept)
+                summary, used = written, device_used()
+            if points_to and kept is not None:
+                write_points(tree, points_to, crs, kept, shared)
     warn_of_nothing(COMMAND, clouds, box, summary.points)
     if summary.points and not summary.brightest and not has_only_points:
         message = (
@@ -192,11 +214,33 @@ def write_lod(
 Write = Callable[[Mapping[str, Any]], None]
 
 
+def _made_of(clouds: Sequence[PointSource], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Say what determines the outputs, by what to call it."""
+    stamps = {f"'{cloud.path}'": cloud.stamp for cloud in clouds}
+    return {
+        "the version of spatialq": version("spatialq"),
+        "the list of inputs": list(stamps),
+        **stamps,
+        "an option": options,
+    }
+
+
+def _kept(targets: Sequence[Path], made_of: Mapping[str, Any], *, resume: bool) -> Kept | None:
+    """Hold what is kept of outputs until they appear; without outputs there is nothing."""
+    if not targets:
+        return None
+    return until_all_appeared(keeping(COMMAND, targets, made_of, resume=resume))
+
+
 def _open_streams(
-    targets: Outputs, seen: Seen | None, tiles: TileOptions | None, stack: ExitStack
+    targets: Outputs,
+    seen: Seen | None,
+    tiles: TileOptions | None,
+    kept: Kept | None,
+    stack: ExitStack,
 ) -> list[Write]:
     """Open the outputs that have the nodes of the tree, when all points were seen."""
-    return [] if seen is None else open_writers(targets.paths, seen.cloud(), stack, tiles)
+    return [] if seen is None else open_writers(targets.paths, seen.cloud(), stack, tiles, kept)
 
 
 def _write_tables(
@@ -206,6 +250,7 @@ def _write_tables(
     name: str,
     octree: "Additive | None",
     streams: Callable[[ExitStack], list[Write]],
+    kept: KeptTiles | None,
 ) -> TreeSummary:
     """Write the nodes of a tree, some at a time, and say what there is in it."""
     summary = TreeSummary()
@@ -214,15 +259,24 @@ def _write_tables(
             stack.enter_context(opened(target, summary=summary))
             for target in targets.ending_in(*TABLE)
         ]
-        first = next(tables)
+        some = next(tables, None)
         writers += streams(stack)
-        for nodes in chain([first], tables):
-            summary.add(nodes)
+        while some is not None:
+            nodes, some = some, None
+            one = TreeSummary()
+            one.add(nodes)
+            summary.include(one)
             if octree is not None:
                 octree.add(nodes)
             for write in writers:
                 write(nodes)
             _write_pictures(targets, nodes, name)
+            if kept is not None:
+                kept.written = one
+            del nodes  # before the next are made
+            some = next(tables, None)
+        if kept is not None:
+            summary.include(kept.before)
     return summary
 
 

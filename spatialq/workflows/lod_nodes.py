@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from spatialq.export.lod_cloud import Cloud
 from spatialq.export.lod_writers import NODE_WRITERS, TILESET
 from spatialq.export.tiles.options import TileOptions
 from spatialq.export.tiles.tileset import replaced_by
+
+if TYPE_CHECKING:
+    from spatialq.export.kept import Kept
 
 COLOURS = ("red", "green", "blue")
 MOST_OF_8_BITS = 255
@@ -39,6 +42,16 @@ class Seen:
     brightest: int = 0
     low: Any = field(default_factory=lambda: np.full(3, np.inf))
     high: Any = field(default_factory=lambda: np.full(3, -np.inf))
+
+    def state(self) -> dict[str, Any]:
+        """Give what was gathered, as JSON has it."""
+        box = {"low": self.low.tolist(), "high": self.high.tolist()}
+        return {"points": self.points, "brightest": self.brightest, **box}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take what was gathered before."""
+        self.points, self.brightest = state["points"], state["brightest"]
+        self.low, self.high = np.array(state["low"]), np.array(state["high"])
 
     def add(self, batch: Mapping[str, Any]) -> None:
         """Take note of points as they are read."""
@@ -86,11 +99,17 @@ def require_targets(targets: Sequence[Path]) -> None:
 
 
 def open_writers(
-    targets: Sequence[Path], cloud: Cloud, stack: ExitStack, options: TileOptions | None
+    targets: Sequence[Path],
+    cloud: Cloud,
+    stack: ExitStack,
+    options: TileOptions | None,
+    kept: "Kept | None" = None,
 ) -> list[Callable[[Mapping[str, Any]], None]]:
     """Open the files, each whole when the stack is closed without an error."""
     return [
-        stack.enter_context(write(target, cloud, options))
+        stack.enter_context(
+            write(target, cloud, options, None if kept is None else kept.output(target))
+        )
         for target in targets
         for end, write in NODE_WRITERS.items()
         if has_ending(target, end)

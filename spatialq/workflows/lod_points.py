@@ -1,23 +1,36 @@
-"""The outputs of `write_lod` that have the points themselves: COPC, Potree."""
+"""The outputs of `write_lod` that have the points themselves: COPC, Potree.
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+What takes long is kept for a run that resumes: the copy of the records, the octree, and of each
+output the nodes that are written.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.data.octree import Octree
 from spatialq.io.source import LAS
-from spatialq.runtime.temporary import temporary_folder
+from spatialq.runtime import buffers
 from spatialq.workflows.cloud_files import are_las, are_whole, write_with_columns
 from spatialq.workflows.lod_table import TreeSummary
-from spatialq.workflows.lod_tree import Reading, TreeBuild
+from spatialq.workflows.lod_tree import FUNCTION, TreeBuild
 
 if TYPE_CHECKING:
+    from spatialq.execution.call import Execution
+    from spatialq.export.additive_points import CopiedRecords
+    from spatialq.export.kept import Kept
+    from spatialq.export.las_join import Joined
     from spatialq.functions.declaration import Device
     from spatialq.io.source import PointSource
     from spatialq.udfs.build_lod.additive import Additive
+
+RECORDS, OCTREE = "records", "octree"
+"""What is kept."""
+TILES = "tiles"
+"""Files of points while the octree is built."""
 
 
 def octree_of_table(tree: TreeBuild) -> "Additive | None":
@@ -31,7 +44,11 @@ def octree_of_table(tree: TreeBuild) -> "Additive | None":
 
 
 def write_points(
-    tree: TreeBuild, targets: Sequence[Path], crs: str | None, octree: "Additive | None" = None
+    tree: TreeBuild,
+    targets: Sequence[Path],
+    crs: str | None,
+    kept: "Kept",
+    octree: "Additive | None" = None,
 ) -> "tuple[TreeSummary, Device | None]":
     """Write the outputs that have the points themselves.
 
@@ -40,6 +57,8 @@ def write_points(
     tree : TreeBuild
     targets : sequence of Path
     crs : str or None
+    kept : Kept
+        What was done before, and where more is kept.
     octree : Additive, optional
         That of nodes which were made already; it is made again if points are missing, such as stray
         ones.
@@ -54,47 +73,24 @@ def write_points(
     FileError
         If a file cannot be read or written.
     """
-    from spatialq.export.additive_points import gather
     from spatialq.export.atomic import has_ending
     from spatialq.export.las_join import join
     from spatialq.export.lod_writers import POINT_WRITERS
 
-    reading, inside = tree.reading, None
-    summary, used = TreeSummary(), None
-    with _as_las(tree) as clouds:
-        source = join(clouds, targets[0])
-        if octree is None or not octree.has(reading.points):
-            inside = np.empty(source.rows, np.bool_)
-            again = Reading(clouds, reading.bounds, reading.progress, inside)
-            options = _with_first_points(tree.options)
-            plain = replace(tree, reading=again, options=options, frame=None)
-            octree, summary, used = _octree(plain)
-            found = octree.octree(options.grid_size, summary.points)
-        else:
-            found = octree.octree(tree.options.grid_size, reading.points)
-        del octree
-        points = gather(targets[0], source, found, inside, reading.progress)
+    reading = tree.reading
+    source = join(_as_las(tree, kept), targets[0])
+    records = _copied(tree, source, targets[0], kept)
+    if octree is not None and octree.has(records.rows):
+        found = octree.octree(tree.options.grid_size, records.rows)
+        summary, used = TreeSummary(), None
+    else:
+        found, summary, used = _octree(tree, records, kept)
+    del octree
+    with records.in_order(found) as points:
         for target in targets:
             (write,) = (each for end, each in POINT_WRITERS.items() if has_ending(target, end))
-            write(target, points, crs, reading.progress)
+            write(target, points, crs, reading.progress, kept.output(target))
     return summary, used
-
-
-def _with_first_points(options: Any) -> Any:
-    """Choose colours that cost nothing, where nobody sees them: voxels have the same points."""
-    return options if options.strategy == "random" else replace(options, strategy="first")
-
-
-def _octree(tree: TreeBuild) -> "tuple[Additive, TreeSummary, Device]":
-    """Build a tree for its octree alone."""
-    from spatialq.udfs.build_lod.additive import Additive
-
-    collected, summary = Additive(tree.reading.points), TreeSummary()
-    with tree.tables() as (tables, device_used):
-        for nodes in tables:
-            summary.add(nodes)
-            collected.add(nodes)
-        return collected, summary, device_used()
 
 
 def _are_whole_las(clouds: "Sequence[PointSource]") -> bool:
@@ -102,21 +98,105 @@ def _are_whole_las(clouds: "Sequence[PointSource]") -> bool:
     return are_las(clouds) and are_whole(clouds)
 
 
-@contextmanager
-def _as_las(tree: TreeBuild) -> Iterator[list[Any]]:
-    """Give clouds as LAS files, whose records are copied; of others a copy in one such file.
-
-    The copy is beside the first output, within the block.
-    """
+def _as_las(tree: TreeBuild, kept: "Kept") -> list[Any]:
+    """Give clouds as LAS files, whose records are copied; of others a copy in one such file."""
     from spatialq.export.atomic import apart
     from spatialq.io.las.source import LasSource
 
     clouds = tree.reading.clouds
     if _are_whole_las(clouds):
-        yield list(clouds)
-        return
-    with temporary_folder(".lod-", tree.targets.beside) as folder:
-        copy = folder / f"points{LAS[0]}"
+        return list(clouds)
+    copy = kept.path(f"points{LAS[0]}")
+    if not copy.exists():
         with apart():
             write_with_columns(clouds, copy, {}, tree.reading.progress, crs=clouds[0].crs)
-        yield [LasSource(copy)]
+    return [LasSource(copy)]
+
+
+def _copied(tree: TreeBuild, source: "Joined", target: Path, kept: "Kept") -> "CopiedRecords":
+    """Copy the records of the points, unless the copy is there."""
+    from spatialq.export.additive_points import CopiedRecords, copy_records
+
+    path, known = kept.path(RECORDS), kept.load(RECORDS)
+    if known is not None:
+        return CopiedRecords(source, path, **known)
+    reading = tree.reading
+    found = copy_records(target, source, path, reading.bounds, reading.progress)
+    kept.save(RECORDS, {"counts": found.counts, "brightest": found.brightest})
+    return found
+
+
+def _octree(
+    tree: TreeBuild, records: "CopiedRecords", kept: "Kept"
+) -> "tuple[Octree, TreeSummary, Device]":
+    """Build the octree of points as they are, unless it is there."""
+    known, arrays = kept.load(OCTREE), kept.load_arrays(OCTREE)
+    if known is not None and arrays is not None:
+        low, size, spacing = known["low"], known["size"], known["spacing"]
+        octree = Octree(tuple(low), size, spacing, known["names"], **arrays)
+        return octree, TreeSummary(**known["summary"]), known["device"]
+    octree, summary, used = _built(tree, records, kept)
+    kept.save_arrays(OCTREE, {"first": octree.first, "order": octree.order})
+    plain = {name: getattr(octree, name) for name in ("low", "size", "spacing", "names")}
+    kept.save(OCTREE, {**plain, "summary": asdict(summary), "device": used})
+    return octree, summary, used
+
+
+def _built(
+    tree: TreeBuild, records: "CopiedRecords", kept: "Kept"
+) -> "tuple[Octree, TreeSummary, Device]":
+    from spatialq.execution.call import planned, stoppable
+    from spatialq.functions.catalogue import catalogue
+    from spatialq.functions.declaration import Size
+    from spatialq.runtime.progress import Task, current, observer, running
+    from spatialq.udfs.build_lod.additive import Additive
+
+    n, options = records.rows, _with_first_points(tree.options)
+    collected, summary = Additive(n), TreeSummary(brightest=records.brightest)
+
+    def collect() -> None:
+        for nodes in _tables(tree, records, kept, options, execution):
+            summary.add(nodes)
+            collected.add(nodes)
+
+    plan = planned([catalogue()[FUNCTION]], Size(n), options, tree.device, road="files")
+    with running(current() or Task(observer())), plan as execution:
+        stoppable(collect)
+    return collected.octree(options.grid_size, n), summary, execution.device
+
+
+def _tables(
+    tree: TreeBuild,
+    records: "CopiedRecords",
+    kept: "Kept",
+    options: Any,
+    execution: "Execution",
+) -> Iterator[Mapping[str, Any]]:
+    """Give the nodes, with the numbers of points as samples; at once if the points fit."""
+    from spatialq.udfs.build_lod.external_partitioning import rows_in_memory, rows_of
+
+    n = records.rows
+    if n <= tree.room:
+        xyz = [buffers.empty(n) for _ in "xyz"]
+        for first, part in records.coordinates():
+            for values, axis in zip(part, xyz, strict=True):
+                axis[first : first + values.size] = values
+        yield from rows_in_memory(*xyz, options, execution)
+        return
+    folder = kept.empty_folder(TILES)
+    batches = map(_batch, records.coordinates())
+    yield from rows_of(batches, folder, options, execution, tree.room, only_ids=True)
+
+
+def _batch(part: "tuple[int, list[Any]]") -> dict[str, Any]:
+    """Give points as `build_lod` takes them, without attributes."""
+    from spatialq.udfs.build_lod import CHANNELS
+
+    first, (x, y, z) = part
+    ids = np.arange(first, first + x.size)
+    return {"x": x, "y": y, "z": z, "point_id": ids, **dict.fromkeys((*CHANNELS, "classification"))}
+
+
+def _with_first_points(options: Any) -> Any:
+    """Choose colours that cost nothing, where nobody sees them: voxels have the same points."""
+    return options if options.strategy == "random" else replace(options, strategy="first")

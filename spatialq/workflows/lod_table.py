@@ -37,6 +37,13 @@ class TreeSummary:
         """Give the value of full red, green or blue: files have 8 bits or 16 in the same fields."""
         return 255 if self.brightest <= 255 else 65535
 
+    def include(self, other: "TreeSummary") -> None:
+        """Count what another one counted."""
+        for name, value in vars(other).items():
+            own = getattr(self, name)
+            is_most = name in ("levels", "brightest")
+            setattr(self, name, max(own, value) if is_most else own + value)
+
     def add(self, nodes: Mapping[str, Any]) -> None:
         """Count some of its nodes."""
         leaves = nodes["is_leaf"]
@@ -47,8 +54,8 @@ class TreeSummary:
         self.inner_nodes += int(np.count_nonzero(~leaves))
         self.voxels += int(nodes["count"][~leaves].sum())
         samples = nodes["samples"].columns
-        brightest = (int(samples[name].max(initial=0)) for name in ("red", "green", "blue"))
-        self.brightest = max(self.brightest, *brightest)
+        for name in {"red", "green", "blue"} & set(samples):
+            self.brightest = max(self.brightest, int(samples[name].max(initial=0)))
 
 
 def arrow_table(nodes: Mapping[str, Any]) -> "pa.Table":

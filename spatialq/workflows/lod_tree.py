@@ -18,11 +18,10 @@ from spatialq.workflows.lod_table import grouped
 from spatialq.workflows.outputs import Outputs
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from spatialq.execution.call import Execution
     from spatialq.functions.declaration import Device
     from spatialq.io.source import PointSource
+    from spatialq.workflows.lod_kept import KeptTiles
 
 FUNCTION = "build_lod"
 
@@ -34,9 +33,6 @@ class Reading:
     clouds: "Sequence[PointSource]"
     bounds: Bounds | None
     progress: Progress | None
-    inside: "NDArray[np.bool_] | None" = None
-    """Of each record, to be filled: whether it is within the bounds. Points then get the numbers
-    0, 1, 2 ... of those inside."""
     more: "Mapping[str, np.dtype[Any]]" = field(default_factory=dict)
     """Columns beyond those that a tree is built of, and their types."""
 
@@ -51,41 +47,23 @@ class Reading:
         from spatialq.functions.catalogue import catalogue
 
         function = catalogue()[FUNCTION]
-        if self.inside is None:
-            return read_clouds(function, self.clouds, self.progress, self.bounds, self.more)
-        return self._within(read_clouds(function, self.clouds, self.progress), 0, 0)
+        return read_clouds(function, self.clouds, self.progress, self.bounds, self.more)
 
     def batches(self) -> Iterator[dict[str, Any]]:
         """Read some points at a time."""
         from spatialq.database.transport.clouds import batches_of_clouds
         from spatialq.functions.catalogue import catalogue
 
-        function, first, done = catalogue()[FUNCTION], 0, 0
+        function = catalogue()[FUNCTION]
         for batch in batches_of_clouds(function, self.clouds, self.progress, self.more):
-            found = self._within(batch, first, done)
-            yield found
-            first, done = first + batch["x"].size, done + found["x"].size
-
-    def _within(self, columns: dict[str, Any], first: int, done: int) -> dict[str, Any]:
-        """Take the points within the bounds, of records from the number `first` on.
-
-        So many were within them before: `done`.
-        """
-        found, n = columns, columns["x"].size
-        is_inside: Any = True
-        if self.bounds is not None:
-            is_inside = in_box(columns["x"], columns["y"], self.bounds)
-            rows = np.flatnonzero(is_inside)
-            found = {name: None if each is None else each[rows] for name, each in columns.items()}
-            if columns.get("point_id") is None:  # they are numbered as they come
-                found["point_id"] = rows + first
-        if self.inside is not None:
-            self.inside[first : first + n] = is_inside
-            found["point_id"] = np.arange(done, done + found["x"].size)
-        return found
+            if self.bounds is None:
+                yield batch
+                continue
+            rows = np.flatnonzero(in_box(batch["x"], batch["y"], self.bounds))
+            yield {name: None if each is None else each[rows] for name, each in batch.items()}
 
 
-class Kept:
+class Attributes:
     """Columns of a cloud that is read some points at a time, until its nodes are there.
 
     Parameters
@@ -119,9 +97,8 @@ class TreeBuild:
     ----------
     reading : Reading
     options : Parameters
-    frame : Frame or None
-        What is known of the coordinates; None to take all points as they are: stray ones, too, and
-        z in its own unit.
+    frame : Frame
+        What is known of the coordinates.
     device : 'auto', 'cpu' or 'gpu'
     targets : Outputs
         Temporary files go beside the first.
@@ -133,11 +110,13 @@ class TreeBuild:
 
     reading: Reading
     options: Any
-    frame: Frame | None
+    frame: Frame
     device: str
     targets: Outputs
     room: int
     seen: Seen | None = None
+    kept: "KeptTiles | None" = None
+    """What there is of a tree that is built tile by tile."""
 
     @property
     def level(self) -> float:
@@ -145,8 +124,6 @@ class TreeBuild:
         from spatialq.execution.frames import units_for
         from spatialq.functions.catalogue import catalogue
 
-        if self.frame is None:
-            return 1.0
         return units_for(catalogue()[FUNCTION], self.options, self.frame).level
 
     @contextmanager
@@ -163,12 +140,10 @@ class TreeBuild:
 
     def _whole(self) -> "tuple[dict[str, Any], Device]":
         """Build the tree of clouds that fit into memory."""
-        from spatialq.execution.call import call, call_as_given
+        from spatialq.execution.call import call
         from spatialq.functions.catalogue import catalogue
 
         function, columns = catalogue()[FUNCTION], self.reading.whole()
-        if self.frame is None:
-            return call_as_given(function, columns, self.options, self.device, road="files")
         return call(function, columns, self.options, self.device, road="files", frame=self.frame)
 
     @contextmanager
@@ -181,21 +156,25 @@ class TreeBuild:
         from spatialq.udfs.build_lod.external_partitioning import rows_of
 
         function, options = catalogue()[FUNCTION], self.options
-        kept = Kept(self.reading.points, self.reading.more)
         size = Size(self.reading.points)
-        with (
-            planned([function], size, options, self.device, road="files") as execution,
-            temporary_folder(".lod-", self.targets.beside) as folder,
-        ):
-            rows = rows_of(self._batches(kept), folder, options, execution, self.room)
-            tables = (with_attributes(nodes, None, kept.columns) for nodes in grouped(rows))
-            yield tables, execution
+        columns = Attributes(self.reading.points, self.reading.more)
+        with planned([function], size, options, self.device, road="files") as execution:
+            if self.kept is None:
+                with temporary_folder("spatialq_lod_") as folder:
+                    batches = self._batches(columns)
+                    rows = rows_of(batches, folder, options, execution, self.room)
+                    found = (with_attributes(each, None, columns.columns) for each in grouped(rows))
+                    yield found, execution
+                return
+            given = self._batches(columns), self.kept.folder, options, execution, self.room
+            rows = rows_of(*given, saved=self.kept)
+            yield rows if self.kept.keeps_tiles else grouped(rows), execution
 
-    def _batches(self, kept: Kept) -> Iterator[dict[str, Any]]:
+    def _batches(self, columns: Attributes) -> Iterator[dict[str, Any]]:
         """Give points with heights in the unit of x and y."""
         level = self.level
         for batch in self.reading.batches():
-            kept.add(batch)
+            columns.add(batch)
             points = {**batch, "z": batch["z"] * level}
             if self.seen is not None:
                 self.seen.add(points)

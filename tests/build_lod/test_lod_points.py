@@ -181,7 +181,8 @@ def test_nothing_is_left_of_potree_that_was_stopped(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [source]
 
 
-def test_stray_points_and_heights_in_another_unit_are_kept_as_they_are(tmp_path):
+@pytest.mark.parametrize("memory", [None, 700])
+def test_stray_points_and_heights_in_another_unit_are_kept_as_they_are(tmp_path, memory):
     source, target = tmp_path / "a.laz", tmp_path / "a.copc.laz"
     write_scene(source, crs="EPSG:25832+8228")  # heights in feet
     cloud = laspy.read(source)
@@ -192,7 +193,7 @@ def test_stray_points_and_heights_in_another_unit_are_kept_as_they_are(tmp_path)
         pytest.warns(spatialq.errors.CrsWarning),
         pytest.warns(spatialq.errors.StrayPointsWarning, match="2 of 3000 points"),
     ):
-        spatialq.write_lod(source, [target, table], **SMALL)
+        spatialq.write_lod(source, [target, table], memory=memory and memory_for(memory), **SMALL)
     np.testing.assert_array_equal(sorted_points(target), sorted_points(source))
     read = LasSource(target)
     assert not read.warnings

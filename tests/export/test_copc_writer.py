@@ -8,10 +8,9 @@ import pytest
 from spatialq.udfs.build_lod import Options, additive, cpu
 
 import spatialq
-from spatialq.data.octree import Octree
 from spatialq.errors import FileError, FileWarning
 from spatialq.export import copc
-from spatialq.export.additive_points import gather
+from spatialq.export.additive_points import copy_records
 from spatialq.export.copc import write_copc
 from spatialq.export.las_join import join
 from spatialq.io.las.source import LasSource
@@ -66,9 +65,11 @@ def write(target, *sources, options=OPTIONS, crs=None):
     table = cpu.run(*xyz, *[None] * 6, options=options)
     collected = additive.Additive(len(xyz[0]))
     collected.add(table)
-    points = gather(target, join(clouds, target), collected.octree(options.grid_size, len(xyz[0])))
-    write_copc(target, points, crs=crs)
-    return points
+    records = copy_records(target, join(clouds, target), target.with_suffix(".records"))
+    octree = collected.octree(options.grid_size, records.rows)
+    with records.in_order(octree) as points:
+        write_copc(target, points, crs=crs)
+    return octree
 
 
 def read_copc(path):
@@ -164,9 +165,9 @@ def test_each_point_lies_in_the_cell_of_its_node(tmp_path, page, monkeypatch):
     monkeypatch.setattr(copc, "PAGE_NODES", page)
     monkeypatch.setattr(copc, "PAGE_LEVELS", 2)
     source, target = make(tmp_path / "a.laz"), tmp_path / "a.copc.laz"
-    points = write(target, source)
+    octree = write(target, source)
     nodes = entries(target)
-    assert len(nodes) == len(points.octree.names) > 80
+    assert len(nodes) == len(octree.names) > 80
     assert sum(each[2] for each in nodes.values()) == 5000
     for key in nodes:
         assert key[0] == 0 or (key[0] - 1, *(k >> 1 for k in key[1:])) in nodes
@@ -243,10 +244,9 @@ def test_files_that_are_no_one_cloud_are_refused(tmp_path):
     one, other = make(tmp_path / "a.laz", 100), make(tmp_path / "b.laz", 100, extra=True)
     with pytest.raises(FileError, match="have different extra bytes"):
         write(tmp_path / "c.copc.laz", one, other)
-    octree = Octree((0.0, 0.0, 0.0), 1.0, 1.0, ["r"], np.zeros(2, int), np.zeros(0, int))
     empty = join([LasSource(make(tmp_path / "e.laz", 0))], tmp_path / "c.copc.laz")
     with pytest.raises(FileError, match="must have a point, there is none"):
-        gather(tmp_path / "c.copc.laz", empty, octree)
+        copy_records(tmp_path / "c.copc.laz", empty, tmp_path / "records")
 
 
 def test_times_with_an_offset_of_their_own_are_refused(tmp_path):

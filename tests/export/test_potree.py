@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from spatialq.udfs.build_lod import Options, additive, cpu
 
-from spatialq.export.additive_points import gather
+from spatialq.export.additive_points import copy_records
 from spatialq.export.las_join import join
 from spatialq.export.potree import write_potree
 from spatialq.io.las.source import LasSource
@@ -80,8 +80,9 @@ def written(folder, source):
     collected = additive.Additive(len(las.points))
     collected.add(cpu.run(*xyz, *[None] * 6, options=OPTIONS))
     target = folder / "metadata.json"
-    points = gather(target, join([cloud], target), collected.octree(OPTIONS.grid_size, len(xyz[0])))
-    write_potree(target, points, cloud.crs)
+    records = copy_records(target, join([cloud], target), folder / "records")
+    with records.in_order(collected.octree(OPTIONS.grid_size, records.rows)) as points:
+        write_potree(target, points, cloud.crs)
     return Potree(folder), las
 
 

@@ -44,7 +44,7 @@ class Additive:
         Parameters
         ----------
         nodes : mapping
-            Columns of `table.columns`.
+            Columns of `table.columns`, of whose samples only `point_id` is needed.
         """
         if not len(nodes["level"]):
             return
@@ -90,14 +90,14 @@ class Additive:
             count_points(self._node, ranks, *span, count)
         # a leaf of which all points moved up is no node
         first = np.concatenate([[0], np.cumsum(count)])
-        slot = buffers.empty(n, np.uint32 if n < 1 << 32 else np.int64)
+        order = buffers.empty(n, np.uint32 if n < 1 << 32 else np.int64)
         free = first[:-1].copy()
         for span in steps(0, n):
-            assign(self._node, ranks, *span, free, slot)
+            assign(self._node, ranks, *span, free, order)
         used = _with_ancestors(names, count)
         first = np.append(first[:-1][used], n)
         kept = [names[k] for k in np.flatnonzero(used)]
-        return Octree(self._low, self._size, self._size / grid_size, kept, first, slot)
+        return Octree(self._low, self._size, self._size / grid_size, kept, first, order)
 
 
 def _with_ancestors(names: list[str], count: Any) -> Any:
@@ -131,9 +131,9 @@ def count_points(node: Any, ranks: Any, start: int, stop: int, count: Any) -> No
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def assign(node: Any, ranks: Any, start: int, stop: int, free: Any, slot: Any) -> None:
-    """Give each point the next free slot of its node."""
+def assign(node: Any, ranks: Any, start: int, stop: int, free: Any, order: Any) -> None:
+    """Put each point into the next free slot of its node."""
     for i in range(start, stop):
         k = ranks[node[i]]
-        slot[i] = free[k]
+        order[free[k]] = i
         free[k] += 1

@@ -19,9 +19,9 @@ from . import CHANNELS, DECLARATION, cpu
 from .colours import colours
 from .places import codes_of_places
 from .split import DEPTH, Leaves, cells_below, count_codes, cut, pyramid
-from .tiles import Rows, Tiler
+from .tiles import Part, Rows, Tiler
 from .tree import BITS, Cube, Points, Root, Tree
-from .validation import box, cube_around, reject
+from .validation import box, cube_around, reject, validate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,6 +38,22 @@ class Execution(Protocol):
         """Go on on the CPU, or raise the error if that may not be."""
 
 
+class Saved(Protocol):
+    """What is kept of a partition, for a run that goes on with it."""
+
+    def partition(self, budget: int) -> "tuple[Cube, Leaves] | None":
+        """Give the cube and the tiles, if they are there and none has more points than that."""
+
+    def keep_partition(self, cube: Cube, tiles: Leaves) -> None:
+        """Keep them: from now on the second file stays, whatever happens."""
+
+    def tile(self, k: int) -> Part | None:
+        """Give the first node of a tile whose rows were taken."""
+
+    def keep_tile(self, k: int, part: Part) -> None:
+        """Keep the first node of a tile, whose rows have been taken."""
+
+
 RECORD = np.dtype(
     [
         *((axis, np.float64) for axis in "xyz"),
@@ -47,6 +63,8 @@ RECORD = np.dtype(
     ]
 )
 """One point in a file."""
+POINTS = "points"
+"""Name of the first file."""
 BLOCK = 1 << 18
 """Points that are read or moved at a time."""
 
@@ -154,6 +172,9 @@ def rows_of(
     options: "Options",
     execution: Execution,
     budget: int,
+    *,
+    only_ids: bool = False,
+    saved: Saved | None = None,
 ) -> Rows:
     """Give the rows of all nodes of a cloud that is partitioned through files.
 
@@ -169,6 +190,11 @@ def rows_of(
         requested.
     budget : int
         Number of points that fit into main memory; at least as many as a leaf may have.
+    only_ids : bool
+        Whether samples have their `point_id` alone. All points are then in the tree, stray ones,
+        too.
+    saved : Saved, optional
+        What there is of the folder's files, and of the tiles; and where more is kept.
 
     Raises
     ------
@@ -177,6 +203,45 @@ def rows_of(
     MemoryError
         If memory does not suffice in spite of the budget.
     """
+    known = None if saved is None else saved.partition(budget)
+    if known is not None:
+        cube, tiles = known
+        tiler = _tiler(cube, options, execution, budget, only_ids=only_ids)
+        return (yield from _of_tiles(tiler, tiles, _tiles_of(folder / POINTS), saved))
+    points, cube = write_points(batches, folder / POINTS)
+    if not only_ids:
+        points, cube = without_strays(points, cube)
+    tiler = _tiler(cube, options, execution, budget, only_ids=only_ids)
+    return (yield from rows(tiler, points, saved))
+
+
+def rows_in_memory(x: Any, y: Any, z: Any, options: "Options", execution: Execution) -> Rows:
+    """Give the rows of all nodes of a cloud in memory, whose samples have their `point_id` alone.
+
+    The ids are 0, 1, 2 ...
+
+    Parameters
+    ----------
+    x, y, z : float64[n]
+    options : Options
+    execution : Execution
+
+    Raises
+    ------
+    ValueError
+        As from `validation.validate`.
+    MemoryError
+        If memory does not suffice.
+    """
+    cloud = validate(x, y, z, *[None] * 6)
+    tiler = _tiler(cloud.cube, options, execution, len(x), only_ids=True)
+    return (yield from tiler.of_cloud(cloud.points, cloud.classification))
+
+
+def _tiler(
+    cube: Cube, options: "Options", execution: Execution, budget: int, *, only_ids: bool
+) -> Tiler:
+    """Let trees be built where a call runs."""
 
     def build(*given: Any) -> Tree:
         if execution.device == "gpu":
@@ -190,11 +255,10 @@ def rows_of(
         from . import gpu
 
         budget = min(budget, max(gpu.capacity(options), options.max_points))
-    points, cube = without_strays(*write_points(batches, folder / "points"))
-    return (yield from rows(Tiler(cube, options, build, budget), points))
+    return Tiler(cube, options, build, max(budget, options.max_points), only_ids)
 
 
-def rows(tiler: Tiler, source: PointFile) -> Rows:
+def rows(tiler: Tiler, source: PointFile, saved: Saved | None = None) -> Rows:
     """Give the rows of all nodes of a cloud in a file.
 
     The points are moved once, into a second file in the order of their tiles, whatever the depth of
@@ -204,27 +268,47 @@ def rows(tiler: Tiler, source: PointFile) -> Rows:
     ----------
     tiler : Tiler
     source : PointFile
+    saved : Saved, optional
+        Where the partition is kept.
 
     Raises
     ------
     ValueError
         If more than `tiler.budget` points have one position.
     """
-    path = source.path.with_name(f"{source.path.name}.tiles")
+    path = _tiles_of(source.path)
     try:
         if source.points <= tiler.budget:
             return (yield from _tile(tiler, Root(), source))
         tiles = _partition(tiler, source, path)
+        if saved is not None:
+            saved.keep_partition(tiler.cube, tiles)
         source.path.unlink()
-
-        def tile(k: int) -> Rows:
-            inside = PointFile(path, int(tiles.first[k]), int(tiles.points[k]))
-            return _tile(tiler, tiles.root(k), inside)
-
-        return (yield from tiler.of_tiles(tiles, Root(), tile))
+        return (yield from _of_tiles(tiler, tiles, path, saved))
     finally:
         source.path.unlink(missing_ok=True)
-        path.unlink(missing_ok=True)
+        if saved is None:
+            path.unlink(missing_ok=True)
+
+
+def _tiles_of(path: Path) -> Path:
+    """Name the second file."""
+    return path.with_name(f"{path.name}.tiles")
+
+
+def _of_tiles(tiler: Tiler, tiles: Leaves, path: Path, saved: Saved | None) -> Rows:
+    """Give the rows of the tiles in a file, but of those that are saved, and of the nodes above."""
+
+    def tile(k: int) -> Rows:
+        part = None if saved is None else saved.tile(k)
+        if part is None:
+            inside = PointFile(path, int(tiles.first[k]), int(tiles.points[k]))
+            part = yield from _tile(tiler, tiles.root(k), inside)
+            if saved is not None:
+                saved.keep_tile(k, part)
+        return part
+
+    return (yield from tiler.of_tiles(tiles, Root(), tile))
 
 
 def _tile(tiler: Tiler, root: Root, source: PointFile) -> Rows:

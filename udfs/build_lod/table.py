@@ -30,7 +30,13 @@ def no_rows() -> dict[str, Any]:
 
 
 def columns(
-    tree: Tree, points: Points, classification: Any, cube: Cube, options: "Options"
+    tree: Tree,
+    points: Points,
+    classification: Any,
+    cube: Cube,
+    options: "Options",
+    *,
+    only_ids: bool = False,
 ) -> dict[str, Any]:
     """Give the columns of the result.
 
@@ -43,6 +49,8 @@ def columns(
     classification : uint8[n]
     cube : Cube
     options : Options
+    only_ids : bool
+        Whether samples have their `point_id` alone.
 
     Returns
     -------
@@ -59,6 +67,11 @@ def columns(
     parent = tree.parent.copy()
     if tree.level[0] > 0:  # the first node is a tile
         parent[0] = len(names)
+    samples = (
+        {"point_id": _ids(tree, points, offsets)}
+        if only_ids
+        else _samples(tree, points, classification, offsets, low, spacing, options)
+    )
     return {
         "node": Text(np.arange(len(names)), names),
         "level": tree.level,
@@ -71,9 +84,7 @@ def columns(
         "is_leaf": is_leaf,
         "points": tree.points,
         "count": count,
-        "samples": Lists(
-            offsets, _samples(tree, points, classification, offsets, low, spacing, options)
-        ),
+        "samples": Lists(offsets, samples),
     }
 
 
@@ -192,6 +203,29 @@ def _samples(
         "classification": classes,
         "point_id": ids,
     }
+
+
+def _ids(tree: Tree, points: Points, offsets: Any) -> Any:
+    ids = np.empty(int(offsets[-1]), np.int64)
+
+    def fill(span: tuple[int, int]) -> None:
+        for node in range(*span):
+            check()
+            inside = int(tree.first[node]), int(tree.first[node] + tree.points[node])
+            voxels = int(tree.voxel_first[node]), int(tree.voxel_first[node + 1])
+            is_inner = bool(tree.children[node])
+            position, of_node = (tree.representative, voxels) if is_inner else (tree.order, inside)
+            take_ids(position, *of_node, points.point_id, int(offsets[node]), ids)
+
+    in_threads(fill, len(tree.level))
+    return ids
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def take_ids(position: Any, first: int, stop: int, point_id: Any, out: int, ids: Any) -> None:
+    """Write the ids of the points of samples."""
+    for i in range(first, stop):
+        ids[out + i - first] = point_id[position[i]]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -80,12 +80,15 @@ class Tiler:
     budget : int
         Number of points that `build` accepts at once, at least as many as a leaf may have; no tile
         has more than `MAX_POINTS`.
+    only_ids : bool
+        Whether the samples of rows have their `point_id` alone.
     """
 
     cube: Cube
     options: "Options"
     build: Build
     budget: int
+    only_ids: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "budget", min(self.budget, validation.MAX_POINTS))
@@ -152,7 +155,8 @@ class Tiler:
         return (yield from under(0))
 
     def _rows(self, part: Part) -> dict[str, Any]:
-        return columns(part.tree, part.points, part.classification, self.cube, self.options)
+        given = part.tree, part.points, part.classification, self.cube, self.options
+        return columns(*given, only_ids=self.only_ids)
 
     def _join(self, root: Root, children: Sequence[Part]) -> Part:
         """Build a node from all its children, which are in Morton order."""

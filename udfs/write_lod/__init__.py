@@ -10,7 +10,7 @@ from ..build_lod import Options as TreeOptions
 
 @dataclass(frozen=True)
 class Options(TreeOptions):
-    """Parameters of `write_lod`: those of `build_lod`, and the CRS."""
+    """Parameters of `write_lod`: those of `build_lod`, the CRS, and whether to resume."""
 
     FUNCTION = "write_lod"
 
@@ -27,6 +27,9 @@ class Options(TreeOptions):
     )
     compact: bool = parameter(
         False, "Whether samples in .parquet are packed into bytes, which lod_samples decodes."
+    )
+    resume: bool = parameter(
+        False, "Whether to go on with what an earlier run left that was killed."
     )
 
 

@@ -60,6 +60,14 @@ def lod(
             "no other columns of samples.",
         ),
     ] = False,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Go on with what an earlier run of the same outputs left that was killed; and "
+            "keep what is done if this one is stopped.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Build levels of detail of a cloud, an octree: COPC, Potree, a table, a picture."""
@@ -76,6 +84,7 @@ def lod(
             device=device,
             memory=memory,
             compact=compact,
+            resume=resume,
             progress=update,
             **options,
         )

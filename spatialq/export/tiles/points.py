@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spatialq.data.columns import Lists, Text
+    from spatialq.export.kept import Journal, KeptOutput
 
     Vector = NDArray[np.float64]
 
@@ -247,7 +248,10 @@ def _sort(steps: Any, codes: Any, order: Any, other: Any, counts: Any) -> None:
 
 @contextmanager
 def write_nodes(
-    target: Path, cloud: Cloud, options: TileOptions | None = None
+    target: Path,
+    cloud: Cloud,
+    options: TileOptions | None = None,
+    kept: "KeptOutput | None" = None,
 ) -> Iterator[Callable[[Mapping[str, Any]], None]]:
     """Write a tileset, some nodes at a time and in any order.
 
@@ -258,6 +262,8 @@ def write_nodes(
         replaced with its folder.
     cloud : Cloud
     options : TileOptions, optional
+    kept : KeptOutput, optional
+        Where tiles are kept that are written; they need not come again, but for the root.
 
     Yields
     ------
@@ -278,8 +284,15 @@ def write_nodes(
     options = options or TileOptions()
     place = place_of(cloud.function, cloud.crs, cloud.box, cloud.metres)
     style = Style(place, options, tones(cloud.brightest, options.colour_bits))
-    with whole_with_parts(target, replaced_by(target)) as (file, folder, name):
-        tree = Tree(folder, name, place, options.implicit)
+    parts = None if kept is None else kept.path
+    with (
+        _journal(kept) as journal,
+        whole_with_parts(target, replaced_by(target), parts) as (file, folder, name),
+    ):
+        if kept is not None:
+            kept.save({"folder": name})
+        known = {each[0]: Tile.of(each) for each in journal.entries}
+        tree = Tree(folder, name, place, options.implicit, known)
         cubes: list[tuple[Vector, float]] = []
 
         def write(nodes: Mapping[str, Any]) -> None:
@@ -298,11 +311,27 @@ def write_nodes(
             with workers() as pool:
                 done = pool.map(one, range(len(listed)))
             tree.tiles.update((tile.name, tile) for tile in done)
+            journal.add([tile.state() for tile in done])
             if listed and not cubes:
                 cubes.append(_cube(listed[0], place))
 
         yield write
         file.write_text(to_json(tree.close(cubes[0], _extras(cloud, place))), encoding="utf-8")
+
+
+@contextmanager
+def _journal(kept: "KeptOutput | None") -> Iterator["Journal"]:
+    """Open the journal of the tiles that are written, of nothing if their folder is not there."""
+    from spatialq.export.kept import Journal
+
+    if kept is None:
+        yield Journal(None)
+        return
+    path = kept.beside("tiles")
+    if not kept.path.is_dir():
+        path.unlink(missing_ok=True)
+    with Journal.open(path) as journal:
+        yield journal
 
 
 def _extras(cloud: Cloud, place: Place) -> dict[str, Any]:

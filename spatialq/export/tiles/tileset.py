@@ -51,6 +51,16 @@ class Tile:
     high: "Vector"
     error: float
 
+    @classmethod
+    def of(cls, state: list[Any]) -> "Tile":
+        """Give the tile whose state that is."""
+        name, low, high, error = state
+        return cls(name, np.array(low), np.array(high), error)
+
+    def state(self) -> list[Any]:
+        """Give all of it as JSON has it."""
+        return [self.name, self.low.tolist(), self.high.tolist(), self.error]
+
     @property
     def level(self) -> int:
         """0 for the root."""
