@@ -159,10 +159,9 @@ def clear(folder):
             path.unlink()
 
 
-@pytest.mark.parametrize("name", ["copc", "tiles"])
-def test_an_export_that_is_killed_again_and_again_ends(tmp_path, name):
+def test_an_export_that_is_killed_again_and_again_ends(tmp_path):
     source, memory = write_scene(tmp_path / "a.las"), memory_for(700)
-    targets, times = [tmp_path / each for each in OUTPUTS[name]], 0
+    targets, times = [tmp_path / each for each in OUTPUTS["copc"]], 0
     with Runs(source, targets, memory=memory, **SMALL) as runs:
         assert not runs.killed(-1)
         expected = contents(tmp_path)
@@ -170,7 +169,8 @@ def test_an_export_that_is_killed_again_and_again_ends(tmp_path, name):
         while runs.killed(8, resume=True):
             assert not any(target.exists() for target in targets)
             times += 1
-    assert 2 <= times < 30
+            assert times < 30
+    assert times >= 2
     assert contents(tmp_path) == expected
     assert not hidden(tmp_path)
 
