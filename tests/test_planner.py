@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 from datetime import UTC, datetime
 from threading import Thread
 
@@ -90,17 +91,26 @@ def test_small_calls_run_on_the_cpu_and_large_ones_on_the_gpu(function, machine)
 
 
 def test_what_does_not_fit_into_the_gpu_runs_there_in_tiles(function, machine):
-    machine(dataclasses.replace(GPU, free_bytes=2**30))
+    slow = dataclasses.replace(RATES["cpu"], start=9.0)
+    machine(dataclasses.replace(GPU, free_bytes=2**30), measured={**RATES, "cpu": slow})
     chosen = plan(function, 100_000_000)
     assert (chosen.device, chosen.tiles) == ("gpu", 5)
     assert chosen.reason.endswith(
         "s on the cpu; in 5 tiles, as it needs 4.0 GiB, the GPU has 1.0 GiB free"
     )
-    assert chosen.seconds > 0.26  # a halo is read twice
+    # a halo is read twice; the host gathers 32 bytes a point at 4e-10 s
+    assert chosen.seconds > 0.26 + 1.28
     size, options = Size(100_000_000), function.choose({})
     fits = [function.output.work_in_tiles(size, options, k).bytes_kernel <= 2**30 for k in (4, 5)]
     assert fits == [False, True]
     assert plan(function, 1000).tiles == 1
+
+
+def test_the_cpu_runs_what_takes_it_less_than_the_tiles_take_the_host(function, machine):
+    machine(dataclasses.replace(GPU, free_bytes=2**30))
+    chosen = plan(function, 100_000_000)
+    assert (chosen.device, chosen.tiles) == ("cpu", 1)
+    assert re.fullmatch(r"about 1 s, against 1\.\d s on the gpu", chosen.reason)
 
 
 def test_tiles_are_asked_for_as_well(function, machine):

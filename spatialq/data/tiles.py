@@ -6,10 +6,13 @@ points of the halo is dropped, since their own tile finds that.
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from spatialq.data.points import in_parts, read_only
+from spatialq.runtime import buffers
+from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import n_threads, workers
 
 if TYPE_CHECKING:
@@ -17,7 +20,8 @@ if TYPE_CHECKING:
 
 SAMPLE = 1 << 16
 """Points that borders are found from: a tile then has its share of all, but for a hundredth."""
-POINTS_PER_THREAD = 1_000_000
+POINTS_PER_THREAD = 100_000
+"""With fewer points per thread, starting another thread costs more than it saves."""
 
 
 @dataclass(frozen=True)
@@ -35,22 +39,19 @@ class Strip:
         """Borders of the halo, both included."""
         return self.low - self.halo, self.high + self.halo
 
-    def points(self, values: "NDArray[np.float64]") -> "NDArray[np.int64]":
-        """List the positions of the points of the strip and its halo, by their x or y."""
-        low, high = self.around
-
-        def find(part: tuple[int, int]) -> "NDArray[np.int64]":
-            some = values[slice(*part)]
-            return part[0] + np.flatnonzero((some >= low) & (some <= high))
-
-        with workers(max(1, min(n_threads(), values.size // POINTS_PER_THREAD))) as pool:
-            found = pool.map(find, pool.spans(values.size))
-        return np.concatenate([np.empty(0, np.int64), *found])
-
     def core(self, values: "NDArray[np.float64]") -> "NDArray[np.bool_]":
         """Tell which points are of the strip itself, by their x or y."""
         inside: NDArray[np.bool_] = (values >= self.low) & (values < self.high)
         return inside
+
+
+def runs_of(size: int, tiles: int) -> list[slice]:
+    """Divide range(size) into at most so many runs, all of one length but for the last.
+
+    Memory of a GPU that one run had is then exactly what the next one needs.
+    """
+    length = max(1, -(-size // tiles))
+    return [slice(first, min(first + length, size)) for first in range(0, size, length)]
 
 
 def strips(
@@ -75,3 +76,62 @@ def strips(
     inner = np.unique(sample[[k * sample.size // tiles for k in range(1, tiles)]])
     borders = [-np.inf, *inner.tolist(), np.inf]
     return [Strip(axis, low, high, halo) for low, high in pairwise(borders)]
+
+
+def members(values: "NDArray[np.float64]", tiles: list[Strip]) -> "list[NDArray[np.int64]]":
+    """List the positions of the points of each strip and its halo, ascending, in two passes.
+
+    Parameters
+    ----------
+    values : float64[n]
+        Finite x or y of the points, along the axis of the strips.
+    tiles : list of Strip
+        Along one axis, in its order.
+    """
+    values = read_only(values)
+    lows, highs = (np.array(ends) for ends in zip(*(tile.around for tile in tiles), strict=True))
+    with workers(max(1, min(n_threads(), values.size // POINTS_PER_THREAD))) as pool:
+        parts = pool.spans(values.size)
+        # of each strip, one part after the other
+        counts = np.transpose(pool.map(lambda part: _count(values, lows, highs, *part), parts))
+        ends = np.cumsum(counts).reshape(counts.shape)
+        at = buffers.scratch(int(counts.sum()), np.int64)
+        starts = [*np.transpose(ends - counts).copy()]
+        pool.map(lambda part, first: _list(values, lows, highs, *part, first, at), parts, starts)
+    return np.split(at, ends[:-1, -1])
+
+
+def gather(values: Any, at: "NDArray[np.int64]") -> Any:
+    """Take values by their positions, in threads, as `values[at]` does."""
+    values, result = read_only(values), buffers.scratch(at.size, values.dtype)
+    in_parts(lambda first, stop: _gather(values, at, result, first, stop), at.size)
+    return result
+
+
+@njit(cache=True, nogil=True)
+def _count(values: Any, lows: Any, highs: Any, first: int, stop: int) -> Any:
+    """Count the values of a part of them between the ends of each strip."""
+    counts = np.zeros(lows.size, np.int64)
+    for i in range(first, stop):
+        k = np.searchsorted(highs, values[i])
+        while k < lows.size and lows[k] <= values[i]:
+            counts[k] += 1
+            k += 1
+    return counts
+
+
+@njit(cache=True, nogil=True)
+def _list(values: Any, lows: Any, highs: Any, first: int, stop: int, ends: Any, at: Any) -> None:
+    """List them; `ends` is where the list of each strip goes on."""
+    for i in range(first, stop):
+        k = np.searchsorted(highs, values[i])
+        while k < lows.size and lows[k] <= values[i]:
+            at[ends[k]] = i
+            ends[k] += 1
+            k += 1
+
+
+@njit(cache=True, nogil=True)
+def _gather(values: Any, at: Any, result: Any, first: int, stop: int) -> None:
+    for k in range(first, stop):
+        result[k] = values[at[k]]

@@ -401,6 +401,8 @@ class Work:
     """What the loops go over, by name, such as "points" or "cells": how many of each."""
     bytes_kernel: int
     """Device memory that the kernel needs at its peak, input included."""
+    bytes_host: int = 0
+    """Bytes that the host gathers into new arrays, one tile after the other."""
 
     def times(self, tiles: int) -> "Work":
         """Count so many tiles of this work, one after the other."""

@@ -18,7 +18,7 @@ class Estimate:
     load: float
     """Compiled code from disk, in a process that has not used the function."""
     transfer: float
-    """To the memory of a GPU and back."""
+    """To the memory of a GPU and back, and to the arrays of tiles."""
     kernel: float
     """The kernel, as the rates and this process's log have it."""
     road: float
@@ -54,9 +54,9 @@ def estimate(
     transfer = 0.0
     if device.device == "gpu" and size.device == "cpu":
         up = "page-locked" if road in rates.PAGE_LOCKED else "pageable"
-        transfer = (
-            work.bytes_in * measured.transfer[up] + work.bytes_out * measured.transfer["download"]
-        )
+        # a download is as slow as the new memory of the host that it goes to: as arrays of tiles
+        into_new = (work.bytes_out + work.bytes_host) * measured.transfer["download"]
+        transfer = work.bytes_in * measured.transfer[up] + into_new
     correction = log.correction(function.name, device.device, size.rows)
     return Estimate(
         start=0.0 if is_started else measured.start[device.device],

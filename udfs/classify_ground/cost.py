@@ -55,7 +55,7 @@ def _cells(size: Size, options: Any) -> tuple[float, float]:
 
 
 def work_in_tiles(size: Size, options: Any, tiles: int) -> Work:
-    """Count passes over runs of points with the grid resident, and the strips of the seeds."""
+    """Count passes over runs of points with the grid resident, and the tiles of the seeds."""
     whole = work(size, options)
     cell, cells = _cells(size, options)
     window = max(options.window_size, CELLS_PER_WINDOW * cell)
@@ -67,5 +67,6 @@ def work_in_tiles(size: Size, options: Any, tiles: int) -> Work:
     return replace(
         whole,
         bytes_in=PASSES * whole.bytes_in + seeds.bytes_in,
+        bytes_host=seeds.bytes_host,
         bytes_kernel=max(run, seeds.bytes_kernel) + round(BYTES_PER_CELL * cells),
     )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from spatialq.udfs.owm_ground import Options as OwmOptions
 from spatialq.udfs.owm_ground import gpu as owm_ground
-from spatialq.udfs.owm_ground.tiled import in_tiles as owm_in_tiles
 from spatialq.udfs.owm_ground.windows import Box
 
 from spatialq.data.points import ids_of, not_finite, to_device, to_host
@@ -135,9 +134,9 @@ class _InTiles:
             yield self._upload(run)
 
     def seeds(self, asked: OwmOptions, box: Box) -> list[Any]:
-        cloud = (*self.coordinates, self.point_id)
+        x, y, z = self.coordinates
         with progress.nested():
-            seeds = owm_in_tiles(owm_ground.run, cloud, asked, self.tiles, box)
+            seeds = owm_ground.run(x, y, z, self.point_id, asked, box, tiles=self.tiles)
         there: list[Any] = self.device.upload([seeds[axis] for axis in "xyz"])
         return there
 

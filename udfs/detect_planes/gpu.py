@@ -1,6 +1,7 @@
 """`detect_planes` on the GPU: points and cells on the device, planes in main memory."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -9,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.points import ids_of, in_one_memory, not_finite, to_host
-from spatialq.runtime import cuda, progress
-from spatialq.runtime.threads import spans
+from spatialq.data.tiles import runs_of
+from spatialq.runtime import buffers, cuda, progress
 
 from . import assign
 from .accumulator import RADIUS, ball
@@ -131,8 +132,7 @@ def _cube(device: Any, points: list[Any], tiles: int) -> Cube | None:
 def _runs(device: Any, points: list[Any], tiles: int) -> Iterator[tuple[slice, list[Any]]]:
     """Give runs of points on the device: all of them, or tiles of those in main memory."""
     size = points[0].size
-    for first, stop in spans(size, min(tiles, size)):
-        run = slice(first, stop)
+    for run in runs_of(size, tiles):
         some = [values[run] for values in points]
         yield run, device.upload(some) if tiles > 1 else some
 
@@ -447,36 +447,42 @@ class GpuCloud:
         n = len(surfaces.plane)
         sums = self._zeros(n, assign.SUMS)
         farthest = self.device.filled(0xFF, 8 * n * assign.SIDES).view(np.int64)
-        owners, distances = [], []
         lists = self.device.upload([planes, rasters.frames, rasters.starts, sides()])
-        for _, n_points, points in self._runs():
-            size = n_points if label else 0
-            owner, distance = self.xp.empty(size, np.int32), self.xp.empty(size)
-            self._launch(
-                "settle", n_points, *points, *self._near(near), *lists, surfaces.labels, sums,
-                farthest, n, int(label), owner, distance,
-            )  # fmt: skip
-            owners.append(self._away(owner))
-            distances.append(self._away(distance))
-        owner, distance = self._joined(owners), self._joined(distances)
+        owner, distance = self._rows(np.int32, np.float64, size=self.size if label else 0)
+        for run, n_points, points in self._runs():
+            with self._of_run([owner, distance], run) as there:
+                self._launch(
+                    "settle", n_points, *points, *self._near(near), *lists, surfaces.labels, sums,
+                    farthest, n, int(label), *there,
+                )  # fmt: skip
         farthest = self.download(farthest).reshape(n, assign.SIDES)
         return self.download(sums), farthest, owner, distance
 
     def name(self, owner: Any, distance: Any, ids: Any, step: float) -> Any:
         """Convert surfaces to plane_ids, and steps to units of the coordinates."""
-        ids, names, distances = self.device.upload_small(ids), [], []
+        ids, (named,) = self.device.upload_small(ids), self._rows(np.int64, size=self.size)
         for run, (owners, off) in _runs(self.device, [owner, distance], self.tiles):
             n = run.stop - run.start
-            named = self.xp.empty(n, np.int64)
-            self._cells("name", n, owners, off, ids, step, named, n)
-            names.append(self._away(named))
-            distances.append(self._away(off))
-        return self._joined(names), self._joined(distances)
+            with self._of_run([named], run) as there:
+                self._cells("name", n, owners, off, ids, step, *there, n)
+            if self.tiles > 1:
+                self.device.download(off, distance[run])
+        return named, distance
 
-    def _away(self, values: Any) -> Any:
-        """Bring values of a run of points to main memory if there are several tiles."""
-        return to_host(self.device, values) if self.tiles > 1 else values
+    def _rows(self, *kinds: Any, size: int) -> list[Any]:
+        """Allocate rows for points: on the device, or with several tiles in main memory."""
+        if self.tiles == 1:
+            return [self.xp.empty(size, kind) for kind in kinds]
+        return [buffers.empty(size, kind, page_locked=True) for kind in kinds]
 
-    def _joined(self, parts: list[Any]) -> Any:
-        """Put values of runs of points together."""
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    @contextmanager
+    def _of_run(self, rows: list[Any], run: slice) -> Iterator[list[Any]]:
+        """Give what is to be filled for a run of points, on the device, then bring it to rows."""
+        parts = [values[run] for values in rows]
+        if self.tiles == 1:
+            yield parts
+            return
+        there = [self.xp.empty(part.size, part.dtype) for part in parts]
+        yield there
+        for part, values in zip(parts, there, strict=True):
+            self.device.download(values, part)

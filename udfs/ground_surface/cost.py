@@ -40,15 +40,19 @@ def work(size: Size, options: Any) -> Work:
 
 
 def work_in_tiles(size: Size, options: Any, tiles: int) -> Work:
-    """Count the strips in which seeds are found; triangles and cells are not divided."""
+    """Count the tiles in which seeds are found; triangles and cells are not divided."""
     whole = work(size, options)
     if options.source != "seeds":
         return whole
     _, vertices = _vertices(size, options)
     rest = (BYTES_PER_VERTEX + 24) * vertices + BYTES_PER_CELL * _cells(size, options)
-    strips = owm_ground.work_in_tiles(size, options, tiles)
-    needed = max(strips.bytes_kernel, round(rest))
-    return replace(whole, bytes_in=strips.bytes_in, bytes_kernel=needed)
+    seeds = owm_ground.work_in_tiles(size, options, tiles)
+    return replace(
+        whole,
+        bytes_in=seeds.bytes_in,
+        bytes_kernel=seeds.bytes_kernel + round(rest),
+        bytes_host=seeds.bytes_host,
+    )
 
 
 def _vertices(size: Size, options: Any) -> tuple[dict[str, float], float]:

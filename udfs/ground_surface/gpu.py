@@ -10,7 +10,6 @@ from spatialq.data.points import all_finite, not_finite, to_device
 from spatialq.runtime import cuda, progress
 
 from ..owm_ground import gpu as owm_ground
-from ..owm_ground.tiled import in_tiles
 from .buckets import sort_into_buckets
 from .grid import SurfaceRaster, cover
 from .triangles import Triangles, arrange, hull, triangulate
@@ -83,7 +82,8 @@ def _seeds(device: Any, cloud: tuple[Any, ...], options: "Options", tiles: int) 
     """Give x, y and z of the seeds, in the order of their ids; where the cloud is."""
     if tiles > 1:
         with progress.nested():
-            found = in_tiles(owm_ground.run, cloud, options, tiles)
+            x, y, z, point_id = cloud
+            found = owm_ground.run(x, y, z, point_id, options, tiles=tiles)
         return [found[axis] for axis in "xyz"]
     seeds, _, _ = owm_ground.find(device, cloud, options, None)
     return [values[seeds] for values in cloud[:3]]

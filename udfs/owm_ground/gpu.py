@@ -1,18 +1,18 @@
 """`owm_ground` on the GPU: one pass bins the points, then minima slide over the cells."""
 
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spatialq.data.points import all_finite, not_finite, to_device
 from spatialq.data.tiles import Strip
+from spatialq.functions.declaration import Size
 from spatialq.runtime import cuda, progress
 
+from . import cost, runs, tiled
 from .layout import lay_out
 from .result import result_of
-from .tiled import in_tiles
+from .search import SOURCE, DeviceCells, occupied, search
 from .windows import Box, SlotAxis, cut_axes
 
 if TYPE_CHECKING:
@@ -20,13 +20,7 @@ if TYPE_CHECKING:
 
     from . import Options
 
-SOURCE = Path(__file__).parent / "kernels.cu"
-THREADS, RUN = 128, 4 * 8 * 256  # threads per block of `owm_bin`, consecutive points
-BLOCKS = 16  # such blocks per multiprocessor
-WORDS = 1024  # words of a bitmap per block of `owm_collect`
-MAX_ROWS = 65535  # maximum number of blocks along y
 MAX_POINTS = 1 << 32  # a position takes at most half of a key
-CELL_BYTES = RUN_BYTES = 16  # as declared in kernels.cu
 
 
 def run(
@@ -48,8 +42,9 @@ def run(
     strip : Strip, optional
         As for `cpu.run`.
     tiles : int
-        Strips that the cloud, of NumPy arrays, is divided into, so that only one at a time is on
-        the device; the result is the same.
+        Runs of points that the cloud, of NumPy arrays, is divided into, so that only one at a time
+        is on the device, beside the cells; strips of it where the cells would take more than
+        those. The result is the same.
 
     Returns
     -------
@@ -62,7 +57,7 @@ def run(
         As from `cpu.run`; or if a point lies outside of `box`.
     """
     if tiles > 1:
-        return in_tiles(run, (x, y, z, point_id), options, tiles, box)
+        return _in_tiles((x, y, z, point_id), options, tiles, box)
     device = cuda.device()
     with device.use():
         cloud = x, y, z, point_id
@@ -83,6 +78,24 @@ def run(
         return result_of(
             cloud, positions[:n_seeds], hits[:n_seeds], positions[n_seeds:], hits[n_seeds:]
         )
+
+
+def _in_tiles(
+    cloud: tuple[Any, ...], options: "Options", tiles: int, box: Box | None
+) -> dict[str, Any]:
+    """Find the seeds in runs of points or in strips, whichever takes less memory."""
+    x, y, z, point_id = cloud
+    n = x.size
+    if n == 0:
+        return run(x, y, z, point_id, options, box)
+    if box is None:
+        box = tiled.extent_of(cloud, options)
+    size = Size(n, (box.x_high - box.x_low, box.y_high - box.y_low, 0.0))
+    if n > MAX_POINTS or not cost.keeps_cells(size, options, tiles):
+        return tiled.in_tiles(run, cloud, options, tiles, box)
+    device = cuda.device()
+    with device.use():
+        return runs.in_runs(device, cloud, options, tiles, box)
 
 
 class NotFiniteError(Exception):
@@ -136,70 +149,6 @@ def find(
     return found.positions[:n_points], found.hits[:n_points], n_seeds
 
 
-@dataclass(frozen=True)
-class DeviceCells:
-    """The cells of one extent on the device, usable for all clouds of this extent and size."""
-
-    columns: SlotAxis
-    rows: SlotAxis
-    memory: Any
-    """GRID on the device, followed by the arrays that it refers to."""
-
-
-@dataclass(frozen=True)
-class Found:
-    """The result of a search on the device; complete once the kernels have run."""
-
-    positions: Any
-    hits: Any
-    totals: Any
-    """uint64[4]: rejected points, complement of the first one's position, seeds, points found."""
-
-
-def search(device: Any, grid: DeviceCells, cloud: tuple[Any, ...]) -> Found:
-    """Launch all kernels without waiting for them."""
-    columns, rows = grid.columns, grid.rows
-    *coordinates, point_id = cloud
-    points = (*coordinates, 0 if point_id is None else point_id)
-    n = coordinates[0].size
-
-    def launch(name: str, blocks: tuple[int, ...], threads: int, *arguments: Any) -> None:
-        device.launch(SOURCE, f"owm_{name}", blocks, threads, *arguments)
-
-    parts = -(-n // (32 * WORDS))  # parts of a bitmap
-    # one zeroed allocation: totals, counts of the parts of both bitmaps, the bitmaps
-    zeros = device.filled(0, 32 + 8 * parts + 8 * parts * WORDS)
-    totals = zeros[:32].view(np.uint64)
-    counts = zeros[32 : 32 + 8 * parts].view(np.uint32)
-    words = zeros[32 + 8 * parts :].view(np.uint32)
-    seeds, filled = words[: parts * WORDS], words[parts * WORDS :]
-    table = device.filled(0xFF, columns.n_slots * rows.n_slots * CELL_BYTES)
-
-    blocks = min(-(-n // RUN), device.multiprocessors * BLOCKS)
-    launch("bin", (blocks,), THREADS, grid.memory, *points, n, table, totals)
-    n_windows = columns.window_start.size * rows.window_start.size
-    if n_windows:
-        across = -(-columns.window_start.size // 128)
-        runs = device.xp.empty(rows.n_slots * columns.window_start.size * RUN_BYTES, np.uint8)
-        depth = min(rows.n_slots, MAX_ROWS)
-        launch("rows", (across, depth), 128, grid.memory, *points, table, runs)
-        depth = min(rows.window_start.size, MAX_ROWS)
-        launch("columns", (across, depth), 128, grid.memory, *points, runs, table, seeds)
-    n_fills = columns.fill_start.size * rows.fill_start.size
-    if n_fills:
-        blocks = min(-(-n_fills // 4), 1 << 20)
-        launch("fill", (blocks,), 128, grid.memory, *points, table, filled)
-    launch("count", (2 * parts,), 256, words, counts)
-    positions = device.xp.empty(min(n, n_windows) + n_fills, np.int64)
-    hits = device.xp.empty(positions.size, np.int32)
-    launch(
-        "collect", (2 * parts,), 256,
-        grid.memory, *coordinates[:2], table, words, counts, np.int32(parts), totals[2:],
-        positions, hits,
-    )  # fmt: skip
-    return Found(positions, hits, totals)
-
-
 def _extent(device: Any, x: Any, y: Any) -> Box:
     low = device.filled(0xFF, 32).view(np.uint64)
     tally = device.filled(0, 16).view(np.uint64)
@@ -231,11 +180,7 @@ def _grid(
         nonlocal looked_at_points
         looked_at_points = True
         memory = lay_out(device, axes, options, box, x.size)
-        places = [device.filled(0, axis.columns.size) for axis in axes]
-        blocks = min(-(-x.size // 1024), device.multiprocessors * 8)
-        device.launch(SOURCE, "owm_occupied", (blocks,), 256, memory, x, y, x.size, *places)
-        across, along = (device.download(each).astype(bool) for each in places)
-        return across, along
+        return occupied(device, memory, axes, [(x, y)])
 
     columns, rows = cut_axes(box, x.size, options, used, strip)
     if 0 in (columns.n_slots, rows.n_slots):

@@ -88,7 +88,8 @@ struct Cloud {
     const double* x;
     const double* y;
     const double* z;
-    const long long* point_id;  // null: the positions
+    const long long* point_id;  // null: the positions, counted from `first`
+    long long first;            // position of the first point
 };
 
 __device__ int warp_min(int value) {
@@ -142,21 +143,26 @@ __device__ long long octree_code(const Grid& grid, double x, double y, double z)
     return code;
 }
 
-__device__ bool tie_goes_to(const Grid& grid, const Cloud& cloud, u64 p, u64 q) {
+__device__ long long id_of(const Cloud& cloud, u64 p) {
+    return cloud.point_id ? cloud.point_id[p] : cloud.first + (long long)p;
+}
+
+// Whether point p of a cloud goes before point q, of the same height, of the same or another cloud.
+__device__ bool tie_goes_to(const Grid& grid, const Cloud& these, u64 p, const Cloud& those, u64 q) {
     if (grid.octree) {
-        const long long a = octree_code(grid, cloud.x[p], cloud.y[p], cloud.z[p]);
-        const long long b = octree_code(grid, cloud.x[q], cloud.y[q], cloud.z[q]);
+        const long long a = octree_code(grid, these.x[p], these.y[p], these.z[p]);
+        const long long b = octree_code(grid, those.x[q], those.y[q], those.z[q]);
         if (a != b) return a < b;
     }
-    if (cloud.point_id && cloud.point_id[p] != cloud.point_id[q])
-        return cloud.point_id[p] < cloud.point_id[q];
-    return p < q;
+    const long long a = id_of(these, p), b = id_of(those, q);
+    return a != b ? a < b : p < q;
 }
 
 // Rarely called; not inlined, to save registers.
-__device__ __noinline__ bool is_exactly_lower(const Grid& grid, const Cloud& cloud, u64 p, u64 q) {
-    const double u = cloud.z[p], v = cloud.z[q];
-    return u != v ? u < v : tie_goes_to(grid, cloud, p, q);
+__device__ __noinline__ bool is_exactly_lower(const Grid& grid, const Cloud& these, u64 p,
+                                              const Cloud& those, u64 q) {
+    const double u = these.z[p], v = those.z[q];
+    return u != v ? u < v : tie_goes_to(grid, these, p, those, q);
 }
 
 // Whether the point of key a is lower than that of key b.
@@ -164,7 +170,7 @@ __device__ bool is_lower(const Grid& grid, const Cloud& cloud, u64 a, u64 b) {
     if ((a ^ b) >> grid.id_bits) return a < b;
     if (a == b) return false;
     const u64 p = position_of(a, grid.id_bits), q = position_of(b, grid.id_bits);
-    return is_exactly_lower(grid, cloud, p, q);
+    return is_exactly_lower(grid, cloud, p, cloud, q);
 }
 
 // ---- slots of coordinates
@@ -476,6 +482,30 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         }
     flush(grid, cloud, cells, warp, piece);
     if (lane < n_late) bin_alone(grid, cloud, cells, tally, warp.late[lane]);
+}
+
+// ---- runs of points
+
+// owm_merge: the lowest points of the cells of a run, and of the runs before it.
+// thread   cells, grid-stride
+// reads    x, y, z, point_id of the run, whose first point has the position `first`; its cells
+// writes   cells[].key and .n; of each cell's lowest point so far the coordinates and the id. Keys of
+//          `cells` hold the number of the cell as position, so that these arrays are their cloud
+extern "C" __global__ void __launch_bounds__(256)
+    owm_merge(const Grid* whole, const double* x, const double* y, const double* z,
+              const long long* point_id, long long first, const Cell* run, long long n_cells,
+              Cell* cells, double* low_x, double* low_y, double* low_z, long long* low_id) {
+    const Cloud these = {x, y, z, point_id, first}, lowest = {low_x, low_y, low_z, low_id};
+    const Grid& grid = *whole;
+    for (long long c = blockIdx.x * (long long)blockDim.x + threadIdx.x; c < n_cells;
+         c += (long long)gridDim.x * blockDim.x) {
+        if (run[c].key == NONE) continue;
+        const u64 p = position_of(run[c].key, grid.id_bits);
+        cells[c].n += run[c].n + 1u;  // the counts are stored minus one
+        if (cells[c].key != NONE && !is_exactly_lower(grid, these, p, lowest, (u64)c)) continue;
+        cells[c].key = make_key(z[p], (u64)c, grid.id_bits);
+        low_x[c] = x[p], low_y[c] = y[p], low_z[c] = z[p], low_id[c] = id_of(these, p);
+    }
 }
 
 // ---- windows

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.points import all_finite, not_finite, read_only
-from spatialq.data.tiles import Strip, strips
-from spatialq.runtime import buffers, progress
+from spatialq.data.tiles import Strip, gather, members, strips
+from spatialq.runtime import progress
 from spatialq.runtime.threads import workers
 
 from .cost import halo
@@ -20,6 +20,8 @@ from .cpu import extent
 from .windows import Box, default_min_points
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from . import Options
 
 Columns = dict[str, Any]
@@ -40,7 +42,7 @@ def in_tiles(
     kernel : callable
         `run` of cpu.py or gpu.py.
     cloud : tuple of x, y, z, point_id
-        NumPy arrays, or None for the ids.
+        NumPy arrays; None for the ids is their positions.
     options : Options
     tiles : int
     box : Box, optional
@@ -62,11 +64,20 @@ def in_tiles(
     if not all_finite(x, y, z):
         raise ValueError(not_finite(options.function, *cloud))
     if box is None:
-        box = Box.of(options.bounds) if options.bounds is not None else _extent(cloud, options)
+        box = extent_of(cloud, options)
     return in_strips(kernel, cloud, options, strips(x, y, tiles, halo(options)), box)
 
 
-def _extent(cloud: tuple[Any, ...], options: "Options") -> Box:
+def extent_of(cloud: tuple[Any, ...], options: "Options") -> Box:
+    """Give the bounds, or the extent of a cloud of at least one point.
+
+    Raises
+    ------
+    ValueError
+        If x or y is not finite somewhere.
+    """
+    if options.bounds is not None:
+        return Box.of(options.bounds)
     x, y, z, point_id = cloud
     with workers() as pool:
         return extent(pool, (read_only(x), read_only(y), z, point_id), options.function)
@@ -89,20 +100,22 @@ def in_strips(
     n = cloud[0].size
     enough = options.min_points or default_min_points(n, box, options.window_size)
     options, parts = replace(options, min_points=enough), []
-    for k, strip in enumerate(tiles, 1):
+    x, y, *_ = cloud
+    found = members(x if tiles[0].axis == "x" else y, tiles)
+    for k, (strip, at) in enumerate(zip(tiles, found, strict=True), 1):
         progress.stage(f"tile {k} of {len(tiles)}", k / len(tiles))
         with progress.nested():
-            parts.append(_of_strip(kernel, cloud, options, strip, box))
+            parts.append(_of_strip(kernel, cloud, options, strip, at, box))
     return _join(parts)
 
 
 def _of_strip(
-    kernel: Kernel, cloud: tuple[Any, ...], options: "Options", strip: Strip, box: Box
-) -> Columns:
+    kernel: Kernel, cloud: tuple[Any, ...], options: "Options", strip: Strip,
+    at: "NDArray[np.int64]", box: Box,
+) -> Columns:  # fmt: skip
     x, y, z, point_id = cloud
-    at = strip.points(x if strip.axis == "x" else y)
-    ids = at if point_id is None else buffers.take(point_id, at)
-    found = kernel(*(buffers.take(values, at) for values in (x, y, z)), ids, options, box, strip)
+    ids = at if point_id is None else gather(point_id, at)
+    found = kernel(*(gather(values, at) for values in (x, y, z)), ids, options, box, strip)
     own = strip.core(found[strip.axis])
     return {name: values[own] for name, values in found.items()}
 

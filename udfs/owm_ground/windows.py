@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from spatialq.data.tiles import Strip
 
-from .rounding import round_half_away, window_step
+from .rounding import round_half_away, whole_half, window_step
 
 if TYPE_CHECKING:
     from . import Options
@@ -110,15 +110,6 @@ class SlotAxis:
 def hundredths(value: float) -> float:
     """Round to hundredths of a unit, as the reference rounds lengths."""
     return round_half_away(100.0 * value) / 100.0
-
-
-def whole_half(size: float) -> float:
-    """Half the size of a window or cell.
-
-    The reference divides whole sizes as integers: a window of size 15 is 14 wide. Sizes with a
-    fraction, and size 1, do not occur there and are halved exactly.
-    """
-    return float(size // 2) if size >= 2 and size == floor(size) else size / 2
 
 
 def window_count(extent: float, window_size: float, overlap: float) -> int:
