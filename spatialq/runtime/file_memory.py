@@ -32,7 +32,7 @@ IS_POSSIBLE = (
 """Whether this system has what it takes, as Linux has: elsewhere all arrays are in memory."""
 INTERVAL = 1000
 """Microseconds between two looks at the resident memory."""
-SHARE = 0.8
+SHARE = 0.7
 """Part of the budget at which pages are taken out: more are used until the next look."""
 LEAST = 32 << 20
 """Bytes of files that may be resident, however much the process has otherwise."""

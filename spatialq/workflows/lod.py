@@ -153,7 +153,11 @@ def write_lod(
     more = numbers_in(COMMAND, clouds, chosen.more_columns)
     points = sum(cloud.rows for cloud in clouds)
     passed = (BOUNDS, *COORDINATES)
-    own = {name: value for name, value in chosen.values().items() if name not in passed}
+    own = {
+        name: value
+        for name, value in chosen.values().items()
+        if name not in passed and value is not None
+    }
     own |= {} if box is None else {BOUNDS: box}
     known = {
         "crs": None if crs is None else with_one_unit(crs),

@@ -219,7 +219,7 @@ def test_files_of_different_systems_are_refused(tmp_path):
         (
             ["n.png"],
             {"depth": 3},
-            "build_lod: no option 'depth'; there is bounds, crs, full_precision, grid_",
+            "build_lod: no option 'depth'; there is attributes, bounds, crs, full_precision, grid_",
         ),
         (["n.png"], {"device": "tpu"}, "build_lod: device must be 'auto', 'cpu' or 'gpu'"),
         (["n.png"], {"crs": 25832}, "lod: crs must be text such as EPSG:25832, got 25832"),

@@ -239,7 +239,7 @@ def test_after_a_full_disk(tmp_path, name):
             assert "File too large" in done.stderr.splitlines()[-1], done.stderr
             assert not contents(tmp_path)
             assert hidden(tmp_path)
-        spatialq.write_lod(source, targets, memory=memory, resume=True, **SMALL)
+            spatialq.write_lod(source, targets, memory=memory, resume=True, **SMALL)
         assert contents(tmp_path) == expected
         assert not hidden(tmp_path)
 

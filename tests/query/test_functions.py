@@ -16,7 +16,7 @@ from spatialq.query import functions
 MACROS = {
     macro.name: macro for folder in folders() for macro in macros_of(folder) if macro.is_table
 }
-OF_FILES = {"write_ground", "write_lod"}
+OF_FILES = {"write_ground", "write_lod", "write_tiles"}
 """Macros that take no rows."""
 KINDS = (sq.Points, sq.Elements, sq.Objects, sq.Pairs, sq.Nodes, sq.Grid)
 METHODS = {
