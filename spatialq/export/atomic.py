@@ -178,7 +178,7 @@ def whole(path: Path, kept: Path | None = None) -> Iterator[Path]:
             yield partial
         return
     group.begin(path)
-    with _said_of(path):
+    with said_of(path):
         partial = kept or group.temporary(path, "part")
         yield partial
     group.written.append((partial, path))
@@ -318,16 +318,16 @@ class _Group:
         """Rename all files; where one cannot be, those before it become what they were."""
         with ExitStack() as undo:
             for folder in self.folders:
-                with _said_of(folder):
+                with said_of(folder):
                     folder.mkdir()
                 undo.callback(folder.rmdir)
             for parts, final, _ in self.parts:
-                with _said_of(final):
+                with said_of(final):
                     parts.rename(final)
                 undo.callback(shutil.rmtree, final, ignore_errors=True)
             for partial, path in self.written:
                 target = _resolved(path)
-                with _said_of(path):
+                with said_of(path):
                     if target.exists():
                         old = self.temporary(path, "old")
                         with suppress(OSError):  # some file systems have no second names of files
@@ -344,7 +344,8 @@ class _Group:
 
 
 @contextmanager
-def _said_of(path: Path) -> Iterator[None]:
+def said_of(path: Path) -> Iterator[None]:
+    """Say of an error of the system which output could not be written."""
     try:
         yield
     except OSError as error:  # for example a full disk

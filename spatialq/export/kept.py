@@ -11,7 +11,7 @@ import os
 import shutil
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,6 +20,7 @@ import numpy as np
 
 from spatialq.errors import FileError, FileWarning
 from spatialq.export.atomic import PREFIX as OF_WRITERS
+from spatialq.export.atomic import said_of
 from spatialq.runtime.temporary import LOCK, held_folder, remove_abandoned
 
 PREFIX = ".lod-"
@@ -146,8 +147,9 @@ class Kept:
     def save(self, name: str, values: Mapping[str, Any]) -> None:
         """Save values that JSON has, at once or not at all."""
         new = self.path(f"{name}.new")
-        new.write_text(json.dumps(values), encoding="utf-8")
-        new.replace(self.path(f"{name}.json"))
+        with self._said():
+            new.write_text(json.dumps(values), encoding="utf-8")
+            new.replace(self.path(f"{name}.json"))
 
     def load_arrays(self, name: str) -> dict[str, Any] | None:
         """Give arrays that were saved, or None."""
@@ -160,9 +162,13 @@ class Kept:
     def save_arrays(self, name: str, arrays: Mapping[str, Any]) -> None:
         """Save arrays, at once or not at all."""
         new = self.path(f"{name}.new")
-        with new.open("wb") as file:
-            np.savez(file, allow_pickle=False, **arrays)
-        new.replace(self.path(f"{name}.npz"))
+        with self._said():
+            with new.open("wb") as file:
+                np.savez(file, allow_pickle=False, **arrays)
+            new.replace(self.path(f"{name}.npz"))
+
+    def _said(self) -> AbstractContextManager[None]:
+        return said_of(next(iter(self._folders)))
 
 
 @contextmanager

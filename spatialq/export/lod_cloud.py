@@ -24,6 +24,8 @@ class Cloud:
         In a unit of a cloud without a CRS.
     brightest : int
         Greatest red, green or blue of all points.
+    full : int
+        Red, green or blue that is drawn as full light.
     """
 
     function: str
@@ -32,3 +34,4 @@ class Cloud:
     crs: str | None
     metres: float | None
     brightest: int
+    full: int

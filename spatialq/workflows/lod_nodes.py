@@ -15,10 +15,15 @@ from spatialq.export.tiles.options import TileOptions
 from spatialq.export.tiles.tileset import replaced_by
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from spatialq.export.kept import Kept
 
 COLOURS = ("red", "green", "blue")
 MOST_OF_8_BITS = 255
+GREYS = 1 << 16
+BRIGHT_SHARE = 0.99
+"""The share of points of a grey cloud that are no brighter than what is drawn as white."""
 
 
 @dataclass
@@ -33,6 +38,8 @@ class Seen:
         PROJJSON.
     metres : float, optional
         In a unit of the cloud, where that was given.
+    greys : int64[65536], optional
+        How many points have each grey; None once a point has another colour.
     """
 
     function: str
@@ -40,17 +47,20 @@ class Seen:
     metres: float | None
     points: int = 0
     brightest: int = 0
+    greys: "NDArray[np.int64] | None" = field(default_factory=lambda: np.zeros(GREYS, np.int64))
     low: Any = field(default_factory=lambda: np.full(3, np.inf))
     high: Any = field(default_factory=lambda: np.full(3, -np.inf))
 
     def state(self) -> dict[str, Any]:
         """Give what was gathered, as JSON has it."""
         box = {"low": self.low.tolist(), "high": self.high.tolist()}
-        return {"points": self.points, "brightest": self.brightest, **box}
+        greys = None if self.greys is None else self.greys.tolist()
+        return {"points": self.points, "brightest": self.brightest, "greys": greys, **box}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take what was gathered before."""
         self.points, self.brightest = state["points"], state["brightest"]
+        self.greys = None if state["greys"] is None else np.array(state["greys"])
         self.low, self.high = np.array(state["low"]), np.array(state["high"])
 
     def add(self, batch: Mapping[str, Any]) -> None:
@@ -58,10 +68,9 @@ class Seen:
         from spatialq.udfs.build_lod.colours import colours
 
         self._add_points(batch)
-        if self.brightest <= MOST_OF_8_BITS:
+        if self.brightest <= MOST_OF_8_BITS or self.greys is not None:
             channels = (batch[name] for name in (*COLOURS, "intensity"))
-            colour = colours(*channels, len(batch["x"]))
-            self.brightest = max(self.brightest, int(colour[:, :3].max(initial=0)))
+            self._add_colours(*colours(*channels, len(batch["x"]))[:, :3].T)
 
     def add_leaves(self, tree: Mapping[str, Any]) -> None:
         """Take note of the points of a tree."""
@@ -71,7 +80,26 @@ class Seen:
         for k in np.flatnonzero(tree["is_leaf"]):
             leaf = {name: each[offsets[k] : offsets[k + 1]] for name, each in samples.items()}
             self._add_points(leaf)
-            self.brightest = max(self.brightest, *(int(leaf[name].max()) for name in COLOURS))
+            self._add_colours(*(leaf[name] for name in COLOURS))
+
+    def _add_colours(self, red: Any, green: Any, blue: Any) -> None:
+        most = (int(channel.max(initial=0)) for channel in (red, green, blue))
+        self.brightest = max(self.brightest, *most)
+        if self.greys is not None:
+            is_grey = np.array_equal(red, green) and np.array_equal(red, blue)
+            self.greys = self.greys + np.bincount(red, minlength=GREYS) if is_grey else None
+
+    @property
+    def full(self) -> int:
+        """Give the value of a channel that is drawn as full light.
+
+        Intensities have no range of their own: of a cloud of several greys, which are intensities
+        where points have no colours, it is what nearly all do not exceed.
+        """
+        if self.greys is not None and np.count_nonzero(self.greys) > 1:
+            bright = np.searchsorted(np.cumsum(self.greys), BRIGHT_SHARE * self.greys.sum())
+            return int(bright) or self.brightest
+        return MOST_OF_8_BITS if self.brightest <= MOST_OF_8_BITS else GREYS - 1
 
     def _add_points(self, points: Mapping[str, Any]) -> None:
         self.points += len(points["x"])
@@ -82,7 +110,8 @@ class Seen:
     def cloud(self) -> Cloud:
         """Say it as writers want it."""
         box = (*self.low.tolist(), *self.high.tolist())
-        return Cloud(self.function, self.points, box, self.crs, self.metres, self.brightest)
+        known = self.function, self.points, box, self.crs, self.metres
+        return Cloud(*known, self.brightest, self.full)
 
 
 def require_targets(targets: Sequence[Path]) -> None:

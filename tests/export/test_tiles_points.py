@@ -100,10 +100,27 @@ def test_colours_are_linear(tmp_path, most):
     assert np.abs(got - linear).max() <= 0.51 / 65535
 
 
+def test_a_cloud_without_colours_is_as_bright_as_its_intensities(tmp_path):
+    """Scanners count intensities up to some hundred or thousand, with a few flashes far above."""
+    source = write_scene(tmp_path / "a.laz", crs=None)
+    cloud = laspy.convert(laspy.read(source), point_format_id=6)
+    cloud.intensity = np.arange(len(cloud)) % 400
+    cloud.intensity[:10] = 65535
+    cloud.write(source)
+    _, target = tiles(source, tmp_path / "tiles")
+    got = np.sort(check(target).values("COLOR_0")[:, 0])
+    intensity = np.asarray(cloud.intensity)
+    white = np.sort(intensity)[int(np.ceil(0.99 * len(cloud))) - 1]
+    assert white < 400
+    share = np.sort(np.minimum(intensity / white, 1))
+    linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+    assert np.abs(got - linear).max() <= 0.51 / 65535
+
+
 def test_16_bits_keep_dark_tones_apart_and_8_do_not():
-    assert len(set(tones(255, 16).tolist())) == 256
-    assert len(set(tones(255, 8).tolist())) < 200
-    assert tones(0, 16) is None
+    assert len(set(tones(255, 255, 16).tolist())) == 256
+    assert len(set(tones(255, 255, 8).tolist())) < 200
+    assert tones(0, 255, 16) is None
 
 
 def test_tiles_lie_on_the_earth(tmp_path):

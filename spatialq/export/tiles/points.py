@@ -89,20 +89,21 @@ class Style:
     tones: "NDArray[np.uint8 | np.uint16] | None"
 
 
-def tones(brightest: int, bits: int) -> "NDArray[np.uint8 | np.uint16] | None":
+def tones(brightest: int, full: int, bits: int) -> "NDArray[np.uint8 | np.uint16] | None":
     """Give the linear colour of each value of a channel of sRGB; None if all are black.
 
     Parameters
     ----------
     brightest : int
-        Greatest value that there is: 255 and less means 8 bits, else 16.
+        Greatest value that there is.
+    full : int
+        Value that is full light, as are greater ones.
     bits : int
         Of the result.
     """
     if not brightest:
         return None
-    full = 255 if brightest <= 255 else 65535
-    return linear(np.arange(full + 1) / full, bits)
+    return linear(np.minimum(np.arange(brightest + 1) / full, 1), bits)
 
 
 def values_of(target: Path, samples: Mapping[str, Any]) -> "dict[str, NDArray[Any]]":
@@ -283,7 +284,7 @@ def write_nodes(
         raise FileError.of(WRITER, target, reason)
     options = options or TileOptions()
     place = place_of(cloud.function, cloud.crs, cloud.box, cloud.metres)
-    style = Style(place, options, tones(cloud.brightest, options.colour_bits))
+    style = Style(place, options, tones(cloud.brightest, cloud.full, options.colour_bits))
     parts = None if kept is None else kept.path
     with (
         _journal(kept) as journal,
