@@ -118,6 +118,9 @@ def run(
     declared = catalogue()[function]
     chosen = declared.choose(options)
     paths = [str(path.resolve()) for path in find_sources(function, source, "points")]
+    if not paths:
+        message = f"{CALLER}: source must be at least one file, pattern or folder, got none"
+        raise ValueError(message)
     crs = open_source(function, Path(paths[0]), ["points"]).crs
     subject = f"'{paths[0]}'" if len(paths) == 1 else f"{len(paths)} files"
     fitted = fit(declared, {}, chosen, Frame(subject, crs, remedy=what_reprojects(paths[0])))
@@ -131,7 +134,10 @@ def run(
     }
     job, tick = JobFolder(Path(folder)), progress or (lambda *_: None)
     with job.held():
-        _require_same(job, job.manifest(), manifest, resume=resume)
+        if (before := job.manifest()) is None:
+            job.require_new()
+        else:
+            _require_same(job, before, manifest, resume=resume)
         manifest |= dict.fromkeys(("parts", "rows", "points")) | {"state": "survey"}
         job.write_manifest(manifest)
         with (
@@ -152,11 +158,9 @@ def run(
 
 
 def _require_same(
-    job: JobFolder, before: dict[str, Any] | None, manifest: dict[str, Any], *, resume: bool
+    job: JobFolder, before: dict[str, Any], manifest: dict[str, Any], *, resume: bool
 ) -> None:
     """Refuse a folder with a job that is not to be resumed, or that is another one."""
-    if before is None:
-        return
     if not resume:
         message = (
             f"{CALLER}: there is a job in '{job.path}' already ({before['function']}, "
@@ -241,6 +245,7 @@ def _parts(
         `points` and `rows` of the job, its `parts`, and how many of them were there (`resumed`).
     """
     layout = Layout(survey, manifest["tile_size"])
+    layout.require_few(CALLER)
     total = sum(1 for _ in layout.cores())
     job.write_manifest(manifest | {"state": "parts", "parts": total, "points": survey.total})
     kept = {

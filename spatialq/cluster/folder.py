@@ -20,6 +20,8 @@ except ImportError:  # Windows, where two runs into one folder are not noticed
 CALLER = "cluster.run"
 MANIFEST, JOURNAL, LOCK = "job.json", "journal.jsonl", ".lock"
 PARTS, UNFINISHED = "parts", ".unfinished"
+KEYS = ("function", "options", "state", "parts", "points", "rows", "inputs")
+"""What a manifest has at least."""
 BLOCK = 1 << 20
 
 
@@ -95,7 +97,28 @@ class JobFolder:
             return None
         except (OSError, ValueError) as error:
             raise FileError.of(CALLER, path, f"is no manifest of a job: {error}") from None
+        missing = [name for name in KEYS if not isinstance(found, dict) or name not in found]
+        if missing:
+            raise FileError.of(CALLER, path, f"is no manifest of a job: it has no {missing[0]}")
         return found
+
+    def require_new(self) -> None:
+        """Refuse a folder without a manifest that has parts or a journal all the same.
+
+        They may be of other inputs or options, and parts that are not of the job would be in its
+        result.
+
+        Raises
+        ------
+        JobError
+            If there are some.
+        """
+        if any(self.parts.iterdir()) or (self.path / JOURNAL).exists():
+            message = (
+                f"{CALLER}: there are parts or a journal in '{self.path}', but not the {MANIFEST} "
+                "that says of which job: take another folder, or remove them"
+            )
+            raise JobError(message)
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
         """Write the manifest, whole or not at all.
@@ -117,11 +140,11 @@ class JobFolder:
 
     def journal(self) -> Iterator[Done]:
         """Read the tasks that are done; a line that was being written when a run ended is none."""
-        with suppress(FileNotFoundError), (self.path / JOURNAL).open(encoding="utf-8") as file:
+        with suppress(FileNotFoundError), (self.path / JOURNAL).open("rb") as file:
             for line in file:
-                if line.endswith("\n"):
+                if line.endswith(b"\n"):
                     with suppress(ValueError, TypeError):
-                        yield Done.read(line)
+                        yield Done.read(line.decode())
 
     @contextmanager
     def recording(self) -> Iterator["Journal"]:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 Box = tuple[float, float, float, float]
 """xmin, ymin, xmax, ymax."""
+MOST_TILES = 10_000_000
+"""In the box around a survey: finding those with points takes about 90 s for so many."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,26 @@ class Layout:
         self._west = survey.low[self._order, 0]
         widths = survey.high[self._order, 0] - self._west
         self._widest = float(widths.max(initial=0.0))
+
+    def require_few(self, caller: str) -> None:
+        """Refuse tiles of which there would be too many.
+
+        Raises
+        ------
+        ValueError
+            If there would be more than `MOST_TILES` in the box around all points.
+        """
+        side = self._tile_size
+        if side is None or self._survey.total == 0:
+            return
+        xmin, ymin, xmax, ymax = self._survey.box
+        tiles = max((xmax - xmin) / side, 1.0) * max((ymax - ymin) / side, 1.0)
+        if tiles > MOST_TILES:
+            message = (
+                f"{caller}: tile_size must give at most {MOST_TILES} tiles, got {side!r}, of which "
+                f"there are {tiles:.3g} in the extent of the points"
+            )
+            raise ValueError(message)
 
     def cores(self) -> Iterator[Core]:
         """Give all cores with points, or that may have some."""

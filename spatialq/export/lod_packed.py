@@ -209,6 +209,8 @@ def _planes(values: "NDArray[Any]", width: int) -> bytes:
 def _points(rest: memoryview) -> "tuple[list[NDArray[np.float64]], memoryview]":
     """Read the coordinates of points; and give what follows them."""
     (n,), rest = struct.unpack_from("<I", rest), rest[4:]
+    if n * len(COLOURS) > len(rest):  # before there is an array of a number that is damaged
+        raise ValueError(n)
     xyz = []
     for _ in "xyz":
         step, offset, first, width = AXIS.unpack_from(rest)

@@ -261,6 +261,48 @@ def test_two_runs_into_one_folder_are_refused(at_once, tiles, tmp_path):
         run(tiles, tmp_path / "out")
 
 
+@pytest.mark.parametrize("what", ["journal.jsonl", "parts/0000000.parquet"])
+def test_what_is_left_without_a_manifest_is_of_no_job(at_once, tiles, tmp_path, what):
+    left = tmp_path / "out" / what
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"")
+    for resume in (False, True):
+        with pytest.raises(JobError, match=r"parts or a journal in '.*out', but not the job\.json"):
+            run(tiles, tmp_path / "out", resume=resume)
+    assert left.exists()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "3", "{}", '{"state": "done"}', "{", "\\xff"])
+def test_a_damaged_manifest(at_once, tiles, tmp_path, text):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "job.json").write_bytes(text.encode().replace(b"\\xff", b"\xff"))
+    with pytest.raises(FileError, match=r"job\.json': is no manifest of a job"):
+        run(tiles, out, resume=True)
+    with pytest.raises(FileError, match="is no manifest of a job"):
+        cluster.jobs(tmp_path)
+    with spatialq.connect() as con, pytest.raises(FileError, match="is no manifest of a job"):
+        cluster.table(con, out)
+
+
+def test_bytes_in_a_journal_that_are_no_text(tmp_path):
+    job = JobFolder(tmp_path)
+    (tmp_path / "journal.jsonl").write_bytes(b'\xff\n{"name": "a", "facts": {}}\n')
+    assert [done.name for done in job.journal()] == ["a"]
+
+
+def test_too_many_tiles_are_refused(at_once, tiles, tmp_path):
+    for tile_size in (0.001, 1e-300):
+        out = tmp_path / str(tile_size)
+        with pytest.raises(ValueError, match=r"tile_size must give at most \d+ tiles, got .* of"):
+            run(tiles, out, tile_size=tile_size)
+
+
+def test_no_files(tmp_path):
+    with pytest.raises(ValueError, match="source must be at least one file, pattern or folder"):
+        cluster.run("owm_ground", [], tmp_path / "out")
+
+
 @pytest.mark.slow
 def test_stray_points_are_refused(at_once, tiles, tmp_path):
     copy = tmp_path / "tiles"

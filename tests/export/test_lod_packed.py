@@ -1,6 +1,7 @@
 """Samples in few bytes come back: voxels and points bit for bit, colours as documented."""
 
 import re
+import struct
 
 import duckdb
 import numpy as np
@@ -122,7 +123,13 @@ def test_voxels_off_the_middle_are_kept_as_points():
     require_same(unpack(packed, LOW, SIZE), samples, samples)
 
 
-@pytest.mark.parametrize("damage", [b"", b"\x01", b"\x03\x00\x01", b"\x01\x09\x00" + bytes(9)])
+HUGE = struct.pack("<BBI", 2, 0, 2**32 - 1) + 3 * struct.pack("<ddqB", 1.0, 0.0, 0, 0) + bytes(3)
+"""The number of points is damaged: arrays of as many would have 32 GB each."""
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b"\x01", b"\x03\x00\x01", b"\x01\x09\x00" + bytes(9), HUGE]
+)
 def test_what_is_no_stream(damage):
     with pytest.raises(ValueError, match="lod_samples: packed must be what"):
         unpack(damage, LOW, SIZE)
