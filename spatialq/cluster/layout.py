@@ -40,7 +40,9 @@ class Layout:
         self._order = there[np.argsort(survey.low[there, 0], kind="stable")]
         self._west = survey.low[self._order, 0]
         widths = survey.high[self._order, 0] - self._west
-        self._widest = float(widths.max(initial=0.0))
+        # the next larger number: a width that was rounded down would hide a file whose eastern
+        # side is just the western one of a box
+        self._widest = float(np.nextafter(widths.max(initial=0.0), np.inf))
 
     def require_few(self, caller: str) -> None:
         """Refuse tiles of which there would be too many.

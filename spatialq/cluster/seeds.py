@@ -11,20 +11,10 @@ from spatialq.cluster.survey import Survey
 from spatialq.cluster.task import Task
 from spatialq.execution.call import call_as_given
 from spatialq.functions.catalogue import catalogue
-from spatialq.udfs.owm_ground.rounding import window_step
+from spatialq.udfs.owm_ground.cost import halo
 from spatialq.udfs.owm_ground.windows import Box, default_min_points
 
 FUNCTION = "owm_ground"
-
-
-def halo_of(options: Any) -> float:
-    """Give how far around a point its row depends on other points, in the unit of x and y.
-
-    A point that fills a cell depends on the seeds in the cell, and these on the windows that they
-    are in. The borders of windows are rounded: a step more holds that, too.
-    """
-    step = window_step(options.window_size, options.overlap)
-    return float(options.window_size + options.cell_size + step)
 
 
 def tasks(survey: Survey, layout: Layout, options: Any, device: str, folder: str) -> Iterator[Task]:
@@ -54,9 +44,9 @@ def tasks(survey: Survey, layout: Layout, options: Any, device: str, folder: str
         "bounds": options.bounds,
         "device": device,
     }
-    halo = halo_of(chosen)
+    width = halo(chosen)
     for core in layout.cores():
-        data = shared | layout.reading(core, halo)
+        data = shared | layout.reading(core, width)
         yield Task(f"{core.name}.parquet", "seeds", data, folder)
 
 

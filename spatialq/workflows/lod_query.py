@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spatialq.errors import CrsError, FileError, FileWarning
-from spatialq.export.atomic import WRITER, apart
+from spatialq.export.atomic import PREFIX, WRITER, apart
 from spatialq.export.las_dimensions import dimensions_of
 from spatialq.export.las_points import write_points
 from spatialq.export.point_columns import AXES, LEFT_OUT
@@ -90,7 +90,7 @@ def _write(
 ) -> int:
     parent = path.resolve().parent
     beside = parent if parent.is_dir() else parent.parent
-    with temporary_folder(".lod-", beside) as folder:
+    with temporary_folder(PREFIX, beside) as folder:
         copy = folder / f"points{LAS[0]}"
         with _said_of(path, copy):
             with apart():

@@ -116,7 +116,8 @@ class TreeBuild:
     room: int
     seen: Seen | None = None
     kept: "KeptTiles | None" = None
-    """What there is of a tree that is built tile by tile."""
+    """What there is of a tree that is built tile by tile; None to keep nothing, as where there are
+    attributes."""
 
     @property
     def level(self) -> float:
@@ -150,6 +151,7 @@ class TreeBuild:
     def _tiles(self) -> "Iterator[tuple[Iterator[Mapping[str, Any]], Execution]]":
         """Build a tree tile by tile, through files beside the first output."""
         from spatialq.execution.call import planned
+        from spatialq.export.atomic import PREFIX
         from spatialq.functions.catalogue import catalogue
         from spatialq.functions.declaration import Size
         from spatialq.udfs.build_lod.attributes import with_attributes
@@ -160,7 +162,7 @@ class TreeBuild:
         columns = Attributes(self.reading.points, self.reading.more)
         with planned([function], size, options, self.device, road="files") as execution:
             if self.kept is None:
-                with temporary_folder("spatialq_lod_") as folder:
+                with temporary_folder(PREFIX, self.targets.beside) as folder:
                     batches = self._batches(columns)
                     rows = rows_of(batches, folder, options, execution, self.room)
                     found = (with_attributes(each, None, columns.columns) for each in grouped(rows))

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spatialq.udfs.build_lod import SAMPLE
+from spatialq.udfs.build_lod import SAMPLE, external_partitioning
 from spatialq.udfs.build_lod.cost import bytes_host
 
 import spatialq
@@ -225,6 +225,24 @@ def test_files_keep_them_in_memory_and_through_files(tmp_path, monkeypatch, tile
     table = tmp_path / "n.parquet"
     spatialq.write_lod(paths, table, bounds=bounds, attributes=NAMES, **SMALL)
     require_values(samples_of(table), paths)
+
+
+@pytest.mark.slow
+def test_temporary_files_are_beside_the_output(tmp_path, monkeypatch):
+    """Where temporary files go otherwise there may be no room for a cloud."""
+    source, table = write_scan(tmp_path / "a.laz", 4000), tmp_path / "n.parquet"
+    monkeypatch.setattr(lod, "_points_in", lambda *_: 900)
+    folders = []
+    write = external_partitioning.write_points
+
+    def write_points(batches, path):
+        folders.append(path.parent.parent)
+        return write(batches, path)
+
+    monkeypatch.setattr(external_partitioning, "write_points", write_points)
+    spatialq.write_lod(source, table, attributes=["gps_time"], **SMALL)
+    assert folders == [tmp_path]
+    assert sorted(tmp_path.iterdir()) == [source, table]
 
 
 @pytest.mark.slow

@@ -9,10 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from spatialq.udfs.build_lod import cpu, gpu
 
 import spatialq
 from spatialq.errors import FileError, FileWarning
 from spatialq.export import copc, kept, potree
+from spatialq.planner.plan import Plan
 from spatialq.workflows import lod
 
 from .test_lod_command import SMALL, memory_for, write_scene
@@ -138,6 +140,20 @@ def test_a_killed_export_goes_on_and_gives_the_same_bytes(tmp_path, name):
             assert not hidden(tmp_path), step
 
 
+def test_columns_of_attributes_are_read_again(tmp_path):
+    source = write_scene(tmp_path / "a.las")
+    targets = [tmp_path / each for each in (*OUTPUTS["table"], *OUTPUTS["copc"])]
+    given = {"memory": memory_for(700), "attributes": ["gps_time", "user_data"], **SMALL}
+    with Runs(source, targets, **given) as runs:
+        assert not runs.killed(-1)
+        expected = contents(tmp_path)
+        for step in (2, 9, 20, 33):
+            clear(tmp_path)
+            assert not runs.killed(step) or not runs.killed(-1, resume=True)
+            assert contents(tmp_path) == expected, step
+            assert not hidden(tmp_path), step
+
+
 @pytest.mark.parametrize("name", ["copc", "tiles"])
 def test_a_cloud_that_fits_into_memory(tmp_path, name):
     source, targets = write_scene(tmp_path / "a.las"), [tmp_path / each for each in OUTPUTS[name]]
@@ -215,6 +231,24 @@ def test_nothing_is_done_twice(tmp_path, name, small_groups, monkeypatch):
     count(Laszip, "decode")
     spatialq.write_lod(source, targets, memory=memory, resume=True, **SMALL)
     assert not calls
+    assert contents(tmp_path) == expected
+
+
+def test_the_next_run_may_be_on_a_gpu_with_less_memory(tmp_path, monkeypatch):
+    """Then parts that are too large for it are divided anew: none of them is one leaf."""
+    source, target = write_scene(tmp_path / "a.las"), tmp_path / "t" / "tileset.json"
+    memory = memory_for(1500)
+    spatialq.write_lod(source, target, memory=memory, **SMALL)
+    expected = contents(tmp_path)
+    clear(tmp_path)
+    assert killed(tmp_path, [target], 12, memory)
+    monkeypatch.setattr(gpu, "build_and_bring", cpu.build)
+    monkeypatch.setattr(gpu, "capacity", lambda _: 400)
+    monkeypatch.setattr(
+        "spatialq.execution.call.plan_call", lambda *_: Plan("gpu", 1.0, "it is there", [])
+    )
+    done = spatialq.write_lod(source, target, memory=memory, resume=True, **SMALL)
+    assert done["device"] == "gpu"
     assert contents(tmp_path) == expected
 
 

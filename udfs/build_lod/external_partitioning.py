@@ -203,6 +203,7 @@ def rows_of(
     MemoryError
         If memory does not suffice in spite of the budget.
     """
+    budget = _most_points(options, execution, budget)
     known = None if saved is None else saved.partition(budget)
     if known is not None:
         cube, tiles = known
@@ -234,8 +235,18 @@ def rows_in_memory(x: Any, y: Any, z: Any, options: "Options", execution: Execut
         If memory does not suffice.
     """
     cloud = validate(x, y, z, *[None] * 6)
-    tiler = _tiler(cloud.cube, options, execution, len(x), only_ids=True)
+    budget = _most_points(options, execution, len(x))
+    tiler = _tiler(cloud.cube, options, execution, budget, only_ids=True)
     return (yield from tiler.of_cloud(cloud.points, cloud.classification))
+
+
+def _most_points(options: "Options", execution: Execution, budget: int) -> int:
+    """Give the number of points of a tile at most: those that fit into the GPU's memory, too."""
+    if execution.device == "gpu":
+        from . import gpu
+
+        budget = min(budget, gpu.capacity(options))
+    return max(budget, options.max_points)
 
 
 def _tiler(
@@ -245,17 +256,15 @@ def _tiler(
 
     def build(*given: Any) -> Tree:
         if execution.device == "gpu":
+            from . import gpu
+
             try:
                 return gpu.build_and_bring(*given)
             except MemoryError as full:
                 execution.fall_back(full)
         return cpu.build(*given)
 
-    if execution.device == "gpu":
-        from . import gpu
-
-        budget = min(budget, max(gpu.capacity(options), options.max_points))
-    return Tiler(cube, options, build, max(budget, options.max_points), only_ids)
+    return Tiler(cube, options, build, budget, only_ids)
 
 
 def rows(tiler: Tiler, source: PointFile, saved: Saved | None = None) -> Rows:

@@ -68,9 +68,9 @@ def work(size: Size, options: Any) -> Work:
 
 
 def halo(options: Any) -> float:
-    """Give what a strip needs on either side, in the unit of x and y.
+    """Give what a tile of a cloud needs on every side, in the unit of x and y.
 
-    Whether a point of the strip is a filled one depends on all seeds of its fill cell, and these on
+    Whether a point of the tile is a filled one depends on all seeds of its fill cell, and these on
     all windows above them. A step more keeps borders that were rounded inside.
     """
     step = window_step(options.window_size, options.overlap)
