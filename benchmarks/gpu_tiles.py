@@ -4,8 +4,8 @@ python benchmarks/gpu_tiles.py --commit HASH [--out FOLDER] [--points N] [--func
 
 Clouds are in main memory: terrain with buildings and trees (clouds.py) for ground, dense, and
 sparse for tiles that are strips; rooms (rooms.py) for planes. Times are medians of three from
-arrays to arrays, taken in turns. The memory is what CuPy's pool grew to, without the context of
-the GPU; beside it is what the planner counts with.
+arrays to arrays, taken in turns. The memory is the most that CuPy's pool held, without the
+context of the GPU; beside it is what the planner counts with.
 """
 
 import argparse
@@ -39,11 +39,22 @@ def cloud_of(kind, n):
 
 
 def pool_bytes(work):
-    """Bytes that the pool of the GPU's memory holds after some work, empty before."""
-    pool = cuda.device().xp.get_default_memory_pool()
+    """Most bytes that the pool of the GPU's memory holds during some work, empty before."""
+    xp, held = cuda.device().xp, [0]
+    pool = xp.get_default_memory_pool()
+
+    class Watch(xp.cuda.MemoryHook):
+        """Looks at the pool after each allocation: only these make it grow."""
+
+        name = "watch"
+
+        def malloc_postprocess(self, **_):
+            held.append(pool.total_bytes())
+
     pool.free_all_blocks()
-    work()
-    return int(pool.total_bytes())
+    with Watch():
+        work()
+    return int(max(held))
 
 
 def counted(function, cloud, options, tiles):

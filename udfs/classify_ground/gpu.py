@@ -129,11 +129,13 @@ class _InTiles:
     def each(self, work: Callable[..., None]) -> None:
         for run in runs_of(self.size, self.tiles):
             work(*self._upload(run))
+        self.device.trim()
 
     def seeds(self, asked: OwmOptions, box: Box) -> list[Any]:
         x, y, z = self.coordinates
         with progress.nested():
             seeds = owm_ground.run(x, y, z, self.point_id, asked, box, tiles=self.tiles)
+        self.device.trim()
         there: list[Any] = self.device.upload([seeds[axis] for axis in "xyz"])
         return there
 
