@@ -2,9 +2,10 @@
 
 python benchmarks/gpu_tiles.py --commit HASH [--out FOLDER] [--points N] [--functions F ...]
 
-Clouds are in main memory: terrain with buildings and trees (clouds.py) for ground, rooms (rooms.py)
-for planes. Times are medians of three from arrays to arrays, taken in turns. The memory is what
-CuPy's pool grew to, without the context of the GPU; beside it is what the planner counts with.
+Clouds are in main memory: terrain with buildings and trees (clouds.py) for ground, dense, and
+sparse for tiles that are strips; rooms (rooms.py) for planes. Times are medians of three from
+arrays to arrays, taken in turns. The memory is the most that CuPy's pool held, without the
+context of the GPU; beside it is what the planner counts with.
 """
 
 import argparse
@@ -20,29 +21,40 @@ from spatialq.runtime import cuda
 
 TILES = 1, 4, 16
 CLOUDS = {
-    "owm_ground": "terrain",
-    "classify_ground": "terrain",
-    "ground_surface": "terrain",
-    "plane_points": "room",
+    "owm_ground": ("dense", "sparse"),
+    "classify_ground": ("dense",),
+    "ground_surface": ("dense",),
+    "plane_points": ("room",),
 }
 
 
 def cloud_of(kind, n):
     """Points in main memory, by name."""
-    if kind == "terrain":
-        coordinates = make_cloud("dense", n=n)
-    else:
+    if kind == "room":
         scene = room(n)
         coordinates = scene.x, scene.y, scene.z
+    else:
+        coordinates = make_cloud(kind, n=n)
     return dict(zip("xyz", map(np.ascontiguousarray, coordinates), strict=True))
 
 
 def pool_bytes(work):
-    """Bytes that the pool of the GPU's memory holds after some work, empty before."""
-    pool = cuda.device().xp.get_default_memory_pool()
+    """Most bytes that the pool of the GPU's memory holds during some work, empty before."""
+    xp, held = cuda.device().xp, [0]
+    pool = xp.get_default_memory_pool()
+
+    class Watch(xp.cuda.MemoryHook):
+        """Looks at the pool after each allocation: only these make it grow."""
+
+        name = "watch"
+
+        def malloc_postprocess(self, **_):
+            held.append(pool.total_bytes())
+
     pool.free_all_blocks()
-    work()
-    return int(pool.total_bytes())
+    with Watch():
+        work()
+    return int(max(held))
 
 
 def counted(function, cloud, options, tiles):
@@ -51,8 +63,9 @@ def counted(function, cloud, options, tiles):
     return output.work(size, options) if tiles == 1 else output.work_in_tiles(size, options, tiles)
 
 
-def figures(name, cloud):
-    """Figures of a function, by the number of tiles."""
+def figures(name, kind, n):
+    """Figures of a function on n points, by the number of tiles."""
+    cloud = cloud_of(kind, n)
     function, options = catalogue()[name], measure.options_of(name)
     kernel, arguments = function.kernel("gpu"), {**cloud, "point_id": None, "options": options}
 
@@ -74,7 +87,9 @@ def figures(name, cloud):
         for tiles in TILES
     ]
     points = len(cloud["x"])
-    return measure.show({"function": name, "points": points, "same_rows": True, "tiles": rows})
+    return measure.show(
+        {"function": name, "cloud": kind, "points": points, "same_rows": True, "tiles": rows}
+    )
 
 
 def main():
@@ -83,7 +98,7 @@ def main():
     parser.add_argument("--points", type=int, default=20_000_000)
     parser.add_argument("--functions", nargs="+", choices=CLOUDS, default=list(CLOUDS))
     arguments = parser.parse_args()
-    calls = [figures(f, cloud_of(CLOUDS[f], arguments.points)) for f in arguments.functions]
+    calls = [figures(f, kind, arguments.points) for f in arguments.functions for kind in CLOUDS[f]]
     measure.write(
         arguments.out, "gpu_tiles", measure.header("gpu_tiles", arguments.commit, calls=calls)
     )

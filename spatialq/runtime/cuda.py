@@ -63,7 +63,7 @@ class Device:
             with self._cuda.Device(0):
                 yield
         except self._cuda.memory.OutOfMemoryError:
-            self.xp.get_default_memory_pool().free_all_blocks()
+            self.trim()
             raise
 
     def launch(self, source: Path, kernel: str, blocks: Any, threads: int, *arguments: Any) -> None:
@@ -120,6 +120,14 @@ class Device:
         """Available memory: free memory, and unused blocks of CuPy's memory pool."""
         free, _ = self._cuda.runtime.memGetInfo()
         return int(free) + int(self.xp.get_default_memory_pool().free_bytes())
+
+    def trim(self) -> None:
+        """Free the unused blocks of CuPy's memory pool.
+
+        After the last tile of a pass: small arrays that stay would else be parts of its blocks, and
+        the tiles of the next pass would need others.
+        """
+        self.xp.get_default_memory_pool().free_all_blocks()
 
     def address(self, array: Any) -> int:
         """Address of the first element of a device array."""

@@ -17,14 +17,18 @@ CELLS_PER_WINDOW = 8.0
 BYTES_PER_POINT = 24 + 8 + 9
 """x, y, z; the order of the points for the seeds; height and whether it is ground."""
 
-BYTES_PER_POINT_OF_TILE = 2 * 24 + 9
-"""Of a tile, and the coordinates of the one before."""
+BYTES_PER_POINT_OF_TILE = 24 + 9
+"""x, y, z; height and whether it is ground."""
 
 PASSES = 4
 """Over the tiles: extent, occupied area, lowest points, heights; the seeds are a fifth."""
 
-BYTES_PER_CELL = 64
-"""Nine grids of heights and slopes, four of flags, and six tables of runs for the discs."""
+BYTES_PER_CELL = 96
+"""Nine grids of heights and slopes, four of flags, the same at half the sides and so on for what is
+filled, and eight tables of runs for the discs, wider by their margin."""
+
+BYTES_PER_CELL_AT_SEEDS = 48
+"""What there is of these while the seeds are found: no tables."""
 
 
 def work(size: Size, options: Any) -> Work:
@@ -68,5 +72,8 @@ def work_in_tiles(size: Size, options: Any, tiles: int) -> Work:
         whole,
         bytes_in=PASSES * whole.bytes_in + seeds.bytes_in,
         bytes_host=seeds.bytes_host,
-        bytes_kernel=max(run, seeds.bytes_kernel) + round(BYTES_PER_CELL * cells),
+        bytes_kernel=max(
+            run + round(BYTES_PER_CELL * cells),
+            seeds.bytes_kernel + round(BYTES_PER_CELL_AT_SEEDS * cells),
+        ),
     )

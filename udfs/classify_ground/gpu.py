@@ -1,6 +1,6 @@
 """`classify_ground` on the GPU: the stages of README.md, each a few launches over the grid."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import floor, sqrt
 from pathlib import Path
@@ -12,8 +12,8 @@ from spatialq.udfs.owm_ground import gpu as owm_ground
 from spatialq.udfs.owm_ground.windows import Box
 
 from spatialq.data.points import ids_of, not_finite, to_device, to_host
+from spatialq.data.tiles import runs_of
 from spatialq.runtime import buffers, cuda, progress
-from spatialq.runtime.threads import spans
 
 from . import method
 from .grid import CloudRaster, extent, lay_grid, windows
@@ -40,8 +40,8 @@ def run(
         In the same memory as the coordinates; None for 0, 1, 2 ...
     options : Options
     tiles : int
-        Runs of points that the cloud, of NumPy arrays, is divided into, so that only one or two at
-        a time are on the device, beside the grid; the result is the same.
+        Runs of points that the cloud, of NumPy arrays, is divided into, so that only one at a time
+        is on the device, beside the grid; the result is the same.
 
     Returns
     -------
@@ -86,9 +86,9 @@ class _Whole:
         self.height = device.xp.empty(self.size, np.float64)
         self.is_ground = device.xp.empty(self.size, np.bool_)
 
-    def parts(self) -> Iterator[tuple[Any, ...]]:
-        """Give x, y and z of runs of points on the device, in metres."""
-        yield tuple(self.coordinates)
+    def each(self, work: Callable[..., None]) -> None:
+        """Call with x, y and z of each run of points on the device, in metres."""
+        work(*self.coordinates)
 
     def seeds(self, asked: OwmOptions, box: Box) -> list[Any]:
         """Give x, y and z of the seeds, on the device."""
@@ -123,31 +123,33 @@ class _InTiles:
         self.height = buffers.empty(self.size, page_locked=True)
         self.is_ground = buffers.empty(self.size, np.bool_, page_locked=True)
 
-    def _runs(self) -> list[slice]:
-        return [slice(*run) for run in spans(self.size, min(self.tiles, self.size))]
-
     def _upload(self, run: slice) -> tuple[Any, ...]:
         return tuple(self.device.upload([values[run] for values in self.coordinates]))
 
-    def parts(self) -> Iterator[tuple[Any, ...]]:
-        for run in self._runs():
-            yield self._upload(run)
+    def each(self, work: Callable[..., None]) -> None:
+        for run in runs_of(self.size, self.tiles):
+            work(*self._upload(run))
+        self.device.trim()
 
     def seeds(self, asked: OwmOptions, box: Box) -> list[Any]:
         x, y, z = self.coordinates
         with progress.nested():
             seeds = owm_ground.run(x, y, z, self.point_id, asked, box, tiles=self.tiles)
+        self.device.trim()
         there: list[Any] = self.device.upload([seeds[axis] for axis in "xyz"])
         return there
 
     def classify(self, classify: Callable[..., None]) -> None:
-        empty = self.device.xp.empty
-        for run in self._runs():
-            n = run.stop - run.start
-            height, is_ground = empty(n, np.float64), empty(n, np.bool_)
-            classify(self._upload(run), height, is_ground)
-            self.device.download(height, self.height[run])
-            self.device.download(is_ground, self.is_ground[run])
+        for run in runs_of(self.size, self.tiles):
+            self._classify(classify, run)
+
+    def _classify(self, classify: Callable[..., None], run: slice) -> None:
+        """Classify a run; its arrays are gone before those of the next one are made."""
+        n, empty = run.stop - run.start, self.device.xp.empty
+        height, is_ground = empty(n, np.float64), empty(n, np.bool_)
+        classify(self._upload(run), height, is_ground)
+        self.device.download(height, self.height[run])
+        self.device.download(is_ground, self.is_ground[run])
 
     def results(self, *, here: bool) -> tuple[Any, Any]:
         del here  # arrays of the device are not divided
@@ -216,9 +218,12 @@ class _Kernels:
     def lay_grid(self, cloud: _Whole | _InTiles) -> CloudRaster:
         ends = [self.device.filled(0xFF, 16).view(np.uint64) for _ in range(3)]
         bad = self.device.filled(0, 8).view(np.uint64)
-        for coordinates in cloud.parts():
+
+        def widen(*coordinates: Any) -> None:
             for values, low_high in zip(coordinates, ends, strict=True):
                 self.points("extent", values, out=(low_high, bad))
+
+        cloud.each(widen)
         if self.device.download(bad)[0]:
             raise owm_ground.NotFiniteError
         complements = np.array([0, 2**64 - 1], np.uint64)
@@ -227,8 +232,8 @@ class _Kernels:
         def count_occupied(west: float, south: float, side: float, shape: tuple[int, int]) -> int:
             occupied = self.device.filled(0, shape[0] * shape[1])
             place = west, south, side
-            for x, y, _ in cloud.parts():
-                self.points("mark", x, y, place=place, out=(*_sizes(shape), occupied))
+            out = *_sizes(shape), occupied
+            cloud.each(lambda x, y, _: self.points("mark", x, y, place=place, out=out))
             return int(self.device.download(self.device.xp.count_nonzero(occupied)))
 
         x_ends, y_ends = ((low, high) for low, high in sides)
@@ -240,8 +245,8 @@ class _Kernels:
         n_cells = grid.shape[0] * grid.shape[1]
         lowest = self.device.filled(0xFF, 8 * n_cells).view(np.uint64)
         place = *grid.origin, grid.cell
-        for coordinates in cloud.parts():
-            self.points("lowest", *coordinates, place=place, out=(*_sizes(grid.shape), lowest))
+        out = *_sizes(grid.shape), lowest
+        cloud.each(lambda *xyz: self.points("lowest", *xyz, place=place, out=out))
         in_order = xp.sort(lowest)  # cells without a point come last
         n = int(self.device.download(xp.count_nonzero(lowest != np.uint64(2**64 - 1))))
         central = self.device.download(in_order[[(n - 1) // 2, n // 2]])
@@ -279,40 +284,58 @@ class _Kernels:
                 filled, other = other, filled
         return filled
 
-    def in_discs(self, z: Any, sign: float, radius: int, outside: int) -> Any:
+    def room(self, shape: tuple[int, int], radius: int) -> tuple[Any, Any]:
+        """Allocate what openings with discs up to a radius share: tables, and the grid between.
+
+        Arrays that grew from disc to disc would leave the memory of all smaller ones unused.
+        """
+        outside = floor(method.OUTSIDE * radius)
+        rows, columns = (size + 2 * outside for size in shape)
+        n_levels = int(method.table_levels(method.half_widths(radius))[0]) + 1
+        empty = self.device.xp.empty
+        tables = empty(n_levels * rows * (columns + 2 * radius), np.float32)
+        return tables, empty(rows * columns, np.float32)
+
+    def in_discs(
+        self, z: Any, sign: float, radius: int, outside: int, tables: Any, result: Any
+    ) -> None:
         """Minimum of sign * z in the disc around each cell, times sign; larger by `outside`."""
-        xp, (rows, columns) = self.device.xp, z.shape
+        rows, columns = z.shape
         half_widths = method.half_widths(radius)
         levels = method.table_levels(half_widths)
         margin, n_levels = radius + max(outside, 0), int(levels[0]) + 1
-        width = columns + 2 * margin
-        tables = xp.empty(n_levels * rows * width, np.float32)
-        blocks = -(-width // STRIP), min(rows, MAX_ROWS)
+        blocks = -(-(columns + 2 * margin) // STRIP), min(rows, MAX_ROWS)
         self.device.launch(
             SOURCE, "classify_runs", blocks, STRIP, z, np.float32(sign), *_sizes(z.shape),
             np.int32(margin), np.int32(n_levels), tables,
         )  # fmt: skip
-        shape = rows + 2 * outside, columns + 2 * outside
-        result = xp.empty(shape, np.float32)
         self.cells(
-            "discs", shape, tables, self.device.upload_small(half_widths),
+            "discs", result.shape, tables, self.device.upload_small(half_widths),
             self.device.upload_small(levels), np.int32(radius), np.float32(sign),
-            *_sizes(z.shape), np.int32(margin), np.int32(outside), *_sizes(shape), result,
+            *_sizes(z.shape), np.int32(margin), np.int32(outside), *_sizes(result.shape), result,
         )  # fmt: skip
-        return result
 
-    def open(self, z: Any, radius: int, outside: int = 0) -> Any:
+    def open(self, z: Any, radius: int, room: tuple[Any, Any], outside: int = 0) -> Any:
         """Open with a disc whose centre may lie up to `outside` cells outside the grid."""
-        return self.in_discs(self.in_discs(z, 1.0, radius, outside), -1.0, radius, -outside)
+        tables, between = room
+        rows, columns = (size + 2 * outside for size in z.shape)
+        eroded = between[: rows * columns].reshape(rows, columns)
+        opened = self.device.xp.empty(z.shape, np.float32)
+        self.in_discs(z, 1.0, radius, outside, tables, eroded)
+        self.in_discs(eroded, -1.0, radius, -outside, tables, opened)
+        return opened
 
     def pits(self, z: Any, grid: CloudRaster) -> Any:
-        return -self.open(-z, 1) - z > method.PIT_SLOPE * grid.step
+        opened = self.open(-z, 1, self.room(z.shape, 1))
+        return -opened - z > method.PIT_SLOPE * grid.step
 
     def objects(self, z: Any, grid: CloudRaster, options: "Options") -> Any:
         """Flag the cells that openings with growing discs cut off."""
         flags = self.device.xp.zeros(z.shape, np.bool_)
-        for radius in range(1, floor(options.object_width / 2 / grid.cell) + 1):
-            opened = self.open(z, radius, floor(method.OUTSIDE * radius))
+        widest = floor(options.object_width / 2 / grid.cell)
+        room = self.room(z.shape, max(widest, 1))
+        for radius in range(1, widest + 1):
+            opened = self.open(z, radius, room, floor(method.OUTSIDE * radius))
             most = method.OBJECT_SLOPE * (np.float32(radius) * grid.step)
             self.rows("flag", z, opened, most, shape=z.shape, out=(flags,))
             z = opened

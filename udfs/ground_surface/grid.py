@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spatialq.data.points import in_parts
 from spatialq.runtime import buffers
 from spatialq.runtime.threads import steps
 
@@ -90,7 +91,7 @@ def cover(x: Any, y: Any, options: "Options") -> SurfaceRaster:
         If there are too many cells, or they are too small for double precision.
     """
     resolution = options.resolution
-    sides = [(float(each.min()), float(each.max())) for each in (x, y)]
+    sides = [_ends(each) for each in (x, y)]
     largest = max(abs(end) for side in sides for end in side)
     if np.spacing(largest) * MIN_STEP > resolution:
         message = (
@@ -107,6 +108,17 @@ def cover(x: Any, y: Any, options: "Options") -> SurfaceRaster:
         )
         raise ValueError(message)
     return SurfaceRaster(resolution, first_column, first_row, columns, rows)
+
+
+def _ends(values: Any) -> tuple[float, float]:
+    """Give minimum and maximum; of NumPy arrays they are found in threads."""
+    if not isinstance(values, np.ndarray):
+        return float(values.min()), float(values.max())
+    parts = in_parts(
+        lambda first, stop: (values[first:stop].min(), values[first:stop].max()), values.size
+    )
+    lows, highs = zip(*parts, strict=True)
+    return float(min(lows)), float(max(highs))
 
 
 def _cells(low: float, high: float, resolution: float) -> tuple[int, int]:
