@@ -86,6 +86,15 @@ def test_patterns_and_a_file_that_cannot_be_read(tmp_path):
     assert [each["path"] for each in good] == [str(tmp_path / f"{name}.las") for name in "ab"]
 
 
+def test_what_can_be_described_is_said(tmp_path):
+    path = tmp_path / "nodes.parquet"
+    path.touch()
+    result = spatialq_command("info", path)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "nodes.parquet': is of no known format: its name must end in one of" in result.stderr
+    assert result.stderr.strip().endswith(".xyz, ept.json, metadata.json, tileset.json")
+
+
 def test_coordinates_are_shown_as_they_were_written(tmp_path):
     header = laspy.LasHeader(point_format=0, version="1.2")
     header.scales = [0.01] * 3

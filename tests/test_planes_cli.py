@@ -205,7 +205,7 @@ def test_feet_of_two_kinds_are_one_unit(tmp_path):
     [
         (["p.txt"], {}, "planes: output '.*p.txt' must end in one of .las, .laz, .parquet"),
         (["p.tif"], {}, "planes: output '.*p.tif' must end in one of"),
-        (["p.copc.laz"], {}, "planes: output '.*' must be no COPC file, which cannot be written"),
+        (["p.copc.laz"], {}, "planes: output '.*' must be no COPC file: write a .laz"),
         (["p.las", "p.las"], {}, "planes: outputs must be different files, got '.*p.las' twice"),
         (["no/p.las"], {}, "output: '.*no/p.las': there is no folder"),
         (["a.las"], {}, "output must be another file than the input"),

@@ -55,7 +55,7 @@ def describe(path: Path, progress: Progress | None = None) -> dict[str, Any]:
     if describe_viewed is not None:
         require_file(COMMAND, path)
         return {"path": str(path), "kind": "tiles", **describe_viewed(path)}
-    reader = reader_of(COMMAND, path)
+    reader = reader_of(COMMAND, path, others=VIEWED)
     known = {"path": str(path), "kind": reader.kind, "format": reader.name}
     if reader.kind == "ifc":
         from spatialq.io.ifc.cache import read_models

@@ -121,8 +121,8 @@ class Outputs:
         for path in self.paths:
             if has_ending(path, COPC) and COPC not in endings:
                 message = (
-                    f"{self.command}: output '{path}' must be no COPC file, which cannot be "
-                    "written by other commands than lod"
+                    f"{self.command}: output '{path}' must be no COPC file: write a .laz, "
+                    "of which spatialq lod makes one"
                 )
                 raise ValueError(message)
             if not path.suffix and set(LAS) <= set(endings):

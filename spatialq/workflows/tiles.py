@@ -131,6 +131,7 @@ def write_tiles(
     elif kinds == {PARQUET} and len(paths) == 1 and "samples" in _columns_of(paths[0]):
         return _write_nodes(paths[0], target, given, tiles, progress, began)
     elif kinds == {PARQUET} and len(paths) == 1:
+        _require_not_compact(paths[0])
         import pyarrow.parquet as pq
 
         elements = _of_table(pq.read_table(paths[0]))
@@ -192,6 +193,12 @@ def _arrow(source: Any) -> "pa.Table | None":
         table: pa.Table = source.to_arrow()
         return table
     return pa.table(source) if hasattr(source, "__arrow_c_stream__") else None
+
+
+def _require_not_compact(path: Path) -> None:
+    if {"node", "packed"} <= set(_columns_of(path)):
+        reason = "has compact samples, of which no tiles can be made: write it without compact"
+        raise FileError.of(COMMAND, path, reason)
 
 
 def _columns_of(path: Path) -> list[str]:

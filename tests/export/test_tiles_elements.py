@@ -199,6 +199,13 @@ def test_a_table_of_levels_of_detail(tmp_path):
             assert path.read_bytes() == again.read_bytes(), path.name
 
 
+def test_a_compact_table_of_levels_of_detail_is_refused_as_such(tmp_path):
+    nodes = tmp_path / "nodes.parquet"
+    spatialq.write_lod(write_scene(tmp_path / "a.laz"), nodes, compact=True, **SMALL)
+    with pytest.raises(FileError, match=r"nodes\.parquet': has compact samples, of which no tiles"):
+        spatialq.write_tiles(nodes, tmp_path / "tiles" / "tileset.json")
+
+
 def test_other_columns_of_samples_are_attributes(tmp_path):
     source, nodes = write_scene(tmp_path / "a.laz"), tmp_path / "nodes.parquet"
     with spatialq.connect() as con:

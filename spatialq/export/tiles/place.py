@@ -47,7 +47,7 @@ class Place:
     @property
     def lies_in(self) -> str:
         """Say for people what the transform leads to."""
-        return "EPSG:4978" if self.crs else "crs in metres"
+        return "EPSG:4978" if self.crs else "the coordinates of the source, in metres"
 
     def local(self, xyz: "NDArray[np.float64]") -> "NDArray[np.float64]":
         """Give positions of the map in the frame."""

@@ -8,7 +8,7 @@ import importlib
 import os
 import pkgutil
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -64,7 +64,9 @@ def find_reader(path: str | Path) -> Reader | None:
     return next((each for each in readers() if not set(ends).isdisjoint(each.suffixes)), None)
 
 
-def reader_of(caller: str, path: Path, kinds: Sequence[Kind] | None = None) -> Reader:
+def reader_of(
+    caller: str, path: Path, kinds: Sequence[Kind] | None = None, others: Iterable[str] = ()
+) -> Reader:
     """Find the format of a file that is there.
 
     Parameters
@@ -74,6 +76,8 @@ def reader_of(caller: str, path: Path, kinds: Sequence[Kind] | None = None) -> R
     path : Path
     kinds : sequence of str, optional
         What the caller takes; by default all.
+    others : iterable of str
+        Names of files that the caller takes besides, for the message.
 
     Raises
     ------
@@ -86,6 +90,7 @@ def reader_of(caller: str, path: Path, kinds: Sequence[Kind] | None = None) -> R
         return found
     there = [suffix for each in readers() for suffix in each.suffixes
              if kinds is None or each.kind in kinds]  # fmt: skip
+    there.extend(others)
     what = "of no known format" if kinds is None else f"no {' or '.join(NAMES[k] for k in kinds)}"
     reason = f"is {what}: its name must end in one of {', '.join(sorted(there))}"
     raise FileError.of(caller, path, reason)
