@@ -112,7 +112,7 @@ class Kept:
 
     def __init__(self, folders: Sequence[Path], outputs: Sequence[Path]) -> None:
         self._folders = dict(zip(outputs, folders, strict=True))
-        self.folder = folders[0]
+        self.folders, self.folder = tuple(dict.fromkeys(folders)), folders[0]
 
     def path(self, name: str) -> Path:
         """Name a file or folder."""
@@ -215,19 +215,30 @@ def keeping(
                 f"{other} changed: it starts over"
             )
             warnings.warn(message, FileWarning, stacklevel=4)
-        if known != wanted:
-            for folder in by_folder:
-                _clear(folder)
-            kept.save(MANIFEST, wanted)
-        for output in outputs:
-            kept.output(output).take_back(output)
         try:
+            _begin(command, kept, outputs, None if known == wanted else wanted)
             yield kept
         except BaseException:
             if not resume:
                 _remove(by_folder, after)
             raise
         _remove(by_folder, after)
+
+
+def _begin(
+    command: str, kept: Kept, outputs: Sequence[Path], made_of: Mapping[str, Any] | None
+) -> None:
+    """Say what things are made of, in the place of all that is there; None if that is of use."""
+    try:
+        if made_of is not None:
+            for folder in kept.folders:
+                _clear(folder)
+            kept.save(MANIFEST, made_of)
+        for output in outputs:
+            kept.output(output).take_back(output)
+    except OSError as error:  # for example a full disk
+        reason = f"cannot be written: {error.strerror}"
+        raise FileError.of(command, outputs[0], reason) from error
 
 
 def _folder(output: Path, outputs: Sequence[Path]) -> Path:

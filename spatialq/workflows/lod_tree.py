@@ -9,6 +9,8 @@ import numpy as np
 
 from spatialq.data.boxes import in_box
 from spatialq.data.frame import Frame
+from spatialq.errors import FileError
+from spatialq.export.atomic import WRITER
 from spatialq.io.source import Progress
 from spatialq.runtime import buffers
 from spatialq.runtime.temporary import temporary_folder
@@ -160,7 +162,10 @@ class TreeBuild:
         function, options = catalogue()[FUNCTION], self.options
         size = Size(self.reading.points)
         columns = Attributes(self.reading.points, self.reading.more)
-        with planned([function], size, options, self.device, road="files") as execution:
+        with (
+            self._said(),
+            planned([function], size, options, self.device, road="files") as execution,
+        ):
             if self.kept is None:
                 with temporary_folder(PREFIX, self.targets.beside) as folder:
                     batches = self._batches(columns)
@@ -171,6 +176,15 @@ class TreeBuild:
             given = self._batches(columns), self.kept.folder, options, execution, self.room
             rows = rows_of(*given, saved=self.kept)
             yield rows if self.kept.keeps_tiles else grouped(rows), execution
+
+    @contextmanager
+    def _said(self) -> Iterator[None]:
+        """Say of which output an error of temporary files is, for example of a full disk."""
+        try:
+            yield
+        except OSError as error:
+            reason = f"a temporary file for it cannot be written: {error.strerror}"
+            raise FileError.of(WRITER, self.targets.paths[0], reason) from error
 
     def _batches(self, columns: Attributes) -> Iterator[dict[str, Any]]:
         """Give points with heights in the unit of x and y."""

@@ -1,7 +1,9 @@
 """An export that was killed goes on where it was, and the result is that of one that was not."""
 
+import errno
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -265,17 +267,29 @@ def test_after_a_full_disk(tmp_path, name):
         "spatialq.write_lod(sys.argv[3], sys.argv[4:], memory=float(sys.argv[2]),\n"
         "    resume=True, max_points=300, grid_size=8)"
     )
-    for size in (3000, 50_000, 125_000):
+    for size in (100, 3000, 50_000, 125_000):
         clear(tmp_path)
         given = [str(size), str(memory), str(source), *map(str, targets)]
         done = subprocess.run([sys.executable, "-c", limit, *given], capture_output=True, text=True)
         if done.returncode:
-            assert "File too large" in done.stderr.splitlines()[-1], done.stderr
+            sentence = r"(spatialq\.errors\.FileError|MemoryError): .*File too large$"
+            assert re.match(sentence, done.stderr.splitlines()[-1]), done.stderr
             assert not contents(tmp_path)
             assert hidden(tmp_path)
             spatialq.write_lod(source, targets, memory=memory, resume=True, **SMALL)
         assert contents(tmp_path) == expected
         assert not hidden(tmp_path)
+
+
+def test_a_full_disk_from_the_beginning_leaves_nothing(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    source = write_scene(tmp_path / "a.las")
+    monkeypatch.setattr(kept.Kept, "save", full)
+    with pytest.raises(FileError, match=r"a\.copc\.laz': cannot be written: No space left"):
+        spatialq.write_lod(source, [tmp_path / "a.copc.laz"])
+    assert not hidden(tmp_path)
 
 
 def changed_source(folder):
