@@ -53,7 +53,8 @@ def test_array_is_like_numpys(no_room):
 def test_a_file_that_is_read_leaves_memory_too(tmp_path):
     path, values = tmp_path / "values", np.arange(8 * MIB)
     values.tofile(path)
-    before = memory.resident().of_files
+    with file_memory.mapped(path, values.dtype):
+        before = memory.resident().of_files  # with the libraries that a mapping needs
     with budget.limited(1, tmp_path), file_memory.mapped(path, values.dtype) as there:
         assert not there.flags.writeable
         assert (there == values).all()
@@ -61,6 +62,23 @@ def test_a_file_that_is_read_leaves_memory_too(tmp_path):
         assert memory.resident().of_files - before <= file_memory.LEAST
         del there
     assert not file_memory._watcher.live
+
+
+def test_an_error_while_a_file_is_read_is_told(tmp_path):
+    """Also where views of the file are still there, as in a traceback."""
+    path = tmp_path / "values"
+    np.arange(MIB).tofile(path)
+    views = []
+
+    def read():
+        with file_memory.mapped(path, np.dtype(np.int64)) as there:
+            views.append(there[1:])
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        read()
+    assert not file_memory._watcher.live
+    assert views[0][0] == 1
 
 
 def test_small_arrays_are_in_memory(no_room):

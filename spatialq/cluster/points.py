@@ -10,11 +10,11 @@ from spatialq.errors import FileError
 from spatialq.export.spatial_order import cells_of, hilbert
 from spatialq.io.formats import open_source
 from spatialq.io.source import ROW_GROUP, numbers_of
+from spatialq.io.view import INFINITY
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-INFINITY = float("inf")
 TYPES = {"point_id": np.int64, "x": np.float64, "y": np.float64, "z": np.float64}
 
 

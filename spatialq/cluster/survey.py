@@ -15,12 +15,12 @@ from spatialq.errors import FileError, JobError
 from spatialq.io.crs import require_same
 from spatialq.io.files import warn_about
 from spatialq.io.formats import open_source
+from spatialq.io.view import check_bounds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 AXES = ("x", "y", "z")
-INFINITY = float("inf")
 HEADER = 1 << 16
 """Bytes at the beginning of a file whose digest, beside size and time, tells it from another."""
 OUTER = 32
@@ -62,7 +62,7 @@ def perform(data: dict[str, Any], _: Path) -> dict[str, Any]:
     require_same(data["caller"], [("the first file", data["crs"]), (path, cloud.crs)])
     warn_about(data["caller"], cloud)
     bounds = data["bounds"]
-    hint = None if bounds is None else (*bounds[:2], -INFINITY, *bounds[2:], INFINITY)
+    hint = check_bounds(data["caller"], bounds)
     parts: list[list[Any]] = [[], [], []]
     for batch in cloud.batches(AXES, hint):
         columns = [batch[axis].to_numpy(zero_copy_only=False) for axis in AXES]

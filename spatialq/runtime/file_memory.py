@@ -12,7 +12,7 @@ import mmap
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,13 +132,17 @@ def mapped(path: Path, dtype: "np.dtype[Any]") -> "Iterator[NDArray[Any]]":
     """
     with path.open("rb") as file:
         pages = _Pages(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), budget.current())
-    with closing(pages):
-        if IS_POSSIBLE:
-            _watcher.watch(pages)
-        try:
-            yield np.frombuffer(pages.mapping, dtype)
-        finally:
-            _watcher.forget(pages)
+    if IS_POSSIBLE:
+        _watcher.watch(pages)
+    try:
+        yield np.frombuffer(pages.mapping, dtype)
+    except BaseException:
+        _watcher.forget(pages)
+        with suppress(BufferError):  # the traceback has views, with the last of which it ends
+            pages.close()
+        raise
+    _watcher.forget(pages)
+    pages.close()
 
 
 class _Watcher:

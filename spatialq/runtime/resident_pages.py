@@ -17,7 +17,7 @@ from spatialq.runtime.compile_cache import njit
 
 MOST = 1 << 16
 """Mappings in the table: more than Linux gives a process by default."""
-N, OTHERS, IS_RUNNING, IS_ENDING, MAPPINGS, MUTEX, BUFFER, STATE = 0, 1, 2, 3, 4, 8, 24, 64
+N, OTHERS, IS_RUNNING, IS_ENDING, MUTEX, BUFFER, STATE = 0, 1, 2, 3, 8, 24, 64
 """Where the state has what: numbers, the mutex of 40 or 48 bytes, and room for a line of text."""
 ADDRESS, SIZE, BUDGET = 0, 1, 2
 """Columns of the table."""

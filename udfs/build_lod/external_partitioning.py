@@ -365,7 +365,7 @@ class _Grid:
             return
         most = min(int(self.counts.sum()), self.counts.size)
         groups = np.empty((4, most), np.int64)
-        found = cut(pyramid(self.counts, self.depth), self.depth, budget, self.group_of, groups)
+        found = cut(pyramid(self.counts), self.depth, budget, self.group_of, groups)
         deep, code, points, _ = groups[:, :found].copy()  # a copy, so that the unused rest is freed
         self.counts = None
         cell = cells_below(np.array(self.root.cell), deep, code)

@@ -132,7 +132,7 @@ class _Splitter:
                     count_codes(codes, low, high, counts[k])
 
         in_threads(count, len(parts))
-        sums = pyramid(counts, depth)
+        sums = pyramid(counts)
         most = min(n, 1 << 3 * depth)
         groups = np.empty((4, most), np.int64)
         group_of = np.empty(1 << 3 * depth, np.uint32)
@@ -341,7 +341,7 @@ def count_codes(codes: Any, start: int, stop: int, counts: Any) -> None:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def pyramid(counts: Any, depth: int) -> Any:
+def pyramid(counts: Any) -> Any:
     """Sum the counts of all threads, then of eight siblings: level d begins at (8**d - 1) / 7."""
     n_parts, n_cells = counts.shape
     first = (n_cells - 1) // 7
