@@ -95,7 +95,7 @@ def tones(brightest: int, full: int, bits: int) -> "NDArray[np.uint8 | np.uint16
     Parameters
     ----------
     brightest : int
-        Greatest value that there is.
+        Greatest value that there is, if it is at most 255; else any greater number.
     full : int
         Value that is full light, as are greater ones.
     bits : int
@@ -103,7 +103,8 @@ def tones(brightest: int, full: int, bits: int) -> "NDArray[np.uint8 | np.uint16
     """
     if not brightest:
         return None
-    return linear(np.minimum(np.arange(brightest + 1) / full, 1), bits)
+    values = np.arange(256 if brightest <= 255 else 65536)
+    return linear(np.minimum(values / full, 1), bits)
 
 
 def values_of(target: Path, samples: Mapping[str, Any]) -> "dict[str, NDArray[Any]]":
