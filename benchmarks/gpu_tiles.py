@@ -4,11 +4,12 @@ python benchmarks/gpu_tiles.py --commit HASH [--out FOLDER] [--points N] [--func
 
 Clouds are in main memory: terrain with buildings and trees (clouds.py) for ground, dense, and
 sparse for tiles that are strips; rooms (rooms.py) for planes. Times are medians of three from
-arrays to arrays, taken in turns. The memory is the most that CuPy's pool held, without the
-context of the GPU; beside it is what the planner counts with.
+arrays to arrays, taken in turns. The memory is the most that arrays take and that CuPy's pool
+holds, without the context of the GPU; beside it is what the planner counts with.
 """
 
 import argparse
+import gc
 
 import measure
 import numpy as np
@@ -38,9 +39,9 @@ def cloud_of(kind, n):
     return dict(zip("xyz", map(np.ascontiguousarray, coordinates), strict=True))
 
 
-def pool_bytes(work):
-    """Most bytes that the pool of the GPU's memory holds during some work, empty before."""
-    xp, held = cuda.device().xp, [0]
+def memory(work):
+    """Most bytes of arrays on the GPU during some work, and of the pool that they are in."""
+    xp, used, held = cuda.device().xp, [0], [0]
     pool = xp.get_default_memory_pool()
 
     class Watch(xp.cuda.MemoryHook):
@@ -49,12 +50,14 @@ def pool_bytes(work):
         name = "watch"
 
         def malloc_postprocess(self, **_):
+            used.append(pool.used_bytes())
             held.append(pool.total_bytes())
 
+    gc.collect()
     pool.free_all_blocks()
     with Watch():
         work()
-    return int(max(held))
+    return {"bytes": int(max(used)), "pool_bytes": int(max(held))}
 
 
 def counted(function, cloud, options, tiles):
@@ -81,7 +84,7 @@ def figures(name, kind, n):
             "tiles": tiles,
             "ms": 1e3 * times[tiles].median,
             "of_whole": times[tiles].median / times[1].median,
-            "pool_bytes": pool_bytes(lambda k=tiles: call(k)),
+            **memory(lambda k=tiles: call(k)),
             "counted_bytes": counted(function, cloud, options, tiles).bytes_kernel,
         }
         for tiles in TILES
