@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+from collections import deque
 from datetime import UTC, datetime
 
 import duckdb
@@ -28,7 +29,9 @@ def process(code, *arguments):
 
 
 @pytest.fixture
-def database(tmp_path):
+def database(tmp_path, monkeypatch):
+    # the calls of tests before count among the last thousand, too
+    monkeypatch.setattr(log, "_entries", deque(maxlen=call_log.LAST))
     path = tmp_path / "d.duckdb"
     with duckdb.connect(str(path)) as con:
         con.execute(POINTS)
