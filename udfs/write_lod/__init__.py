@@ -9,10 +9,8 @@ from ..build_lod import Options as TreeOptions
 
 
 @dataclass(frozen=True)
-class Options(TreeOptions):
-    """Parameters of `write_lod`: those of `build_lod`, the CRS, and whether to resume."""
-
-    FUNCTION = "write_lod"
+class FileOptions(TreeOptions):
+    """Parameters of `build_lod`, and of the files that it reads, here and in `write_tiles`."""
 
     resolution: float | None = parameter(
         None,
@@ -25,6 +23,14 @@ class Options(TreeOptions):
     override_crs: bool = parameter(
         False, "Whether crs also takes the place of one that a file names."
     )
+
+
+@dataclass(frozen=True)
+class Options(FileOptions):
+    """Parameters of `write_lod`: of the tree, of its files, and whether to resume."""
+
+    FUNCTION = "write_lod"
+
     compact: bool = parameter(
         False, "Whether samples in .parquet are packed into bytes, which lod_samples decodes."
     )

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from spatialq.functions.declaration import parameter, parameters_of
 from spatialq.functions.file_macros import FileFunction
 
-from ..build_lod import Options as TreeOptions
+from ..write_lod import FileOptions
 
 
 @dataclass(frozen=True)
-class Options(TreeOptions):
-    """Parameters of `write_tiles`: how tiles are written, the CRS, and those of `build_lod`."""
+class Options(FileOptions):
+    """Parameters of `write_tiles`: how tiles are written, and those of the tree and its files."""
 
     FUNCTION = "write_tiles"
 
@@ -23,17 +23,6 @@ class Options(TreeOptions):
     )
     error_factor: float = parameter(
         16.0, "Geometric error of a tile of points, in widths of its voxels.", above=0
-    )
-    resolution: float | None = parameter(
-        None,
-        "Spacing of points at which the nodes of an octree (COPC, EPT) are dense enough: finer "
-        "ones are not read. NULL reads all.",
-        unit="units of x and y",
-        above=0,
-    )
-    crs: str | None = parameter(None, "CRS of files that name none, such as 'EPSG:25832'.")
-    override_crs: bool = parameter(
-        False, "Whether crs also takes the place of one that a file names."
     )
 
 
@@ -59,6 +48,6 @@ WRITE_TILES = FileFunction(
     has_one_output=True,
 )
 
-USES = ("build_lod",)
+USES = ("write_lod",)
 
 SQL_FUNCTIONS = (WRITE_TILES.function,)
