@@ -23,9 +23,10 @@ import numpy as np
 
 import spatialq
 from spatialq import cluster
-from spatialq.cluster import driver
 from spatialq.cluster.executors import executor_of
 from spatialq.cluster.folder import JobFolder
+from spatialq.cluster.job import Call, Job
+from spatialq.cluster.methods import METHODS
 from spatialq.cluster.survey import task_of
 from spatialq.cluster.task import Done
 from spatialq.functions.catalogue import catalogue
@@ -78,9 +79,9 @@ class MadeUp:
                     "stamp": [1, 1, "0" * 32], "rows": POINTS, "points": POINTS, "low": low,
                     "high": high, "inner_low": inner[0], "inner_high": inner[1],
                 }  # fmt: skip
-                yield Done(task.name, facts)
+                yield Done(task.stage, task.name, facts)
             else:
-                yield Done(task.name, {"rows": 30_000, "device": "cpu"}, 0, "0" * 32)
+                yield Done(task.stage, task.name, {"rows": 30_000, "device": "cpu"}, 0, "0" * 32)
 
     def close(self):
         pass
@@ -90,22 +91,22 @@ def simulate(tiles, folder):
     """Report a job of made-up tiles, and the same one resumed: processor time of the driver."""
     able = MadeUp(round(np.sqrt(tiles)))
     paths = [f"/survey/of/a/country/{k:09}.laz" for k in range(tiles)]
-    options = catalogue()["owm_ground"].choose({})
-    manifest = {"tile_size": None, "function": "owm_ground"}
-    job = JobFolder(Path(folder))
+    method, options = METHODS["owm_ground"], catalogue()["owm_ground"].choose({})
+    call = Call("owm_ground", paths, None, options, 1.0, None, "cpu")
+    folder = JobFolder(Path(folder))
     for is_resumed in (False, True):
         started = time.process_time()
-        with job.held(), job.recording() as journal:
-            survey = driver._survey(job, journal, able, "owm_ground", paths, None, None, _nothing)
-            survey.require_no_strays("owm_ground")
-            found = driver._parts(job, journal, able, survey, options, "cpu", manifest, _nothing)
+        with folder.held(), folder.recording() as journal:
+            job = Job(call, folder, journal, able, {}, _nothing)
+            method.run(job)
+            found = job.found
         seconds = time.process_time() - started
         assert found["parts"] == tiles
         assert found["resumed"] == (tiles if is_resumed else 0)
         report(
             run="driver", tiles=tiles, is_resumed=is_resumed, cpu_seconds=seconds,
             us_per_tile=1e6 * seconds / tiles, peak_bytes=peak(),
-            journal_bytes=(job.path / "journal.jsonl").stat().st_size,
+            journal_bytes=(folder.path / "journal.jsonl").stat().st_size,
         )  # fmt: skip
 
 
@@ -148,7 +149,7 @@ def main():
         overhead(given.executor, given.tiles or 500)
     elif given.what == "driver":
         with tempfile.TemporaryDirectory() as folder:
-            driver._require_unchanged = _nothing  # there are no files
+            Job._is_unchanged = lambda *_: True  # there are no files
             JobFolder.is_there = lambda *_: True
             simulate(given.tiles or 1_000_000, folder)
     else:

@@ -19,7 +19,7 @@ except ImportError:  # Windows, where two runs into one folder are not noticed
 
 CALLER = "cluster.run"
 MANIFEST, JOURNAL, LOCK = "job.json", "journal.jsonl", ".lock"
-PARTS, UNFINISHED = "parts", ".unfinished"
+PARTS, STAGES, UNFINISHED = "parts", "stages", ".unfinished"
 KEYS = ("function", "options", "state", "parts", "points", "rows", "inputs")
 """What a manifest has at least."""
 BLOCK = 1 << 20
@@ -37,11 +37,23 @@ def digest_of(path: Path, most: int | None = None) -> str:
 
 
 class JobFolder:
-    """A folder with the manifest, the journal and the parts of one job."""
+    """A folder with the manifest, the journal and the parts of one job.
+
+    Until the job is done it also has files that earlier stages write for later ones.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.parts = path / PARTS
+        self.unfinished = path / UNFINISHED
+
+    def place(self, stage: str) -> Path:
+        """Give the folder of the files that the tasks of a stage write."""
+        return self.parts if stage == PARTS else self.path / STAGES / stage
+
+    def remove_stages(self) -> None:
+        """Remove what only later stages needed."""
+        shutil.rmtree(self.path / STAGES, ignore_errors=True)
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -55,7 +67,7 @@ class JobFolder:
             If another run has it.
         """
         try:
-            for each in (self.path, self.parts, self.path / UNFINISHED):
+            for each in (self.path, self.parts, self.unfinished):
                 each.mkdir(parents=True, exist_ok=True)
             lock = (self.path / LOCK).open("w")
         except OSError as error:
@@ -68,8 +80,8 @@ class JobFolder:
                 except OSError:
                     message = f"{CALLER}: another run is writing into '{self.path}'"
                     raise JobError(message) from None
-            shutil.rmtree(self.path / UNFINISHED)
-            (self.path / UNFINISHED).mkdir()
+            shutil.rmtree(self.unfinished)
+            self.unfinished.mkdir()
             yield
 
     def is_held(self) -> bool:
@@ -128,7 +140,7 @@ class JobFolder:
         FileError
             If it cannot be written.
         """
-        path, partial = self.path / MANIFEST, self.path / UNFINISHED / MANIFEST
+        path, partial = self.path / MANIFEST, self.unfinished / MANIFEST
         try:
             with partial.open("w", encoding="utf-8") as file:
                 json.dump(manifest, file, indent=1)
@@ -155,10 +167,8 @@ class JobFolder:
             yield Journal(self.path / JOURNAL, file)
 
     def is_there(self, done: Done) -> bool:
-        """Whether the part of a task is there as it was written."""
-        if done.size is None:
-            return True
-        path = self.parts / done.name
+        """Whether the file of a task is there as it was written."""
+        path = self.place(done.stage) / done.name
         with suppress(OSError):
             return path.stat().st_size == done.size and digest_of(path) == done.digest
         return False

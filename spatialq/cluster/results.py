@@ -4,7 +4,7 @@ import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spatialq.cluster.folder import JobFolder
+from spatialq.cluster.folder import PARTS, JobFolder
 from spatialq.errors import FileError, JobError
 from spatialq.functions.catalogue import catalogue
 from spatialq.functions.sql_text import identifier, literal
@@ -49,7 +49,7 @@ def _described(job: JobFolder, manifest: dict[str, Any]) -> dict[str, Any]:
     state = manifest["state"]
     if state != "done":
         state = "running" if job.is_held() else "unfinished"
-    parts = {done.name for done in job.journal() if done.size is not None}
+    parts = {done.name for done in job.journal() if done.stage == PARTS}
     return {
         "folder": str(job.path),
         "function": manifest["function"],

@@ -20,6 +20,7 @@ from spatialq.io.view import check_bounds
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+SURVEY = "survey"
 AXES = ("x", "y", "z")
 HEADER = 1 << 16
 """Bytes at the beginning of a file whose digest, beside size and time, tells it from another."""
@@ -36,7 +37,7 @@ def stamp_of(path: Path) -> list[Any]:
 def task_of(caller: str, path: str, crs: str | None, bounds: Sequence[float] | None) -> Task:
     """Make the task that looks at a file; `crs` is that of the first one."""
     data = {"caller": caller, "path": path, "crs": crs, "bounds": bounds}
-    return Task(path, "survey", data)
+    return Task(path, SURVEY, data)
 
 
 def perform(data: dict[str, Any], _: Path) -> dict[str, Any]:

@@ -10,13 +10,15 @@ class Task:
     """Some work that a worker does alone."""
 
     name: str
-    """Unique in its job; of a task that writes a part, the name of the file."""
+    """Unique in its stage; of a task that writes a file, the name of that."""
     work: str
     """Which work, see `spatialq.cluster.worker.WORK`."""
     data: dict[str, Any]
     """What the work needs, such as files, a core box, a halo and options: values of JSON."""
-    folder: str = ""
-    """Of the parts; empty if the task writes none."""
+    stage: str = ""
+    """The stage of the job that it is in."""
+    root: str = ""
+    """The folder of the job, if it writes a file."""
 
     @classmethod
     def read(cls, text: str) -> "Task":
@@ -32,13 +34,14 @@ class Task:
 class Done:
     """What became of a task that was done."""
 
+    stage: str
     name: str
     facts: dict[str, Any]
     """What the work found out: values of JSON."""
     size: int | None = None
-    """Bytes of the part that it wrote."""
+    """Bytes of the file that it wrote."""
     digest: str = ""
-    """Of the part: BLAKE2b of 16 bytes, in hexadecimal."""
+    """Of the file: BLAKE2b of 16 bytes, in hexadecimal."""
     warnings: list[list[str]] = field(default_factory=list)
     """Category and text of each."""
 

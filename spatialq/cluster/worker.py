@@ -10,22 +10,24 @@ import os
 import secrets
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from spatialq import errors
-from spatialq.cluster import seeds, survey
-from spatialq.cluster.folder import UNFINISHED, digest_of
+from spatialq.cluster import survey
+from spatialq.cluster.folder import JobFolder, digest_of
+from spatialq.cluster.method import Work
+from spatialq.cluster.methods import METHODS
+from spatialq.cluster.survey import SURVEY
 from spatialq.cluster.task import Done, Task
 from spatialq.errors import FileError, JobError
 from spatialq.export.atomic import WRITER
 
-WORK: Mapping[str, Callable[[dict[str, Any], Path], dict[str, Any]]] = {
-    "survey": survey.perform,
-    "seeds": seeds.perform,
+WORK: Mapping[str, Work] = {
+    SURVEY: survey.perform,
+    **{name: work for method in METHODS.values() for name, work in method.work.items()},
 }
-"""What tasks do: given their data and the file to write, if they write one; facts come back."""
+"""What tasks do."""
 
 
 def perform(task: Task) -> Done:
@@ -38,27 +40,27 @@ def perform(task: Task) -> Done:
     """
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        if not task.folder:
-            done = Done(task.name, WORK[task.work](task.data, Path()))
+        if not task.root:
+            done = Done(task.stage, task.name, WORK[task.work](task.data, Path()))
         else:
-            done = _with_part(task)
+            done = _with_file(task)
     done.warnings.extend([each.category.__name__, str(each.message)] for each in told)
     return done
 
 
-def _with_part(task: Task) -> Done:
-    part = Path(task.folder) / task.name
-    suffix = "".join(part.suffixes)
-    partial = part.parent.parent / UNFINISHED / f"{secrets.token_hex(8)}{suffix}"
+def _with_file(task: Task) -> Done:
+    folder = JobFolder(Path(task.root))
+    path = folder.place(task.stage) / task.name
+    partial = folder.unfinished / f"{secrets.token_hex(8)}{''.join(path.suffixes)}"
     try:
         facts = WORK[task.work](task.data, partial)
         with partial.open("rb") as file:
             os.fsync(file.fileno())
-        done = Done(task.name, facts, partial.stat().st_size, digest_of(partial))
-        partial.replace(part)
+        done = Done(task.stage, task.name, facts, partial.stat().st_size, digest_of(partial))
+        partial.replace(path)
     except OSError as error:  # for example a full disk
         reason = f"cannot be written: {error.strerror or error}"
-        raise FileError.of(WRITER, part, reason) from error
+        raise FileError.of(WRITER, path, reason) from error
     finally:
         partial.unlink(missing_ok=True)
     return done

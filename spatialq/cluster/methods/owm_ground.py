@@ -1,11 +1,13 @@
 """`owm_ground` of a survey: windows that overlap a core are whole within its halo."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from spatialq.cluster.job import Call, Job, given
 from spatialq.cluster.layout import Layout
+from spatialq.cluster.method import Method
 from spatialq.cluster.points import is_own, read_points, write_rows
 from spatialq.cluster.survey import Survey
 from spatialq.cluster.task import Task
@@ -17,24 +19,22 @@ from spatialq.udfs.owm_ground.windows import Box, default_min_points
 FUNCTION = "owm_ground"
 
 
-def tasks(survey: Survey, layout: Layout, options: Any, device: str, folder: str) -> Iterator[Task]:
+def run(job: Job) -> None:
+    """Find the seeds of all cores."""
+    survey = job.survey()
+    layout = job.layout(survey)
+    job.parts(tasks(survey, layout, job.call), sum(1 for _ in layout.cores()))
+
+
+def tasks(survey: Survey, layout: Layout, call: Call) -> Iterator[Task]:
     """Give the task of each core.
 
     All tasks get what a call on all files finds out itself: the extent that windows divide, and
     how many points they need.
-
-    Parameters
-    ----------
-    survey : Survey
-    layout : Layout
-    options : Parameters
-        Of `owm_ground`, with the user's `bounds`; lengths in the unit of x and y.
-    device : 'auto', 'cpu' or 'gpu'
-    folder : str
-        Of the parts.
     """
     if survey.total == 0:
         return
+    options = call.options
     box = options.bounds or survey.box
     least = options.min_points or default_min_points(survey.total, Box.of(box), options.window_size)
     chosen = replace(options, bounds=tuple(box), min_points=least)
@@ -42,17 +42,11 @@ def tasks(survey: Survey, layout: Layout, options: Any, device: str, folder: str
         "caller": FUNCTION,
         "options": given(chosen),
         "bounds": options.bounds,
-        "device": device,
+        "device": call.device,
     }
     width = halo(chosen)
     for core in layout.cores():
-        data = shared | layout.reading(core, width)
-        yield Task(f"{core.name}.parquet", "seeds", data, folder)
-
-
-def given(options: Any) -> dict[str, Any]:
-    """Write the parameters of a call as values of JSON."""
-    return {name: value for name, value in asdict(options).items() if name != "caller"}
+        yield Task(f"{core.name}.parquet", "seeds", shared | layout.reading(core, width))
 
 
 def perform(data: dict[str, Any], partial: Path) -> dict[str, Any]:
@@ -70,3 +64,6 @@ def perform(data: dict[str, Any], partial: Path) -> dict[str, Any]:
     own = is_own(data["own"], found)
     write_rows({name: values[own] for name, values in found.items()}, partial)
     return {"rows": int(own.sum()), "device": device}
+
+
+METHOD = Method(FUNCTION, run, {"seeds": perform})

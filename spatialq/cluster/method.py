@@ -1,0 +1,52 @@
+"""How a function is run as a job: what it reads, its stages, and what its tasks do."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from spatialq.cluster.job import Job
+from spatialq.data.frame import Frame
+from spatialq.execution.frames import Fitted, fit
+from spatialq.functions.catalogue import Function
+from spatialq.io.clouds import what_reprojects
+from spatialq.io.formats import open_source
+
+Work = Callable[[dict[str, Any], Path], dict[str, Any]]
+"""Does a task: gets its data and the file to write, if it writes one; gives facts. Both are values
+of JSON."""
+Opener = Callable[[Function, Sequence[str], Any], tuple[Fitted, str | None]]
+"""Gets a function, the paths of a job and its parameters, and gives these as kernels take them, and
+the CRS of the first file."""
+
+
+def open_points(
+    function: Function, paths: Sequence[str], options: Any
+) -> tuple[Fitted, str | None]:
+    """Give the parameters of a function of points as its kernel takes them, and the CRS.
+
+    Raises
+    ------
+    FileError
+        If the first file cannot be read.
+    CrsError
+        If coordinates are in degrees.
+    """
+    crs = open_source(function.name, Path(paths[0]), ["points"]).crs
+    subject = f"'{paths[0]}'" if len(paths) == 1 else f"{len(paths)} files"
+    frame = Frame(subject, crs, remedy=what_reprojects(paths[0]))
+    return fit(function, {}, options, frame), crs
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a function is run as a job."""
+
+    function: str
+    run: Callable[[Job], None]
+    """Does all stages of a job, of which the last one is `Job.parts`."""
+    work: Mapping[str, Work]
+    """What its tasks do, by `Task.work`: names that no other method has."""
+    kind: Literal["points", "grid", "ifc"] = "points"
+    """The kind of its files, see `spatialq.io.formats.find_sources`."""
+    open: Opener = open_points
