@@ -23,6 +23,7 @@ from spatialq.runtime import budget
 SAME = {
     "function": "function",
     "tile_size": "tile_size",
+    "part_format": "part_format",
     "inputs_digest": "source",
     "version": "version of spatialq",
 }
@@ -37,6 +38,7 @@ def run(
     executor: str = "local",
     workers: int | None = None,
     tile_size: float | None = None,
+    part_format: str | None = None,
     resume: bool = False,
     device: str = "auto",
     memory: str | float | None = None,
@@ -64,6 +66,8 @@ def run(
     tile_size : float, optional
         Side of square tiles, in the unit of x and y, of which each is a task; by default each file
         is one.
+    part_format : str, optional
+        Of the parts, one of the method's: 'parquet', which is the default.
     resume : bool
         Go on with the job in the folder, if there is one: parts that are done and whole stay.
     device : 'auto', 'cpu' or 'gpu'
@@ -102,6 +106,14 @@ def run(
         message = f"{CALLER}: tile_size must be a number above 0, got {tile_size!r}"
         raise ValueError(message)
     declared = catalogue()[function]
+    part_format = part_format or method.formats[0]
+    if part_format not in method.formats:
+        message = (
+            f"{CALLER}: part_format must be one of {', '.join(method.formats)} for {function}, got "
+            f"{part_format!r}"
+        )
+        raise ValueError(message)
+    more = {name: options.pop(name, default) for name, default in method.more.items()}
     chosen = declared.choose(options)
     paths = [str(path.resolve()) for path in find_sources(function, source, method.kind)]
     if not paths:
@@ -110,13 +122,16 @@ def run(
     fitted, crs = method.open(declared, paths, chosen)
     manifest = {
         "function": function,
-        "options": given(chosen),
+        "options": given(chosen) | more,
         "tile_size": tile_size,
+        "part_format": part_format,
         "version": version("spatialq"),
         "inputs": len(paths),
         "inputs_digest": blake2b("\n".join(paths).encode(), digest_size=16).hexdigest(),
     }
-    call = Call(function, paths, crs, fitted.options, fitted.upright, tile_size, device)
+    call = Call(
+        function, paths, crs, fitted.options, fitted.upright, more, tile_size, part_format, device
+    )
     target, tick = JobFolder(Path(folder)), progress or (lambda *_: None)
     with target.held():
         if (before := target.manifest()) is None:

@@ -29,7 +29,11 @@ class Call:
     """Parameters of the function as its kernel takes them: lengths in the unit of x and y."""
     upright: float
     """Units of x and y in one unit of z."""
+    more: dict[str, Any]
+    """The options that are none of its parameters, see `Method.more`."""
     tile_size: float | None
+    part_format: str
+    """Of the parts, such as 'parquet'."""
     device: str
 
 

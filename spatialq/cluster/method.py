@@ -1,7 +1,7 @@
 """How a function is run as a job: what it reads, its stages, and what its tasks do."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -50,3 +50,7 @@ class Method:
     kind: Literal["points", "grid", "ifc"] = "points"
     """The kind of its files, see `spatialq.io.formats.find_sources`."""
     open: Opener = open_points
+    formats: tuple[str, ...] = ("parquet",)
+    """What its parts may be, by their endings; the first is the default."""
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """Its options besides the function's parameters, with their defaults: values of JSON."""

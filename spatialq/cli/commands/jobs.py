@@ -5,27 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
+from spatialq.cli.jobs import Executor, Resume, Tasks, TileSize, Workers, run_job
 from spatialq.cli.options import Bounds, Device, Json, bounds_of, with_parameters
-from spatialq.cli.progress import progress
 from spatialq.cli.rendering import show
-
-Executor = Annotated[
-    str, typer.Option(help="Who does the work: local, processes of this machine, or ray.")
-]
-Workers = Annotated[
-    int | None,
-    typer.Option(min=1, help="Processes; by default as many as there are cores, or GPUs of Ray."),
-]
-Resume = Annotated[
-    bool, typer.Option("--resume", help="Go on with the job in the folder: what is done stays.")
-]
-TileSize = Annotated[
-    float | None,
-    typer.Option(
-        help="Side of square tiles, in the unit of x and y, of which each is a task; by default "
-        "each file is one."
-    ),
-]
 
 
 @with_parameters("owm_ground", exclude=("bounds", "memory"), of_file=False)
@@ -38,7 +20,7 @@ def seeds(
     output: Annotated[
         str, typer.Option("--output", "-o", help="Folder of the job, which gets parts/*.parquet.")
     ],
-    executor: Executor = "local",
+    executor: Executor = None,
     workers: Workers = None,
     tile_size: TileSize = None,
     resume: Resume = False,
@@ -52,24 +34,17 @@ def seeds(
     as_json: Json = False,
 ) -> None:
     """Find the ground seeds of a survey file by file on many processes; it can be resumed."""
-    from spatialq.cluster import run
-
-    with progress() as update:
-        row = run(
-            "owm_ground",
-            files,
-            output,
-            executor=executor,
-            workers=workers,
-            tile_size=tile_size,
-            resume=resume,
-            device=device,
-            memory=memory,
-            progress=update,
-            bounds=bounds_of("seeds", bounds),
-            **options,
-        )
-    show([row], as_json=as_json)
+    run_job(
+        "owm_ground",
+        files,
+        [output],
+        Tasks(executor, workers, tile_size, resume=resume),
+        device=device,
+        memory=memory,
+        as_json=as_json,
+        bounds=bounds_of("seeds", bounds),
+        **options,
+    )
 
 
 def jobs(

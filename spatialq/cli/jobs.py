@@ -1,0 +1,108 @@
+"""Commands that are done as jobs: options that they share, and how they are run."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from spatialq.cli.progress import progress
+from spatialq.cli.rendering import show
+
+Executor = Annotated[
+    str | None,
+    typer.Option(
+        help="Do the work as a job of many tasks that can be resumed, by: local, processes of this "
+        "machine, or ray. The output is a folder then."
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(min=1, help="Processes; by default as many as there are cores, or GPUs of Ray."),
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on with the job in the folder: what is done stays.")
+]
+TileSize = Annotated[
+    float | None,
+    typer.Option(
+        help="Side of square tiles, in the unit of x and y, of which each is a task; by default "
+        "each file is one."
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """The options of a command that make it a job."""
+
+    executor: str | None
+    workers: int | None
+    tile_size: float | None
+    resume: bool
+
+    @property
+    def are_wanted(self) -> bool:
+        """Whether one of them is given."""
+        return self.resume or any(
+            each is not None for each in (self.executor, self.workers, self.tile_size)
+        )
+
+
+def run_job(
+    function: str,
+    files: Sequence[str],
+    outputs: Sequence[str | Path] | None,
+    tasks: Tasks,
+    *,
+    part_format: str | None = None,
+    device: str,
+    memory: str | None,
+    as_json: bool,
+    refused: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> None:
+    """Run a function as a job and show what became of it.
+
+    Parameters
+    ----------
+    function, files, part_format, device, memory, options
+        As for `spatialq.cluster.run`.
+    outputs : sequence of path
+        One folder.
+    tasks : Tasks
+    as_json : bool
+    refused : mapping, optional
+        Options of the command that a job does not have, such as '--png': refused if they are given.
+
+    Raises
+    ------
+    ValueError
+        If an option is given that a job does not have, or the output is not one folder.
+    """
+    from spatialq.cluster import run
+
+    for name, value in (refused or {}).items():
+        if value:
+            message = f"{name} is no option of a job: leave it out, or --executor and its like"
+            raise ValueError(message)
+    if outputs is None or len(outputs) != 1:
+        message = f"--output must be one folder, that of the job, got {len(outputs or ())}"
+        raise ValueError(message)
+    with progress() as update:
+        row = run(
+            function,
+            files,
+            outputs[0],
+            executor=tasks.executor or "local",
+            workers=tasks.workers,
+            tile_size=tasks.tile_size,
+            part_format=part_format,
+            resume=tasks.resume,
+            device=device,
+            memory=memory,
+            progress=update,
+            **options,
+        )
+    show([row], as_json=as_json)
