@@ -130,8 +130,9 @@ def run(
         "inputs_digest": blake2b("\n".join(paths).encode(), digest_size=16).hexdigest(),
     }
     call = Call(
-        function, paths, crs, fitted.options, fitted.upright, more, tile_size, part_format, device
-    )
+        function, paths, crs, fitted.options, fitted.upright, fitted.level, more, tile_size,
+        part_format, device,
+    )  # fmt: skip
     target, tick = JobFolder(Path(folder)), progress or (lambda *_: None)
     with target.held():
         if (before := target.manifest()) is None:

@@ -1,7 +1,7 @@
 """A job that runs: its call, its files, and stages of tasks, of which those done before stay."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -28,7 +28,9 @@ class Call:
     options: Any
     """Parameters of the function as its kernel takes them: lengths in the unit of x and y."""
     upright: float
-    """Units of x and y in one unit of z."""
+    """Units of x and y in one unit of the z that the kernel gets."""
+    level: float
+    """By how much z of the files is multiplied for the kernel, see `Fitted.level`."""
     more: dict[str, Any]
     """The options that are none of its parameters, see `Method.more`."""
     tile_size: float | None
@@ -63,8 +65,13 @@ class Job:
         self._manifest, self._progress = dict(manifest), progress
         self._manifest |= dict.fromkeys(("points", "rows", "parts", "resumed"))
 
-    def survey(self) -> Survey:
+    def survey(self, left_out: Sequence[int] = ()) -> Survey:
         """Look at all files of points, but for those that were looked at before.
+
+        Parameters
+        ----------
+        left_out : sequence of int
+            Classes of points that are not considered, such as noise.
 
         Raises
         ------
@@ -73,10 +80,10 @@ class Job:
         """
         call = self.call
         bounds = call.options.bounds
-        tasks = (task_of(call.function, path, call.crs, bounds) for path in call.paths)
+        tasks = (task_of(call.function, path, call.crs, bounds, left_out) for path in call.paths)
         done = self.facts(SURVEY, tasks, len(call.paths), self._is_unchanged)
         survey = Survey.of(call.paths, done)
-        survey.require_no_strays(call.function, call.upright)
+        survey.require_no_strays(call.function, call.upright * call.level)
         self._update(points=survey.total)
         return survey
 
