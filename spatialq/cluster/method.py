@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from spatialq.cluster.job import Job
 from spatialq.data.frame import Frame
 from spatialq.execution.frames import Fitted, fit
@@ -35,7 +37,7 @@ def open_points(
     crs = open_source(function.name, Path(paths[0]), ["points"]).crs
     subject = f"'{paths[0]}'" if len(paths) == 1 else f"{len(paths)} files"
     frame = Frame(subject, crs, remedy=what_reprojects(paths[0]))
-    return fit(function, {}, options, frame), crs
+    return fit(function, {"z": np.empty(0)}, options, frame), crs
 
 
 @dataclass(frozen=True)

@@ -91,13 +91,14 @@ def table(
     if manifest["state"] != "done":
         message = f"{CALLER}: the job in '{folder}' is not done: resume it"
         raise JobError(message)
+    columns = catalogue()[manifest["function"]].output.columns
     if manifest["parts"] == 0:
-        columns = catalogue()[manifest["function"]].output.columns
         nothing = ", ".join(f"NULL::{kind} AS {each}" for each, kind in columns.items())
         query = f"SELECT {nothing} WHERE false"
     else:
         parts = f"{glob.escape(str(job.parts.resolve()))}/*.parquet"
-        query = f"FROM read_parquet({literal(parts)})"
+        names = ", ".join(map(identifier, columns))  # GeoParquet has boxes besides
+        query = f"SELECT {names} FROM read_parquet({literal(parts)})"
     if name is not None:
         con.execute(f"CREATE OR REPLACE VIEW {identifier(name)} AS {query}")
     return con.sql(query)
