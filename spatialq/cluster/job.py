@@ -74,7 +74,7 @@ class Job:
         call = self.call
         bounds = call.options.bounds
         tasks = (task_of(call.function, path, call.crs, bounds) for path in call.paths)
-        done = self.facts(SURVEY, tasks, len(call.paths), self._is_unchanged)
+        done = self.facts(SURVEY, tasks, len(call.paths), self.is_unchanged)
         survey = Survey.of(call.paths, done)
         survey.require_no_strays(call.function, call.upright)
         self._update(points=survey.total)
@@ -132,15 +132,21 @@ class Job:
         """Give the file that a task of an earlier stage has written."""
         return str(self._folder.place(stage).resolve() / name)
 
-    def parts(self, tasks: Iterable[Task], total: int) -> None:
+    def parts(
+        self,
+        tasks: Iterable[Task],
+        total: int,
+        note: Callable[[Done], None] = lambda _: None,
+    ) -> None:
         """Have the tasks done that write the parts of the result: the last stage.
 
-        Each gives at least `rows` as a fact.
+        Each gives at least `rows` as a fact. `note` is called with each that is done.
         """
         self._update(parts=total)
         rows = 0
         for done in self.files(PARTS, tasks, total):
             rows += int(done.facts["rows"])
+            note(done)
         self._update(rows=rows)
 
     def end(self) -> None:
@@ -182,8 +188,8 @@ class Job:
                 self._progress(Path(stage), n, total)
                 yield done
 
-    def _is_unchanged(self, done: Done) -> bool:
-        """Whether a file is the one that was looked at.
+    def is_unchanged(self, done: Done) -> bool:
+        """Whether a file is the one that was looked at, by a task of its name, with its `stamp`.
 
         Raises
         ------
