@@ -120,7 +120,7 @@ def run(
     if not paths:
         message = f"{CALLER}: source must be at least one file, pattern or folder, got none"
         raise ValueError(message)
-    fitted, crs = method.open(declared, paths, chosen)
+    fitted, crs = method.open(declared, paths, chosen, more)
     manifest = {
         "function": function,
         "options": given(chosen) | more,

@@ -83,7 +83,7 @@ class Job:
         call = self.call
         bounds = call.options.bounds
         tasks = (task_of(call.function, path, call.crs, bounds, left_out) for path in call.paths)
-        done = self.facts(SURVEY, tasks, len(call.paths), self._is_unchanged)
+        done = self.facts(SURVEY, tasks, len(call.paths), self.is_unchanged)
         survey = Survey.of(call.paths, done)
         survey.require_no_strays(call.function, call.upright * call.level)
         self._update(points=survey.total)
@@ -142,7 +142,12 @@ class Job:
         return str(self._folder.place(stage).resolve() / name)
 
     def parts(
-        self, tasks: Iterable[Task], total: int, *later: Iterable[Task], seconds: str = ""
+        self,
+        tasks: Iterable[Task],
+        total: int,
+        *later: Iterable[Task],
+        seconds: str = "",
+        note: Callable[[Done], None] = lambda _: None,
     ) -> None:
         """Have the tasks done that write the parts of the result: the last stage.
 
@@ -157,6 +162,8 @@ class Job:
             Those of each are begun when all before are done, whose second files they may read.
         seconds : str
             The stage of second files.
+        note : callable
+            Called with each that is done.
         """
         folder = self._folder
         if seconds:
@@ -165,6 +172,7 @@ class Job:
         rows, root = 0, str(folder.path.resolve())
         for done in self._done(PARTS, root, [tasks, *later], total, folder.is_there):
             rows += int(done.facts["rows"])
+            note(done)
         self._update(rows=rows)
 
     def was_done(self) -> bool:
@@ -228,8 +236,8 @@ class Job:
                     self._progress(Path(stage), n, total)
                     yield done
 
-    def _is_unchanged(self, done: Done) -> bool:
-        """Whether a file is the one that was looked at.
+    def is_unchanged(self, done: Done) -> bool:
+        """Whether a file is the one that was looked at, by a task of its name, with its `stamp`.
 
         Raises
         ------

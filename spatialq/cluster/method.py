@@ -17,13 +17,14 @@ from spatialq.io.formats import open_source
 Work = Callable[[dict[str, Any], Path], dict[str, Any]]
 """Does a task: gets its data and the file to write, if it writes one; gives facts. Both are values
 of JSON."""
-Opener = Callable[[Function, Sequence[str], Any], tuple[Fitted, str | None]]
-"""Gets a function, the paths of a job and its parameters, and gives these as kernels take them, and
-the CRS of the first file."""
+Opener = Callable[[Function, Sequence[str], Any, dict[str, Any]], tuple[Fitted, str | None]]
+"""Gets a function, the paths of a job, its parameters and its other options, see `Method.more`, and
+gives the parameters as kernels take them, and the CRS of the first file. What it refuses is refused
+before there is a job."""
 
 
 def open_points(
-    function: Function, paths: Sequence[str], options: Any
+    function: Function, paths: Sequence[str], options: Any, _: dict[str, Any]
 ) -> tuple[Fitted, str | None]:
     """Give the parameters of a function of points as its kernel takes them, and the CRS.
 
