@@ -149,7 +149,7 @@ def main():
         overhead(given.executor, given.tiles or 500)
     elif given.what == "driver":
         with tempfile.TemporaryDirectory() as folder:
-            Job._is_unchanged = lambda *_: True  # there are no files
+            Job.is_unchanged = lambda *_: True  # there are no files
             JobFolder.is_there = lambda *_: True
             simulate(given.tiles or 1_000_000, folder)
     else:

@@ -113,13 +113,20 @@ def run(
             f"{part_format!r}"
         )
         raise ValueError(message)
+    if method.devices is not None and device not in method.devices:
+        message = (
+            f"{CALLER}: device must be one of {', '.join(method.devices)} for {function}, whose "
+            f"tasks run on the CPU, got {device!r}"
+        )
+        raise ValueError(message)
     more = {name: options.pop(name, default) for name, default in method.more.items()}
     chosen = declared.choose(options)
+    method.check(more, tile_size, chosen)
     paths = [str(path.resolve()) for path in find_sources(function, source, method.kind)]
     if not paths:
         message = f"{CALLER}: source must be at least one file, pattern or folder, got none"
         raise ValueError(message)
-    fitted, crs = method.open(declared, paths, chosen)
+    fitted, crs = method.open(declared, paths, chosen, more)
     manifest = {
         "function": function,
         "options": given(chosen) | more,
@@ -144,7 +151,7 @@ def run(
             budget.within(CALLER, memory),
             closing(executor_of(executor, workers, budget.current())) as able,
         ):
-            job = Job(call, target, journal, able, manifest, tick)
+            job = Job(call, target, journal, able, manifest, tick, before)
             method.run(job)
             job.end()
     return {

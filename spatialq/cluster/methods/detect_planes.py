@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.cluster.folder import CALLER, PARTS
+from spatialq.cluster.folder import PARTS
 from spatialq.cluster.job import Job, given
 from spatialq.cluster.layout import Core
 from spatialq.cluster.method import Method
@@ -28,6 +28,7 @@ from spatialq.cluster.points import is_own, read_points, write_rows
 from spatialq.cluster.survey import Survey
 from spatialq.cluster.task import Task
 from spatialq.functions.catalogue import catalogue
+from spatialq.io.formats import open_source
 from spatialq.io.source import LAS
 from spatialq.udfs.detect_planes.detection import Detection
 from spatialq.udfs.detect_planes.octree import Cube
@@ -55,20 +56,9 @@ AXES = ("x", "y", "z")
 def run(job: Job) -> None:
     """Find the planes of a survey, or those of its points."""
     call = job.call
-    if call.device == "gpu":
-        message = (
-            f"{CALLER}: device must be 'auto' or 'cpu' for {call.function}, got 'gpu': its tasks "
-            "only sum up the points of a tile, which takes less time than reading them"
-        )
-        raise ValueError(message)
-    if call.part_format == LAZ and call.tile_size is not None:
-        message = (
-            f"{CALLER}: tile_size must be None for parts of {LAZ}, which are those of the files, "
-            f"got {call.tile_size!r}"
-        )
-        raise ValueError(message)
     survey = job.survey(() if call.more["noise"] else NOISE)
-    _Search(job, survey).run()
+    if not job.was_done():
+        _Search(job, survey).run()
 
 
 class _Search:
@@ -146,9 +136,9 @@ class _Search:
         }
         if self.names is None:
             return Task(f"{core.name}.parquet", "planes rows", data)
-        assert core.file is not None  # where parts are those of files
         data |= self._reading(core) | {"left_out": [], "crs": self.job.call.crs}
-        return Task(self.names[core.file], "planes cloud", data)
+        name = f"{core.name}.{LAZ}" if core.file is None else self.names[core.file]
+        return Task(name, "planes cloud", data)
 
 
 def _consume(done: Iterable[Any]) -> None:
@@ -162,11 +152,12 @@ def _names(job: Job) -> list[str]:
     Raises
     ------
     FileError
-        If a file is no LAS or LAZ, or two would have one name.
+        If two would have one name.
     """
     paths, folder = [Path(path) for path in job.call.paths], Path(job.path(PARTS, ""))
     targets = Outputs(OF_POINTS, [], [folder])
-    targets.check(paths, LAS)
+    if job.call.tile_size is None:
+        targets.check(paths, LAS)
     return [path.name for path in targets.in_folder(folder, paths)]
 
 
@@ -318,7 +309,7 @@ def _planes_of_points(data: dict[str, Any]) -> tuple[dict[str, Any], Any, Any]:
 
 
 def write_cloud(data: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Write a file again, its points with their planes.
+    """Write the points of a core as their files have them, with their planes.
 
     Returns
     -------
@@ -328,21 +319,30 @@ def write_cloud(data: dict[str, Any], path: Path) -> dict[str, Any]:
     from spatialq.export.las import write_with_fields
     from spatialq.workflows.planes import fields_of
 
+    files = [Path(source) for source, *_ in data["sources"]]
+    firsts = np.array([first for _, first, *_ in data["sources"]])
+    rows = [open_source(data["caller"], each, ["points"]).rows for each in files]
+    starts = np.concatenate([[0], np.cumsum(rows)])
+
+    def positions(ids: Any) -> Any:
+        file = np.searchsorted(firsts, ids, side="right") - 1
+        return ids - firsts[file] + starts[file]
+
+    n = int(starts[-1])
     points, of_points, distances = _planes_of_points(data)
-    ((source, first, *_),), n = data["sources"], data["own"]["stop"] - data["own"]["first"]
     plane_id, distance = np.zeros(n, np.int32), np.full(n, np.nan, np.float32)
-    at = points["point_id"] - first
+    at = positions(points["point_id"])
     plane_id[at], distance[at] = of_points, distances
-    keep = None
-    if data["bounds"] is not None:
-        keep = np.zeros(n, np.bool_)
-        keep[read_points(data)["point_id"] - first] = True
+    every = read_points(data)
+    keep = np.zeros(n, np.bool_)
+    keep[positions(every["point_id"][is_own(data["own"], every)])] = True
     fields = fields_of(plane_id, distance)
-    return {"rows": write_with_fields([Path(source)], path, fields, keep, crs=data["crs"])}
+    return {"rows": write_with_fields(files, path, fields, keep, crs=data["crs"])}
 
 
 def _method(function: str, formats: tuple[str, ...], work: dict[str, Any]) -> Method:
-    return Method(function, run, work, formats=formats, more={"noise": True})
+    devices = ("auto", "cpu")
+    return Method(function, run, work, formats=formats, more={"noise": True}, devices=devices)
 
 
 METHODS = (
