@@ -82,7 +82,7 @@ def table(
     FileError
         If there is no job in the folder.
     JobError
-        If it is not done.
+        If it is not done, or its parts are no Parquet.
     """
     job = JobFolder(Path(folder))
     manifest = job.manifest()
@@ -90,6 +90,9 @@ def table(
         raise FileError.of(CALLER, folder, "there is no job in this folder")
     if manifest["state"] != "done":
         message = f"{CALLER}: the job in '{folder}' is not done: resume it"
+        raise JobError(message)
+    if (kind := manifest.get("part_format", "parquet")) != "parquet":
+        message = f"{CALLER}: the parts of the job in '{folder}' are .{kind} files, no table"
         raise JobError(message)
     if manifest["parts"] == 0:
         columns = catalogue()[manifest["function"]].output.columns

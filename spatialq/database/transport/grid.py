@@ -126,11 +126,11 @@ def _query(
     }
     files = find_files(function.name, grid)
     sources = [each for file in files for each in find_grids(function.name, [file], **reader)]
-    announce(function, chosen, map(_frame, sources))
+    announce(function, chosen, map(frame_of, sources))
     queries = []
     for source in sources:
         warn_about(function.name, source)
-        frame = asdict(_frame(source, is_announced=True))
+        frame = asdict(frame_of(source, is_announced=True))
         request = Request.new(options, grid=plan_of(source), frame=frame)
         plan, count = literal(request.text), Bands(function, source, chosen).count
         lists = (
@@ -149,7 +149,8 @@ def _open(request: Request) -> GridSource:
     return planned(request.source["grid"])
 
 
-def _frame(source: GridSource, *, is_announced: bool = False) -> Frame:
+def frame_of(source: GridSource, *, is_announced: bool = False) -> Frame:
+    """Say what is known of the coordinates of a file."""
     subject, remedy = f"'{source.path}'", ""
     if source.crs is not None and (code := utm_zone(source.crs, source.box)):
         remedy = f"to_crs := '{code}' reprojects {subject} to its UTM zone"
