@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from spatialq.cluster.job import Job
 from spatialq.data.frame import Frame
 from spatialq.execution.frames import Fitted, fit
@@ -36,7 +38,11 @@ def open_points(
     crs = open_source(function.name, Path(paths[0]), ["points"]).crs
     subject = f"'{paths[0]}'" if len(paths) == 1 else f"{len(paths)} files"
     frame = Frame(subject, crs, remedy=what_reprojects(paths[0]))
-    return fit(function, {}, options, frame), crs
+    return fit(function, {"z": np.empty(0)}, options, frame), crs
+
+
+def check_nothing(more: Mapping[str, Any], tile_size: float | None, options: Any) -> None:
+    """Accept whatever `Method.check` is asked."""
 
 
 @dataclass(frozen=True)
@@ -55,3 +61,6 @@ class Method:
     """What its parts may be, by their endings; the first is the default."""
     more: Mapping[str, Any] = field(default_factory=dict)
     """Its options besides the function's parameters, with their defaults: values of JSON."""
+    check: Callable[[Mapping[str, Any], float | None, Any], None] = check_nothing
+    """Gets those options, `tile_size` and the parameters; raises a ValueError where they cannot be
+    used, before anything is written."""
