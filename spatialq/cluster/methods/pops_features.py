@@ -1,7 +1,7 @@
 """`pops_features` of grids: tiles of whole examples, of which none needs what is around it."""
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,22 @@ NEAR = 1e-6
 """Tolerance, in examples, within which tiles have a whole number of these."""
 
 
+def check(more: Mapping[str, Any], _: float | None, options: Any) -> None:
+    """Refuse options of files that can be none, and methods that workers do not know.
+
+    Raises
+    ------
+    ValueError
+    """
+    check_of_file(more)
+    if own := [name for name in options.methods if name not in BUILT_IN]:
+        message = (
+            f"{CALLER}: methods must be of {', '.join(BUILT_IN)}, as workers know no others, got "
+            f"{own[0]!r}"
+        )
+        raise ValueError(message)
+
+
 def open_grids(
     function: Function, paths: Sequence[str], options: Any, more: dict[str, Any]
 ) -> tuple[Fitted, str | None]:
@@ -43,7 +59,7 @@ def open_grids(
     CrsError
         If it cannot be reprojected.
     ValueError
-        If an option is wrong, or does not fit the first file.
+        If an option does not fit the first file.
 
     Warns
     -----
@@ -52,13 +68,6 @@ def open_grids(
     """
     from spatialq.database.transport.grid import frame_of
 
-    check_of_file(more)
-    if own := [name for name in options.methods if name not in BUILT_IN]:
-        message = (
-            f"{CALLER}: methods must be of {', '.join(BUILT_IN)}, as workers know no others, got "
-            f"{own[0]!r}"
-        )
-        raise ValueError(message)
     grid = open_file(FUNCTION, paths[0], more)
     divide(grid.frame, options)
     announce(function, options, [frame_of(grid)])
@@ -77,7 +86,7 @@ def run(job: Job) -> None:
     def note(part: Done) -> None:
         valued[int(part.name.partition(".")[0].partition("_")[0])] += part.facts["valued"]
 
-    job.parts(grids.tasks(), grids.total, note)
+    job.parts(grids.tasks(), grids.total, note=note)
     empty = np.flatnonzero(valued == 0)
     if empty.size:
         message = (
@@ -212,4 +221,5 @@ METHOD = Method(
     open=open_grids,
     formats=("parquet", "tif"),
     more=OF_FILE,
+    check=check,
 )

@@ -78,8 +78,8 @@ class Tile:
         windows = self.function.output.windows(window, self.options)
         n = windows.in_band(east - west)
         for first in range(rows.start, rows.stop, n):
-            span = windows.rows(first, min(first + n, rows.stop))
-            grid = self.source.grid(*span, (west, east))
+            south, north = windows.rows(first, min(first + n, rows.stop))
+            grid = self.source.grid(south, north, (west, east))
             valued = count_values(whose, grid)
             found, device = call(
                 self.function, {"grid": grid}, self.options, self.device, road="files",

@@ -169,7 +169,9 @@ class Bands:
     def rows(self, index: int) -> tuple[int, int]:
         """First row of a band, from the south, and the one behind its last."""
         first = index * self._n
-        return self._windows.rows(first, min(first + self._n, self._windows.count))
+        stop = min(first + self._n, self._windows.count)
+        found: tuple[int, int] = self._windows.rows(first, stop)
+        return found
 
 
 def _of_band(
