@@ -82,7 +82,7 @@ def table(
     FileError
         If there is no job in the folder.
     JobError
-        If it is not done.
+        If it is not done, or its parts are no Parquet.
     """
     job = JobFolder(Path(folder))
     manifest = job.manifest()
@@ -92,6 +92,9 @@ def table(
         message = f"{CALLER}: the job in '{folder}' is not done: resume it"
         raise JobError(message)
     columns = catalogue()[manifest["function"]].output.columns
+    if (kind := manifest.get("part_format", "parquet")) != "parquet":
+        message = f"{CALLER}: the parts of the job in '{folder}' are .{kind} files, no table"
+        raise JobError(message)
     if manifest["parts"] == 0:
         nothing = ", ".join(f"NULL::{kind} AS {each}" for each, kind in columns.items())
         query = f"SELECT {nothing} WHERE false"
