@@ -70,7 +70,7 @@ def run(
         Of the parts, one of the method's: 'parquet', which is the default.
     resume : bool
         Go on with the job in the folder, if there is one: parts that are done and whole stay.
-    device : 'auto', 'cpu' or 'gpu'
+    device : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'
     memory : str or float, optional
         Main memory for all workers of a machine together, such as '2GB'; a number is in GiB. By
         default half of what is free.
