@@ -92,7 +92,7 @@ def simulate(tiles, folder):
     able = MadeUp(round(np.sqrt(tiles)))
     paths = [f"/survey/of/a/country/{k:09}.laz" for k in range(tiles)]
     method, options = METHODS["owm_ground"], catalogue()["owm_ground"].choose({})
-    call = Call("owm_ground", paths, None, options, 1.0, {}, None, "parquet", "cpu")
+    call = Call("owm_ground", paths, None, options, 1.0, 1.0, {}, None, "parquet", "cpu")
     folder = JobFolder(Path(folder))
     for is_resumed in (False, True):
         started = time.process_time()
@@ -149,7 +149,7 @@ def main():
         overhead(given.executor, given.tiles or 500)
     elif given.what == "driver":
         with tempfile.TemporaryDirectory() as folder:
-            Job._is_unchanged = lambda *_: True  # there are no files
+            Job.is_unchanged = lambda *_: True  # there are no files
             JobFolder.is_there = lambda *_: True
             simulate(given.tiles or 1_000_000, folder)
     else:

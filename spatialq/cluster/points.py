@@ -1,5 +1,6 @@
 """The points that a task reads, and the rows of its result that are its own."""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,30 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TYPES = {"point_id": np.int64, "x": np.float64, "y": np.float64, "z": np.float64}
+CLASS = "classification"
 
 
 def read_points(data: dict[str, Any]) -> "dict[str, NDArray[Any]]":
+    """Read the points of a core and its halo, as `batches`, at once.
+
+    Raises
+    ------
+    FileError
+        If a file cannot be read, or was changed since the job began.
+    """
+    parts = list(batches(data))
+    kinds = _types(data)
+    return {
+        name: np.concatenate([np.empty(0, np.dtype(kind)), *(part[name] for part in parts)])
+        for name, kind in kinds.items()
+    }
+
+
+def batches(data: dict[str, Any]) -> "Iterator[dict[str, NDArray[Any]]]":
     """Read the points of a core and its halo, by `Layout.reading`; ids are those in the survey.
+
+    With `left_out`, a list of classes, in the data of the task, points of these are not among them,
+    and the others have their `classification`, 0 where a file has none.
 
     Raises
     ------
@@ -30,23 +51,28 @@ def read_points(data: dict[str, Any]) -> "dict[str, NDArray[Any]]":
     if bounds is not None:
         box = [*np.maximum(box[:2], bounds[:2]).tolist(), *np.minimum(box[2:], bounds[2:]).tolist()]
     hint = (box[0], box[1], -INFINITY, box[2], box[3], INFINITY)
-    parts: dict[str, list[Any]] = {
-        name: [np.empty(0, np.dtype(kind))] for name, kind in TYPES.items()
-    }
+    kinds = _types(data)
     for path, first, *stamp in data["sources"]:
         cloud = open_source(data["caller"], Path(path), ["points"])
         if list(cloud.stamp) != stamp:
             raise FileError.of(data["caller"], path, "was changed while the job ran")
-        for batch in cloud.batches(list(TYPES), hint):
+        names = [name for name in kinds if name != CLASS or name in cloud.schema.names]
+        for batch in cloud.batches(names, hint):
             found = {
-                name: numbers_of(cloud.path, name, batch[name], np.dtype(kind))
-                for name, kind in TYPES.items()
+                name: numbers_of(cloud.path, name, batch[name], np.dtype(kinds[name]))
+                for name in names
             }
             inside = in_box(found["x"], found["y"], box)
-            for name, values in found.items():
-                chosen = values[inside]
-                parts[name].append(chosen + first if name == "point_id" else chosen)
-    return {name: np.concatenate(values) for name, values in parts.items()}
+            if CLASS in kinds:
+                found.setdefault(CLASS, np.zeros(inside.size, np.uint8))
+                inside &= ~np.isin(found[CLASS], data["left_out"])
+            found = {name: values[inside] for name, values in found.items()}
+            found["point_id"] += first
+            yield found
+
+
+def _types(data: dict[str, Any]) -> dict[str, Any]:
+    return TYPES | ({CLASS: np.uint8} if data.get("left_out") else {})
 
 
 def is_own(own: dict[str, Any], rows: "dict[str, NDArray[Any]]") -> "NDArray[np.bool_]":
@@ -61,8 +87,18 @@ def is_own(own: dict[str, Any], rows: "dict[str, NDArray[Any]]") -> "NDArray[np.
     return within
 
 
-def write_rows(rows: "dict[str, NDArray[Any]]", path: Path) -> None:
+def write_rows(
+    rows: "dict[str, NDArray[Any]]", path: Path, columns: Sequence[str] | None = None
+) -> None:
     """Write rows with x and y to Parquet, so that those near each other are near in the file.
+
+    Parameters
+    ----------
+    rows : dict of arrays
+        With `point_id`, x and y.
+    path : Path
+    columns : sequence of str, optional
+        Those to write; by default all.
 
     Raises
     ------
@@ -77,5 +113,5 @@ def write_rows(rows: "dict[str, NDArray[Any]]", path: Path) -> None:
     if x.size:
         box = float(x.min()), float(y.min()), float(x.max()), float(y.max())
         order = np.lexsort((rows["point_id"], hilbert(*cells_of(x, y, box))))
-    table = pa.table({name: values[order] for name, values in rows.items()})
+    table = pa.table({name: rows[name][order] for name in columns or rows})
     pq.write_table(table, path, row_group_size=ROW_GROUP, compression="zstd")

@@ -1,6 +1,6 @@
 """The first tasks of a job: what the files of a survey hold, as all tasks must know it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SURVEY = "survey"
-AXES = ("x", "y", "z")
+AXES, CLASS = ("x", "y", "z"), "classification"
 HEADER = 1 << 16
 """Bytes at the beginning of a file whose digest, beside size and time, tells it from another."""
 OUTER = 32
@@ -34,9 +34,18 @@ def stamp_of(path: Path) -> list[Any]:
     return [status.st_mtime_ns, status.st_size, digest_of(path, HEADER)]
 
 
-def task_of(caller: str, path: str, crs: str | None, bounds: Sequence[float] | None) -> Task:
-    """Make the task that looks at a file; `crs` is that of the first one."""
-    data = {"caller": caller, "path": path, "crs": crs, "bounds": bounds}
+def task_of(
+    caller: str,
+    path: str,
+    crs: str | None,
+    bounds: Sequence[float] | None,
+    left_out: Sequence[int] = (),
+) -> Task:
+    """Make the task that looks at a file.
+
+    `crs` is that of the first one; `left_out` are classes of points that are not considered.
+    """
+    data = {"caller": caller, "path": path, "crs": crs, "bounds": bounds, "left_out": left_out}
     return Task(path, SURVEY, data)
 
 
@@ -48,7 +57,8 @@ def perform(data: dict[str, Any], _: Path) -> dict[str, Any]:
     dict
         `stamp`; `rows` of the file; `points` inside of the bounds; `low` and `high`, their extent
         [3], and `inner_low` and `inner_high` [3]: one of OUTER points, at least one, is at or
-        beyond each. No extent where there are no points.
+        beyond each. No extent where there are no points. These are without the classes that are
+        left out; `whole` is the same with them, where some points have one.
 
     Raises
     ------
@@ -64,29 +74,37 @@ def perform(data: dict[str, Any], _: Path) -> dict[str, Any]:
     warn_about(data["caller"], cloud)
     bounds = data["bounds"]
     hint = check_bounds(data["caller"], bounds)
-    parts: list[list[Any]] = [[], [], []]
-    for batch in cloud.batches(AXES, hint):
-        columns = [batch[axis].to_numpy(zero_copy_only=False) for axis in AXES]
+    names = [*AXES, *([CLASS] if data["left_out"] and CLASS in cloud.schema.names else [])]
+    parts: list[list[Any]] = [[] for _ in names]
+    for batch in cloud.batches(names, hint):
+        columns = [batch[name].to_numpy(zero_copy_only=False) for name in names]
         if bounds is not None:
             inside = in_box(columns[0], columns[1], bounds)
             columns = [values[inside] for values in columns]
         for part, values in zip(parts, columns, strict=True):
             part.append(values)
     columns = [np.concatenate([np.empty(0), *part]) for part in parts]
-    found = {"stamp": stamp, "rows": cloud.rows, "points": columns[0].size}
-    return found | _extent(data["caller"], path, columns)
+    facts = {"stamp": stamp, "rows": cloud.rows}
+    xyz = columns[:3]
+    if len(columns) > len(xyz):
+        considered = ~np.isin(columns[3], data["left_out"])
+        if not considered.all():
+            facts["whole"] = _extent(data["caller"], path, xyz)
+            xyz = [values[considered] for values in xyz]
+    return facts | _extent(data["caller"], path, xyz)
 
 
 def _extent(caller: str, path: Path, columns: list[Any]) -> dict[str, Any]:
     n = columns[0].size
     if n == 0:
-        return {}
+        return {"points": 0}
     if not all(np.isfinite(values).all() for values in columns):
         raise FileError.of(caller, path, "x, y and z must be finite")
     outer = max(1, n // OUTER)
     places = [outer - 1, n - outer]
     inner = [np.partition(values, places)[places].tolist() for values in columns]
     return {
+        "points": n,
         "low": [float(values.min()) for values in columns],
         "high": [float(values.max()) for values in columns],
         "inner_low": [low for low, _ in inner],
@@ -110,23 +128,34 @@ class Survey:
     """float64[n, 3]: the extents; NaN where a file has no points."""
     inner: "NDArray[np.float64]"
     """float64[n, 2, 3]: `inner_low` and `inner_high`."""
+    left_out: "Survey | None" = None
+    """The survey with the points whose classes are left out; None where it is this one."""
 
     @classmethod
     def of(cls, paths: list[str], done: Iterable[Done]) -> "Survey":
         """Put together what the tasks found out, in the order of the files."""
         n = len(paths)
         number = {path: k for k, path in enumerate(paths)}
-        rows, points = np.zeros(n, np.int64), np.zeros(n, np.int64)
-        extents = np.full((n, 4, 3), np.nan)
-        stamps = np.zeros((n, 2), np.int64)
+        rows, stamps = np.zeros(n, np.int64), np.zeros((n, 2), np.int64)
+        considered, whole, are_same = _Extents(n), _Extents(n), True
         for each in done:
             k, facts = number[each.name], each.facts
-            rows[k], points[k], stamps[k] = facts["rows"], facts["points"], facts["stamp"][:2]
-            for j, name in enumerate(("low", "high", "inner_low", "inner_high")):
-                extents[k, j] = facts.get(name, np.nan)
+            rows[k], stamps[k] = facts["rows"], facts["stamp"][:2]
+            considered.set(k, facts)
+            whole.set(k, facts.get("whole", facts))
+            are_same = are_same and "whole" not in facts
         first = np.concatenate([[0], np.cumsum(rows)[:-1]])
-        low, high, inner = extents[:, 0], extents[:, 1], extents[:, 2:]
-        return cls(paths, stamps, rows, points, first, low, high, inner)
+        all_of_it = cls(paths, stamps, rows, whole.points, first, *whole.boxes)
+        if are_same:
+            return all_of_it
+        return cls(
+            paths, stamps, rows, considered.points, first, *considered.boxes, all_of_it
+        )  # fmt: skip
+
+    @property
+    def whole(self) -> "Survey":
+        """The survey with the points whose classes are left out."""
+        return self.left_out or self
 
     @property
     def total(self) -> int:
@@ -169,6 +198,25 @@ class Survey:
             "tell: give bounds without them, or leave the file out"
         )
         raise JobError(message)
+
+
+class _Extents:
+    """Arrays of what tasks found out about files, which are filled in any order."""
+
+    def __init__(self, n: int) -> None:
+        self.points = np.zeros(n, np.int64)
+        self._ends = np.full((n, 4, 3), np.nan)
+
+    def set(self, k: int, facts: Mapping[str, Any]) -> None:
+        """Fill in a file."""
+        self.points[k] = facts["points"]
+        for j, name in enumerate(("low", "high", "inner_low", "inner_high")):
+            self._ends[k, j] = facts.get(name, np.nan)
+
+    @property
+    def boxes(self) -> "tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]":
+        """The arrays `low`, `high` and `inner` of a survey."""
+        return self._ends[:, 0], self._ends[:, 1], self._ends[:, 2:]
 
 
 def _beyond(values: "NDArray[np.float64]", counts: "NDArray[np.int64]", most: int) -> float:
