@@ -11,6 +11,7 @@ from typing import Any
 
 from spatialq.cluster.executors import check_executor, executor_of
 from spatialq.cluster.folder import CALLER, JobFolder
+from spatialq.cluster.gpus import gpus_for
 from spatialq.cluster.job import Call, Job, given
 from spatialq.cluster.methods import METHODS
 from spatialq.errors import JobError
@@ -18,6 +19,7 @@ from spatialq.execution.validation import is_finite
 from spatialq.functions.catalogue import catalogue
 from spatialq.io.formats import find_sources
 from spatialq.io.source import Progress
+from spatialq.planner.plan import kind_of
 from spatialq.runtime import budget
 
 SAME = {
@@ -62,7 +64,9 @@ def run(
     executor : 'local' or 'ray'
         Processes of this machine, or the workers of Ray, which need `pip install 'spatialq[ray]'`.
     workers : int, optional
-        By default as many as this machine has cores, or Ray has GPUs or CPUs.
+        By default one for each GPU of this machine that `device` allows and the function has a
+        kernel for, else as many as it has cores; or Ray has GPUs or CPUs. More workers than GPUs
+        take these in turn, and share their memory.
     tile_size : float, optional
         Side of square tiles, in the unit of x and y, of which each is a task; by default each file
         is one.
@@ -70,7 +74,7 @@ def run(
         Of the parts, one of the method's: 'parquet', which is the default.
     resume : bool
         Go on with the job in the folder, if there is one: parts that are done and whole stay.
-    device : 'auto', 'cpu' or 'gpu'
+    device : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'
     memory : str or float, optional
         Main memory for all workers of a machine together, such as '2GB'; a number is in GiB. By
         default half of what is free.
@@ -101,7 +105,7 @@ def run(
     if method is None:
         message = f"{CALLER}: function must be one of {', '.join(METHODS)}, got {function!r}"
         raise ValueError(message)
-    check_executor(executor, workers)
+    check_executor(executor, workers, device)
     if tile_size is not None and not (is_finite(tile_size) and tile_size > 0):
         message = f"{CALLER}: tile_size must be a number above 0, got {tile_size!r}"
         raise ValueError(message)
@@ -138,8 +142,9 @@ def run(
     }
     call = Call(
         function, paths, crs, fitted.options, fitted.upright, fitted.level, more, tile_size,
-        part_format, device,
+        part_format, kind_of(device),
     )  # fmt: skip
+    gpus = gpus_for(CALLER, device, declared, chosen) if executor == "local" else []
     target, tick = JobFolder(Path(folder)), progress or (lambda *_: None)
     with target.held():
         if (before := target.manifest()) is None:
@@ -149,7 +154,7 @@ def run(
         with (
             target.recording() as journal,
             budget.within(CALLER, memory),
-            closing(executor_of(executor, workers, budget.current())) as able,
+            closing(executor_of(executor, workers, budget.current(), gpus)) as able,
         ):
             job = Job(call, target, journal, able, manifest, tick, before)
             method.run(job)
