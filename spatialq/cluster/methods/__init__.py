@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from spatialq.cluster.method import Method
 from spatialq.cluster.methods import (
+    build_lod,
     detect_planes,
     owm_ground,
     pops_features,
@@ -12,6 +13,7 @@ from spatialq.cluster.methods import (
 METHODS: Mapping[str, Method] = {
     method.function: method
     for method in (
+        build_lod.METHOD,
         *detect_planes.METHODS,
         owm_ground.METHOD,
         pops_features.METHOD,
