@@ -104,13 +104,13 @@ class Layout:
         """Say, in values of JSON, which points a task reads and which of them are its own."""
         xmin, ymin, xmax, ymax = core.box
         box = xmin - halo, ymin - halo, xmax + halo, ymax + halo
-        survey = self._survey
+        survey, files = self._survey, self.files(box).tolist()
         sources = [
-            [survey.paths[k], int(survey.first[k]), *survey.stamps[k].tolist()]
-            for k in self.files(box).tolist()
+            [survey.paths[k], int(survey.first[k]), *survey.stamps[k].tolist()] for k in files
         ]
+        runs = [None if k == core.file else survey.runs(k) for k in files]
         own: dict[str, Any] = {"box": core.box}
         if core.file is not None:
             first = int(survey.first[core.file])
             own = {"first": first, "stop": first + int(survey.rows[core.file])}
-        return {"sources": sources, "read": box, "own": own}
+        return {"sources": sources, "runs": runs, "read": box, "own": own}

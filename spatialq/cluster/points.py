@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.cluster.runs import ranges_in
 from spatialq.data.boxes import in_box
 from spatialq.errors import FileError
 from spatialq.export.spatial_order import cells_of, hilbert
@@ -33,10 +34,12 @@ def read_points(data: dict[str, Any]) -> "dict[str, NDArray[Any]]":
     parts: dict[str, list[Any]] = {
         name: [np.empty(0, np.dtype(kind))] for name, kind in TYPES.items()
     }
-    for path, first, *stamp in data["sources"]:
+    for (path, first, *stamp), runs in zip(data["sources"], data["runs"], strict=True):
         cloud = open_source(data["caller"], Path(path), ["points"])
         if list(cloud.stamp) != stamp:
             raise FileError.of(data["caller"], path, "was changed while the job ran")
+        if runs is not None:
+            cloud = cloud.of_rows(ranges_in(runs, box))
         for batch in cloud.batches(list(TYPES), hint):
             found = {
                 name: numbers_of(cloud.path, name, batch[name], np.dtype(kind))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.cluster import runs
 from spatialq.cluster.folder import digest_of
 from spatialq.cluster.task import Done, Task
 from spatialq.data.boxes import in_box
@@ -48,7 +49,8 @@ def perform(data: dict[str, Any], _: Path) -> dict[str, Any]:
     dict
         `stamp`; `rows` of the file; `points` inside of the bounds; `low` and `high`, their extent
         [3], and `inner_low` and `inner_high` [3]: one of OUTER points, at least one, is at or
-        beyond each. No extent where there are no points.
+        beyond each. No extent where there are no points. Of a file that can be read in parts,
+        `run`, how many rows are a run, and `boxes` of these, see `spatialq.cluster.runs`.
 
     Raises
     ------
@@ -64,17 +66,24 @@ def perform(data: dict[str, Any], _: Path) -> dict[str, Any]:
     warn_about(data["caller"], cloud)
     bounds = data["bounds"]
     hint = check_bounds(data["caller"], bounds)
+    run = runs.rows_of_run(cloud)
+    boxes = None if run is None else runs.Boxes(run, cloud.rows)
     parts: list[list[Any]] = [[], [], []]
-    for batch in cloud.batches(AXES, hint):
-        columns = [batch[axis].to_numpy(zero_copy_only=False) for axis in AXES]
+    for batch in cloud.batches([*AXES, "point_id"], hint):
+        *columns, ids = (values.to_numpy(zero_copy_only=False) for values in batch.columns)
         if bounds is not None:
             inside = in_box(columns[0], columns[1], bounds)
-            columns = [values[inside] for values in columns]
+            *columns, ids = (values[inside] for values in (*columns, ids))
+        if boxes is not None:
+            boxes.add(ids, columns[0], columns[1])
         for part, values in zip(parts, columns, strict=True):
             part.append(values)
     columns = [np.concatenate([np.empty(0), *part]) for part in parts]
     found = {"stamp": stamp, "rows": cloud.rows, "points": columns[0].size}
-    return found | _extent(data["caller"], path, columns)
+    found |= _extent(data["caller"], path, columns)
+    if boxes is not None and columns[0].size:
+        found |= {"run": run, "boxes": boxes.text()}
+    return found
 
 
 def _extent(caller: str, path: Path, columns: list[Any]) -> dict[str, Any]:
@@ -110,6 +119,10 @@ class Survey:
     """float64[n, 3]: the extents; NaN where a file has no points."""
     inner: "NDArray[np.float64]"
     """float64[n, 2, 3]: `inner_low` and `inner_high`."""
+    run: "NDArray[np.int64]"
+    """Rows of the runs of each file; 0 where none are known."""
+    boxes: list[str]
+    """Of the runs of each file, see `spatialq.cluster.runs`."""
 
     @classmethod
     def of(cls, paths: list[str], done: Iterable[Done]) -> "Survey":
@@ -118,15 +131,23 @@ class Survey:
         number = {path: k for k, path in enumerate(paths)}
         rows, points = np.zeros(n, np.int64), np.zeros(n, np.int64)
         extents = np.full((n, 4, 3), np.nan)
-        stamps = np.zeros((n, 2), np.int64)
+        stamps, run, boxes = np.zeros((n, 2), np.int64), np.zeros(n, np.int64), [""] * n
         for each in done:
             k, facts = number[each.name], each.facts
             rows[k], points[k], stamps[k] = facts["rows"], facts["points"], facts["stamp"][:2]
+            run[k], boxes[k] = facts.get("run", 0), facts.get("boxes", "")
             for j, name in enumerate(("low", "high", "inner_low", "inner_high")):
                 extents[k, j] = facts.get(name, np.nan)
         first = np.concatenate([[0], np.cumsum(rows)[:-1]])
         low, high, inner = extents[:, 0], extents[:, 1], extents[:, 2:]
-        return cls(paths, stamps, rows, points, first, low, high, inner)
+        return cls(paths, stamps, rows, points, first, low, high, inner, run, boxes)
+
+    def runs(self, k: int) -> dict[str, Any] | None:
+        """Say where in a file its points are, as `ranges_in` takes it; None: not known."""
+        if not self.boxes[k]:
+            return None
+        extent = [*self.low[k, :2].tolist(), *self.high[k, :2].tolist()]
+        return {"rows": int(self.run[k]), "extent": extent, "boxes": self.boxes[k]}
 
     @property
     def total(self) -> int:
