@@ -16,6 +16,8 @@ from spatialq.io.view import INFINITY
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+GEOMETRY, COVERING = "geometry", "bbox"
+"""Columns that make a part GeoParquet: the point again, and its box."""
 TYPES = {"point_id": np.int64, "x": np.float64, "y": np.float64, "z": np.float64}
 
 
@@ -64,8 +66,16 @@ def is_own(own: dict[str, Any], rows: "dict[str, NDArray[Any]]") -> "NDArray[np.
     return within
 
 
-def write_rows(rows: "dict[str, NDArray[Any]]", path: Path) -> None:
-    """Write rows with x and y to Parquet, so that those near each other are near in the file.
+def write_rows(rows: "dict[str, NDArray[Any]]", path: Path, crs: str | None = None) -> None:
+    """Write rows with x and y, and perhaps z, to GeoParquet, near ones near in the file.
+
+    Parameters
+    ----------
+    rows : dict of arrays
+        One of them `point_id`.
+    path : Path
+    crs : str, optional
+        PROJJSON of x and y; None if it is not known.
 
     Raises
     ------
@@ -75,10 +85,21 @@ def write_rows(rows: "dict[str, NDArray[Any]]", path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from spatialq.database.geoparquet import metadata
+    from spatialq.export.wkb import points, struct_of_boxes
+
     x, y = rows["x"], rows["y"]
     order = np.arange(0)
     if x.size:
         box = float(x.min()), float(y.min()), float(x.max()), float(y.max())
         order = np.lexsort((rows["point_id"], hilbert(*cells_of(x, y, box))))
-    table = pa.table({name: values[order] for name, values in rows.items()})
+    columns: dict[str, Any] = {name: values[order] for name, values in rows.items()}
+    axes = [columns[axis] for axis in "xyz" if axis in columns]
+    columns[GEOMETRY] = points(*axes)
+    columns[COVERING] = struct_of_boxes(np.column_stack([*axes[:2], *axes[:2]]))
+    known: dict[str, Any] = {"geometry_types": ["Point Z" if len(axes) > 2 else "Point"]}
+    if x.size:
+        known["bbox"] = [float(end(each)) for end in (np.min, np.max) for each in axes]
+    geo = metadata({GEOMETRY: known}, {GEOMETRY: crs}, COVERING)
+    table = pa.table(columns).replace_schema_metadata({"geo": geo})
     pq.write_table(table, path, row_group_size=ROW_GROUP, compression="zstd")

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spatialq.cluster.folder import PARTS, JobFolder
+from spatialq.cluster.points import COVERING, GEOMETRY
 from spatialq.errors import FileError, JobError
 from spatialq.functions.catalogue import catalogue
 from spatialq.functions.sql_text import identifier, literal
@@ -12,6 +13,7 @@ from spatialq.functions.sql_text import identifier, literal
 if TYPE_CHECKING:
     import duckdb
 
+GEO = (GEOMETRY, COVERING)
 LISTER, CALLER = "cluster.jobs", "cluster.table"
 
 
@@ -91,13 +93,14 @@ def table(
     if manifest["state"] != "done":
         message = f"{CALLER}: the job in '{folder}' is not done: resume it"
         raise JobError(message)
+    columns = catalogue()[manifest["function"]].output.columns
     if manifest["parts"] == 0:
-        columns = catalogue()[manifest["function"]].output.columns
         nothing = ", ".join(f"NULL::{kind} AS {each}" for each, kind in columns.items())
         query = f"SELECT {nothing} WHERE false"
     else:
         parts = f"{glob.escape(str(job.parts.resolve()))}/*.parquet"
-        query = f"FROM read_parquet({literal(parts)})"
+        others = ", ".join(literal(each) for each in GEO if each not in columns)
+        query = f"SELECT COLUMNS(lambda c: c NOT IN ({others})) FROM read_parquet({literal(parts)})"
     if name is not None:
         con.execute(f"CREATE OR REPLACE VIEW {identifier(name)} AS {query}")
     return con.sql(query)
