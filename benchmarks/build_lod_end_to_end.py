@@ -27,7 +27,7 @@ from spatialq.udfs.build_lod import Options, Strategy
 
 import spatialq
 from spatialq.database.transport.arrow import structs
-from spatialq.database.transport.clouds import read_clouds
+from spatialq.database.transport.cloud_columns import read_clouds
 from spatialq.execution.call import call
 from spatialq.functions.catalogue import find
 from spatialq.io.las.source import open_las

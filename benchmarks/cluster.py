@@ -16,6 +16,7 @@ import json
 import resource
 import tempfile
 import time
+from base64 import b64encode
 from pathlib import Path
 
 import laspy
@@ -34,6 +35,8 @@ from spatialq.functions.catalogue import catalogue
 GIB = 1 << 30
 SIDE = 1000.0
 POINTS = 8_000_000
+RUN = 150_000
+BOXES = b64encode(bytes(range(4)) * -(-POINTS // RUN)).decode()
 WARM = 20
 
 
@@ -78,6 +81,7 @@ class MadeUp:
                 facts = {
                     "stamp": [1, 1, "0" * 32], "rows": POINTS, "points": POINTS, "low": low,
                     "high": high, "inner_low": inner[0], "inner_high": inner[1],
+                    "run": RUN, "boxes": BOXES,
                 }  # fmt: skip
                 yield Done(task.stage, task.name, facts)
             else:
@@ -92,7 +96,7 @@ def simulate(tiles, folder):
     able = MadeUp(round(np.sqrt(tiles)))
     paths = [f"/survey/of/a/country/{k:09}.laz" for k in range(tiles)]
     method, options = METHODS["owm_ground"], catalogue()["owm_ground"].choose({})
-    call = Call("owm_ground", paths, None, options, 1.0, {}, None, "parquet", "cpu")
+    call = Call("owm_ground", paths, None, options, 1.0, 1.0, {}, None, "parquet", "cpu")
     folder = JobFolder(Path(folder))
     for is_resumed in (False, True):
         started = time.process_time()
@@ -149,7 +153,7 @@ def main():
         overhead(given.executor, given.tiles or 500)
     elif given.what == "driver":
         with tempfile.TemporaryDirectory() as folder:
-            Job._is_unchanged = lambda *_: True  # there are no files
+            Job.is_unchanged = lambda *_: True  # there are no files
             JobFolder.is_there = lambda *_: True
             simulate(given.tiles or 1_000_000, folder)
     else:

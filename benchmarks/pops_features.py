@@ -71,7 +71,7 @@ def raw_only(grid, options):
     def work(piece, k):
         cpu.raw_features(grid, division, options, piece, k)
 
-    cpu.each_run(division, division.rows_within(grid), work)
+    cpu.each_run(division, division.within(grid), work)
 
 
 def against_the_loop(grid, repeat):

@@ -225,7 +225,7 @@ def test_what_is_shown_of_features_of_a_name():
 def test_progress_is_in_cells(tmp_path, monkeypatch):
     """A band is a row of examples here, and said to be done before the last one is."""
     source = write_grid(tmp_path / "a.tif")
-    monkeypatch.setattr("spatialq.database.transport.grid.BAND_CELLS", 1)
+    monkeypatch.setattr("spatialq.data.grid.BAND_CELLS", 1)
     monkeypatch.setattr("spatialq.workflows.features.TICK", 1e-4)
     told = []
     spatialq.write_features(source, progress=lambda *what: told.append(what), **SMALL)

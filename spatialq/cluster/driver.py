@@ -115,11 +115,12 @@ def run(
         raise ValueError(message)
     more = {name: options.pop(name, default) for name, default in method.more.items()}
     chosen = declared.choose(options)
+    method.check(more, tile_size, chosen)
     paths = [str(path.resolve()) for path in find_sources(function, source, method.kind)]
     if not paths:
         message = f"{CALLER}: source must be at least one file, pattern or folder, got none"
         raise ValueError(message)
-    fitted, crs = method.open(declared, paths, chosen)
+    fitted, crs = method.open(declared, paths, chosen, more)
     manifest = {
         "function": function,
         "options": given(chosen) | more,
@@ -130,8 +131,9 @@ def run(
         "inputs_digest": blake2b("\n".join(paths).encode(), digest_size=16).hexdigest(),
     }
     call = Call(
-        function, paths, crs, fitted.options, fitted.upright, more, tile_size, part_format, device
-    )
+        function, paths, crs, fitted.options, fitted.upright, fitted.level, more, tile_size,
+        part_format, device,
+    )  # fmt: skip
     target, tick = JobFolder(Path(folder)), progress or (lambda *_: None)
     with target.held():
         if (before := target.manifest()) is None:
@@ -143,7 +145,7 @@ def run(
             budget.within(CALLER, memory),
             closing(executor_of(executor, workers, budget.current())) as able,
         ):
-            job = Job(call, target, journal, able, manifest, tick)
+            job = Job(call, target, journal, able, manifest, tick, before)
             method.run(job)
             job.end()
     return {

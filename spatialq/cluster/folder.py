@@ -166,12 +166,19 @@ class JobFolder:
                 file.write(b"\n")
             yield Journal(self.path / JOURNAL, file)
 
-    def is_there(self, done: Done) -> bool:
-        """Whether the file of a task is there as it was written."""
+    def second(self, name: str) -> Path:
+        """Give the second file of a task, by its stage and name."""
+        return self.path / STAGES / name
+
+    def is_there(self, done: Done, *, is_last: bool = False) -> bool:
+        """Whether the files of a task are there as they were written.
+
+        The second one counts unless it is of the last run of a job, after which nobody needs it.
+        """
         path = self.place(done.stage) / done.name
-        with suppress(OSError):
-            return path.stat().st_size == done.size and digest_of(path) == done.digest
-        return False
+        if not _is_same(path, done.size, done.digest):
+            return False
+        return is_last or not done.second or _is_same(self.second(done.second[0]), *done.second[1:])
 
 
 class Journal:
@@ -194,6 +201,12 @@ class Journal:
         except OSError as error:
             reason = f"cannot be written: {error.strerror}"
             raise FileError.of(CALLER, self._path, reason) from None
+
+
+def _is_same(path: Path, size: int | None, digest: str) -> bool:
+    with suppress(OSError):
+        return path.stat().st_size == size and digest_of(path) == digest
+    return False
 
 
 def _ends_line(path: Path) -> bool:

@@ -1,7 +1,7 @@
 """A job that runs: its call, its files, and stages of tasks, of which those done before stay."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -28,7 +28,9 @@ class Call:
     options: Any
     """Parameters of the function as its kernel takes them: lengths in the unit of x and y."""
     upright: float
-    """Units of x and y in one unit of z."""
+    """Units of x and y in one unit of the z that the kernel gets."""
+    level: float
+    """By how much z of the files is multiplied for the kernel, see `Fitted.level`."""
     more: dict[str, Any]
     """The options that are none of its parameters, see `Method.more`."""
     tile_size: float | None
@@ -57,14 +59,21 @@ class Job:
         executor: Executor,
         manifest: dict[str, Any],
         progress: Progress,
+        before: dict[str, Any] | None = None,
     ) -> None:
         self.call = call
         self._folder, self._journal, self._executor = folder, journal, executor
         self._manifest, self._progress = dict(manifest), progress
+        self._before = before
         self._manifest |= dict.fromkeys(("points", "rows", "parts", "resumed"))
 
-    def survey(self) -> Survey:
+    def survey(self, left_out: Sequence[int] = ()) -> Survey:
         """Look at all files of points, but for those that were looked at before.
+
+        Parameters
+        ----------
+        left_out : sequence of int
+            Classes of points that are not considered, such as noise.
 
         Raises
         ------
@@ -73,10 +82,10 @@ class Job:
         """
         call = self.call
         bounds = call.options.bounds
-        tasks = (task_of(call.function, path, call.crs, bounds) for path in call.paths)
-        done = self.facts(SURVEY, tasks, len(call.paths), self._is_unchanged)
+        tasks = (task_of(call.function, path, call.crs, bounds, left_out) for path in call.paths)
+        done = self.facts(SURVEY, tasks, len(call.paths), self.is_unchanged)
         survey = Survey.of(call.paths, done)
-        survey.require_no_strays(call.function, call.upright)
+        survey.require_no_strays(call.function, call.upright * call.level)
         self._update(points=survey.total)
         return survey
 
@@ -117,7 +126,7 @@ class Job:
         Done
             In no order; the journal has it.
         """
-        return self._done(stage, "", tasks, total, is_same)
+        return self._done(stage, "", [tasks], total, is_same)
 
     def files(self, stage: str, tasks: Iterable[Task], total: int) -> Iterator[Done]:
         """Have tasks done that write files for later stages, see `path`; as `facts`.
@@ -126,22 +135,63 @@ class Job:
         """
         folder = self._folder
         folder.place(stage).mkdir(parents=True, exist_ok=True)
-        return self._done(stage, str(folder.path.resolve()), tasks, total, folder.is_there)
+        return self._done(stage, str(folder.path.resolve()), [tasks], total, folder.is_there)
 
     def path(self, stage: str, name: str) -> str:
         """Give the file that a task of an earlier stage has written."""
         return str(self._folder.place(stage).resolve() / name)
 
-    def parts(self, tasks: Iterable[Task], total: int) -> None:
+    def parts(
+        self,
+        tasks: Iterable[Task],
+        total: int,
+        *later: Iterable[Task],
+        seconds: str = "",
+        note: Callable[[Done], None] = lambda _: None,
+    ) -> None:
         """Have the tasks done that write the parts of the result: the last stage.
 
         Each gives at least `rows` as a fact.
+
+        Parameters
+        ----------
+        tasks : iterable of Task
+        total : int
+            How many there are, those of `later` included.
+        *later : iterable of Task
+            Those of each are begun when all before are done, whose second files they may read.
+        seconds : str
+            The stage of second files.
+        note : callable
+            Called with each that is done.
         """
+        folder = self._folder
+        if seconds:
+            folder.place(seconds).mkdir(parents=True, exist_ok=True)
         self._update(parts=total)
-        rows = 0
-        for done in self.files(PARTS, tasks, total):
+        rows, root = 0, str(folder.path.resolve())
+        for done in self._done(PARTS, root, [tasks, *later], total, folder.is_there):
             rows += int(done.facts["rows"])
+            note(done)
         self._update(rows=rows)
+
+    def was_done(self) -> bool:
+        """Whether the job was done when it was resumed, and its parts are still there.
+
+        Then a method needs no stage whose files are removed at the end.
+        """
+        before = self._before
+        if before is None or before["state"] != "done":
+            return False
+        there = {
+            done.name
+            for done in self._folder.journal()
+            if done.stage == PARTS and self._folder.is_there(done, is_last=True)
+        }
+        if len(there) != before["parts"]:
+            return False
+        self._update(resumed=len(there), **{name: before[name] for name in ("parts", "rows")})
+        return True
 
     def end(self) -> None:
         """Record that all parts are there."""
@@ -161,7 +211,7 @@ class Job:
         self,
         stage: str,
         root: str,
-        tasks: Iterable[Task],
+        rounds: Sequence[Iterable[Task]],
         total: int,
         is_same: Callable[[Done], bool],
     ) -> Iterator[Done]:
@@ -172,18 +222,22 @@ class Job:
                 seen.add(done.name)
                 yield done
         self._update(resumed=len(seen))
-        left = (replace(task, stage=stage, root=root) for task in tasks if task.name not in seen)
-        with closing(self._executor.map(left)) as results:
-            for n, done in enumerate(results, len(seen) + 1):
-                for name, text in done.warnings:
-                    kind = getattr(errors, name, UserWarning)
-                    warnings.warn(text, kind, stacklevel=5)
-                self._journal.add(done)
-                self._progress(Path(stage), n, total)
-                yield done
+        n = len(seen)
+        for tasks in rounds:
+            new = (task for task in tasks if task.name not in seen)
+            left = (replace(task, stage=stage, root=root) for task in new)
+            with closing(self._executor.map(left)) as results:
+                for done in results:
+                    n += 1
+                    for name, text in done.warnings:
+                        kind = getattr(errors, name, UserWarning)
+                        warnings.warn(text, kind, stacklevel=5)
+                    self._journal.add(done)
+                    self._progress(Path(stage), n, total)
+                    yield done
 
-    def _is_unchanged(self, done: Done) -> bool:
-        """Whether a file is the one that was looked at.
+    def is_unchanged(self, done: Done) -> bool:
+        """Whether a file is the one that was looked at, by a task of its name, with its `stamp`.
 
         Raises
         ------

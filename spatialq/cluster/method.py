@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from spatialq.cluster.job import Job
 from spatialq.data.frame import Frame
 from spatialq.execution.frames import Fitted, fit
@@ -15,13 +17,14 @@ from spatialq.io.formats import open_source
 Work = Callable[[dict[str, Any], Path], dict[str, Any]]
 """Does a task: gets its data and the file to write, if it writes one; gives facts. Both are values
 of JSON."""
-Opener = Callable[[Function, Sequence[str], Any], tuple[Fitted, str | None]]
-"""Gets a function, the paths of a job and its parameters, and gives these as kernels take them, and
-the CRS of the first file."""
+Opener = Callable[[Function, Sequence[str], Any, dict[str, Any]], tuple[Fitted, str | None]]
+"""Gets a function, the paths of a job, its parameters and its other options, see `Method.more`, and
+gives the parameters as kernels take them, and the CRS of the first file. What it refuses is refused
+before there is a job."""
 
 
 def open_points(
-    function: Function, paths: Sequence[str], options: Any
+    function: Function, paths: Sequence[str], options: Any, _: dict[str, Any]
 ) -> tuple[Fitted, str | None]:
     """Give the parameters of a function of points as its kernel takes them, and the CRS.
 
@@ -35,7 +38,11 @@ def open_points(
     crs = open_source(function.name, Path(paths[0]), ["points"]).crs
     subject = f"'{paths[0]}'" if len(paths) == 1 else f"{len(paths)} files"
     frame = Frame(subject, crs, remedy=what_reprojects(paths[0]))
-    return fit(function, {}, options, frame), crs
+    return fit(function, {"z": np.empty(0)}, options, frame), crs
+
+
+def check_nothing(more: Mapping[str, Any], tile_size: float | None, options: Any) -> None:
+    """Accept whatever `Method.check` is asked."""
 
 
 @dataclass(frozen=True)
@@ -54,3 +61,6 @@ class Method:
     """What its parts may be, by their endings; the first is the default."""
     more: Mapping[str, Any] = field(default_factory=dict)
     """Its options besides the function's parameters, with their defaults: values of JSON."""
+    check: Callable[[Mapping[str, Any], float | None, Any], None] = check_nothing
+    """Gets those options, `tile_size` and the parameters; raises a ValueError where they cannot be
+    used, before anything is written."""

@@ -1,5 +1,6 @@
 """The points that a task reads, and the rows of its result that are its own."""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +20,30 @@ if TYPE_CHECKING:
 GEOMETRY, COVERING = "geometry", "bbox"
 """Columns that make a part GeoParquet: the point again, and its box."""
 TYPES = {"point_id": np.int64, "x": np.float64, "y": np.float64, "z": np.float64}
+CLASS = "classification"
 
 
 def read_points(data: dict[str, Any]) -> "dict[str, NDArray[Any]]":
+    """Read the points of a core and its halo, as `batches`, at once.
+
+    Raises
+    ------
+    FileError
+        If a file cannot be read, or was changed since the job began.
+    """
+    parts = list(batches(data))
+    kinds = _types(data)
+    return {
+        name: np.concatenate([np.empty(0, np.dtype(kind)), *(part[name] for part in parts)])
+        for name, kind in kinds.items()
+    }
+
+
+def batches(data: dict[str, Any]) -> "Iterator[dict[str, NDArray[Any]]]":
     """Read the points of a core and its halo, by `Layout.reading`; ids are those in the survey.
+
+    With `left_out`, a list of classes, in the data of the task, points of these are not among them,
+    and the others have their `classification`, 0 where a file has none.
 
     Raises
     ------
@@ -33,25 +54,30 @@ def read_points(data: dict[str, Any]) -> "dict[str, NDArray[Any]]":
     if bounds is not None:
         box = [*np.maximum(box[:2], bounds[:2]).tolist(), *np.minimum(box[2:], bounds[2:]).tolist()]
     hint = (box[0], box[1], -INFINITY, box[2], box[3], INFINITY)
-    parts: dict[str, list[Any]] = {
-        name: [np.empty(0, np.dtype(kind))] for name, kind in TYPES.items()
-    }
+    kinds = _types(data)
     for (path, first, *stamp), runs in zip(data["sources"], data["runs"], strict=True):
         cloud = open_source(data["caller"], Path(path), ["points"])
         if list(cloud.stamp) != stamp:
             raise FileError.of(data["caller"], path, "was changed while the job ran")
         if runs is not None:
             cloud = cloud.of_rows(ranges_in(runs, box))
-        for batch in cloud.batches(list(TYPES), hint):
+        names = [name for name in kinds if name != CLASS or name in cloud.schema.names]
+        for batch in cloud.batches(names, hint):
             found = {
-                name: numbers_of(cloud.path, name, batch[name], np.dtype(kind))
-                for name, kind in TYPES.items()
+                name: numbers_of(cloud.path, name, batch[name], np.dtype(kinds[name]))
+                for name in names
             }
             inside = in_box(found["x"], found["y"], box)
-            for name, values in found.items():
-                chosen = values[inside]
-                parts[name].append(chosen + first if name == "point_id" else chosen)
-    return {name: np.concatenate(values) for name, values in parts.items()}
+            if CLASS in kinds:
+                found.setdefault(CLASS, np.zeros(inside.size, np.uint8))
+                inside &= ~np.isin(found[CLASS], data["left_out"])
+            found = {name: values[inside] for name, values in found.items()}
+            found["point_id"] += first
+            yield found
+
+
+def _types(data: dict[str, Any]) -> dict[str, Any]:
+    return TYPES | ({CLASS: np.uint8} if data.get("left_out") else {})
 
 
 def is_own(own: dict[str, Any], rows: "dict[str, NDArray[Any]]") -> "NDArray[np.bool_]":
@@ -66,14 +92,23 @@ def is_own(own: dict[str, Any], rows: "dict[str, NDArray[Any]]") -> "NDArray[np.
     return within
 
 
-def write_rows(rows: "dict[str, NDArray[Any]]", path: Path, crs: str | None = None) -> None:
-    """Write rows with x and y, and perhaps z, to GeoParquet, near ones near in the file.
+def write_rows(
+    rows: "dict[str, NDArray[Any]]",
+    path: Path,
+    columns: Sequence[str] | None = None,
+    crs: str | None = None,
+) -> None:
+    """Write rows so that those near each other are near in the file.
+
+    Of columns with x and y, and perhaps z, it is GeoParquet: points, boxes and CRS beside them.
 
     Parameters
     ----------
     rows : dict of arrays
-        One of them `point_id`.
+        With `point_id`, x and y.
     path : Path
+    columns : sequence of str, optional
+        Those to write; by default all.
     crs : str, optional
         PROJJSON of x and y; None if it is not known.
 
@@ -85,21 +120,26 @@ def write_rows(rows: "dict[str, NDArray[Any]]", path: Path, crs: str | None = No
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from spatialq.database.geoparquet import metadata
-    from spatialq.export.wkb import points, struct_of_boxes
-
     x, y = rows["x"], rows["y"]
     order = np.arange(0)
     if x.size:
         box = float(x.min()), float(y.min()), float(x.max()), float(y.max())
         order = np.lexsort((rows["point_id"], hilbert(*cells_of(x, y, box))))
-    columns: dict[str, Any] = {name: values[order] for name, values in rows.items()}
+    made: dict[str, Any] = {name: rows[name][order] for name in columns or rows}
+    geo = _add_geometry(made, crs) if {"x", "y"} <= made.keys() else None
+    table = pa.table(made).replace_schema_metadata(geo)
+    pq.write_table(table, path, row_group_size=ROW_GROUP, compression="zstd")
+
+
+def _add_geometry(columns: dict[str, Any], crs: str | None) -> dict[str, str]:
+    """Add the columns of points and of boxes; give the metadata of GeoParquet."""
+    from spatialq.database.geoparquet import metadata
+    from spatialq.export.wkb import points, struct_of_boxes
+
     axes = [columns[axis] for axis in "xyz" if axis in columns]
     columns[GEOMETRY] = points(*axes)
     columns[COVERING] = struct_of_boxes(np.column_stack([*axes[:2], *axes[:2]]))
     known: dict[str, Any] = {"geometry_types": ["Point Z" if len(axes) > 2 else "Point"]}
-    if x.size:
+    if axes[0].size:
         known["bbox"] = [float(end(each)) for end in (np.min, np.max) for each in axes]
-    geo = metadata({GEOMETRY: known}, {GEOMETRY: crs}, COVERING)
-    table = pa.table(columns).replace_schema_metadata({"geo": geo})
-    pq.write_table(table, path, row_group_size=ROW_GROUP, compression="zstd")
+    return {"geo": metadata({GEOMETRY: known}, {GEOMETRY: crs}, COVERING)}

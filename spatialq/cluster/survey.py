@@ -1,6 +1,6 @@
 """The first tasks of a job: what the files of a survey hold, as all tasks must know it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SURVEY = "survey"
-AXES = ("x", "y", "z")
+AXES, CLASS = ("x", "y", "z"), "classification"
 HEADER = 1 << 16
 """Bytes at the beginning of a file whose digest, beside size and time, tells it from another."""
 OUTER = 32
@@ -35,9 +35,18 @@ def stamp_of(path: Path) -> list[Any]:
     return [status.st_mtime_ns, status.st_size, digest_of(path, HEADER)]
 
 
-def task_of(caller: str, path: str, crs: str | None, bounds: Sequence[float] | None) -> Task:
-    """Make the task that looks at a file; `crs` is that of the first one."""
-    data = {"caller": caller, "path": path, "crs": crs, "bounds": bounds}
+def task_of(
+    caller: str,
+    path: str,
+    crs: str | None,
+    bounds: Sequence[float] | None,
+    left_out: Sequence[int] = (),
+) -> Task:
+    """Make the task that looks at a file.
+
+    `crs` is that of the first one; `left_out` are classes of points that are not considered.
+    """
+    data = {"caller": caller, "path": path, "crs": crs, "bounds": bounds, "left_out": left_out}
     return Task(path, SURVEY, data)
 
 
@@ -49,8 +58,10 @@ def perform(data: dict[str, Any], _: Path) -> dict[str, Any]:
     dict
         `stamp`; `rows` of the file; `points` inside of the bounds; `low` and `high`, their extent
         [3], and `inner_low` and `inner_high` [3]: one of OUTER points, at least one, is at or
-        beyond each. No extent where there are no points. Of a file that can be read in parts,
-        `run`, how many rows are a run, and `boxes` of these, see `spatialq.cluster.runs`.
+        beyond each. No extent where there are no points. These are without the classes that are
+        left out; `whole` is the same with them, where some points have one. Of a file that can be
+        read in parts, `run`, how many rows are a run, and `boxes` of these with all classes, see
+        `spatialq.cluster.runs`.
 
     Raises
     ------
@@ -68,8 +79,9 @@ def perform(data: dict[str, Any], _: Path) -> dict[str, Any]:
     hint = check_bounds(data["caller"], bounds)
     run = runs.rows_of_run(cloud)
     boxes = None if run is None else runs.Boxes(run, cloud.rows)
-    parts: list[list[Any]] = [[], [], []]
-    for batch in cloud.batches([*AXES, "point_id"], hint):
+    names = [*AXES, *([CLASS] if data["left_out"] and CLASS in cloud.schema.names else [])]
+    parts: list[list[Any]] = [[] for _ in names]
+    for batch in cloud.batches([*names, "point_id"], hint):
         *columns, ids = (values.to_numpy(zero_copy_only=False) for values in batch.columns)
         if bounds is not None:
             inside = in_box(columns[0], columns[1], bounds)
@@ -79,23 +91,30 @@ def perform(data: dict[str, Any], _: Path) -> dict[str, Any]:
         for part, values in zip(parts, columns, strict=True):
             part.append(values)
     columns = [np.concatenate([np.empty(0), *part]) for part in parts]
-    found = {"stamp": stamp, "rows": cloud.rows, "points": columns[0].size}
-    found |= _extent(data["caller"], path, columns)
+    facts = {"stamp": stamp, "rows": cloud.rows}
+    xyz = columns[:3]
+    if len(columns) > len(xyz):
+        considered = ~np.isin(columns[3], data["left_out"])
+        if not considered.all():
+            facts["whole"] = _extent(data["caller"], path, xyz)
+            xyz = [values[considered] for values in xyz]
+    facts |= _extent(data["caller"], path, xyz)
     if boxes is not None and columns[0].size:
-        found |= {"run": run, "boxes": boxes.text()}
-    return found
+        facts |= {"run": run, "boxes": boxes.text()}
+    return facts
 
 
 def _extent(caller: str, path: Path, columns: list[Any]) -> dict[str, Any]:
     n = columns[0].size
     if n == 0:
-        return {}
+        return {"points": 0}
     if not all(np.isfinite(values).all() for values in columns):
         raise FileError.of(caller, path, "x, y and z must be finite")
     outer = max(1, n // OUTER)
     places = [outer - 1, n - outer]
     inner = [np.partition(values, places)[places].tolist() for values in columns]
     return {
+        "points": n,
         "low": [float(values.min()) for values in columns],
         "high": [float(values.max()) for values in columns],
         "inner_low": [low for low, _ in inner],
@@ -123,30 +142,41 @@ class Survey:
     """Rows of the runs of each file; 0 where none are known."""
     boxes: list[str]
     """Of the runs of each file, see `spatialq.cluster.runs`."""
+    left_out: "Survey | None" = None
+    """The survey with the points whose classes are left out; None where it is this one."""
 
     @classmethod
     def of(cls, paths: list[str], done: Iterable[Done]) -> "Survey":
         """Put together what the tasks found out, in the order of the files."""
         n = len(paths)
         number = {path: k for k, path in enumerate(paths)}
-        rows, points = np.zeros(n, np.int64), np.zeros(n, np.int64)
-        extents = np.full((n, 4, 3), np.nan)
-        stamps, run, boxes = np.zeros((n, 2), np.int64), np.zeros(n, np.int64), [""] * n
+        rows, stamps = np.zeros(n, np.int64), np.zeros((n, 2), np.int64)
+        run, boxes = np.zeros(n, np.int64), [""] * n
+        considered, whole, are_same = _Extents(n), _Extents(n), True
         for each in done:
             k, facts = number[each.name], each.facts
-            rows[k], points[k], stamps[k] = facts["rows"], facts["points"], facts["stamp"][:2]
+            rows[k], stamps[k] = facts["rows"], facts["stamp"][:2]
             run[k], boxes[k] = facts.get("run", 0), facts.get("boxes", "")
-            for j, name in enumerate(("low", "high", "inner_low", "inner_high")):
-                extents[k, j] = facts.get(name, np.nan)
+            considered.set(k, facts)
+            whole.set(k, facts.get("whole", facts))
+            are_same = are_same and "whole" not in facts
         first = np.concatenate([[0], np.cumsum(rows)[:-1]])
-        low, high, inner = extents[:, 0], extents[:, 1], extents[:, 2:]
-        return cls(paths, stamps, rows, points, first, low, high, inner, run, boxes)
+        all_of_it = cls(paths, stamps, rows, whole.points, first, *whole.boxes, run, boxes)
+        if are_same:
+            return all_of_it
+        rest = considered.points, first, *considered.boxes, run, boxes, all_of_it
+        return cls(paths, stamps, rows, *rest)
+
+    @property
+    def whole(self) -> "Survey":
+        """The survey with the points whose classes are left out."""
+        return self.left_out or self
 
     def runs(self, k: int) -> dict[str, Any] | None:
         """Say where in a file its points are, as `ranges_in` takes it; None: not known."""
         if not self.boxes[k]:
             return None
-        extent = [*self.low[k, :2].tolist(), *self.high[k, :2].tolist()]
+        extent = [*self.whole.low[k, :2].tolist(), *self.whole.high[k, :2].tolist()]
         return {"rows": int(self.run[k]), "extent": extent, "boxes": self.boxes[k]}
 
     @property
@@ -190,6 +220,25 @@ class Survey:
             "tell: give bounds without them, or leave the file out"
         )
         raise JobError(message)
+
+
+class _Extents:
+    """Arrays of what tasks found out about files, which are filled in any order."""
+
+    def __init__(self, n: int) -> None:
+        self.points = np.zeros(n, np.int64)
+        self._ends = np.full((n, 4, 3), np.nan)
+
+    def set(self, k: int, facts: Mapping[str, Any]) -> None:
+        """Fill in a file."""
+        self.points[k] = facts["points"]
+        for j, name in enumerate(("low", "high", "inner_low", "inner_high")):
+            self._ends[k, j] = facts.get(name, np.nan)
+
+    @property
+    def boxes(self) -> "tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]":
+        """The arrays `low`, `high` and `inner` of a survey."""
+        return self._ends[:, 0], self._ends[:, 1], self._ends[:, 2:]
 
 
 def _beyond(values: "NDArray[np.float64]", counts: "NDArray[np.int64]", most: int) -> float:

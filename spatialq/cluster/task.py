@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 
@@ -19,6 +20,9 @@ class Task:
     """The stage of the job that it is in."""
     root: str = ""
     """The folder of the job, if it writes a file."""
+    second: str = ""
+    """Stage and name, such as 'roots/r.npz', of another file that it writes for later stages, which
+    must not be the name of any other's; see `second_of`."""
 
     @classmethod
     def read(cls, text: str) -> "Task":
@@ -42,6 +46,8 @@ class Done:
     """Bytes of the file that it wrote."""
     digest: str = ""
     """Of the file: BLAKE2b of 16 bytes, in hexadecimal."""
+    second: list[Any] = field(default_factory=list)
+    """`Task.second`, size and digest of the second file, if there is one."""
     warnings: list[list[str]] = field(default_factory=list)
     """Category and text of each."""
 
@@ -53,3 +59,8 @@ class Done:
     def text(self) -> str:
         """Write it as a line of JSON."""
         return json.dumps(asdict(self))
+
+
+def second_of(partial: Path) -> Path:
+    """Say where a task writes its second file, by where it writes the first."""
+    return partial.with_name(f"{partial.name}.second")

@@ -12,6 +12,7 @@ import sys
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from spatialq import errors
 from spatialq.cluster import survey
@@ -19,7 +20,7 @@ from spatialq.cluster.folder import JobFolder, digest_of
 from spatialq.cluster.method import Work
 from spatialq.cluster.methods import METHODS
 from spatialq.cluster.survey import SURVEY
-from spatialq.cluster.task import Done, Task
+from spatialq.cluster.task import Done, Task, second_of
 from spatialq.errors import FileError, JobError
 from spatialq.export.atomic import WRITER
 
@@ -54,16 +55,26 @@ def _with_file(task: Task) -> Done:
     partial = folder.unfinished / f"{secrets.token_hex(8)}{''.join(path.suffixes)}"
     try:
         facts = WORK[task.work](task.data, partial)
-        with partial.open("rb") as file:
-            os.fsync(file.fileno())
-        done = Done(task.stage, task.name, facts, partial.stat().st_size, digest_of(partial))
-        partial.replace(path)
+        second: list[Any] = []
+        if task.second:
+            second = [task.second, *_appear(second_of(partial), folder.second(task.second))]
+        done = Done(task.stage, task.name, facts, *_appear(partial, path), second)
     except OSError as error:  # for example a full disk
         reason = f"cannot be written: {error.strerror or error}"
         raise FileError.of(WRITER, path, reason) from error
     finally:
         partial.unlink(missing_ok=True)
+        second_of(partial).unlink(missing_ok=True)
     return done
+
+
+def _appear(partial: Path, path: Path) -> tuple[int, str]:
+    """Let a file appear under its name; give its size and digest."""
+    with partial.open("rb") as file:
+        os.fsync(file.fileno())
+    found = partial.stat().st_size, digest_of(partial)
+    partial.replace(path)
+    return found
 
 
 def answer(text: str) -> str:

@@ -9,13 +9,18 @@ from spatialq.runtime import cuda
 
 MAX_HEIGHT = 1e60
 """Maximum absolute height: the fourth powers of larger ones, which moments need, overflow."""
+BAND_CELLS = 1 << 24
+"""Cells of a file that a kernel gets at once, more or less."""
+BAND_RESULTS = 1 << 20
+"""Rows of its result at once, more or less: as lists DuckDB holds them several times, 0.6 KiB a
+row."""
 EQUAL = 1e-10
 """Relative difference of spacings that rounding explains: such cells are square."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A regular grid, or a band of complete rows of one.
+    """A regular grid, or a window of one, such as a band of complete rows.
 
     Parameters
     ----------
@@ -29,6 +34,10 @@ class Grid:
         Number of the row of the whole grid that `z[0]` is.
     all_rows : int, optional
         Rows of the whole grid; by default those of `z`.
+    first_column : int
+        Number of the column of the whole grid that `z[:, 0]` is.
+    all_columns : int, optional
+        Columns of the whole grid; by default those of `z`.
     """
 
     z: Any
@@ -38,6 +47,8 @@ class Grid:
     dy: float = 1.0
     first_row: int = 0
     all_rows: int | None = None
+    first_column: int = 0
+    all_columns: int | None = None
 
     def __post_init__(self) -> None:
         if abs(self.dx - self.dy) < EQUAL * self.dx:
@@ -50,8 +61,8 @@ class Grid:
 
     @property
     def columns(self) -> int:
-        """Columns of the grid."""
-        return int(self.z.shape[1])
+        """Columns of the whole grid."""
+        return int(self.z.shape[1]) if self.all_columns is None else self.all_columns
 
 
 @dataclass(frozen=True)
@@ -63,6 +74,15 @@ class Windows:
     count: int
     results: int
     """Rows of the result per window."""
+
+    def in_band(self, columns: int) -> int:
+        """Count the windows, one at least, that a band of so many columns should have."""
+        by_cells = 1 + (BAND_CELLS // columns - self.size) // self.step
+        return max(1, min(by_cells, BAND_RESULTS // self.results))
+
+    def rows(self, first: int, stop: int) -> tuple[int, int]:
+        """First row of the windows [first, stop), from the south, and the one behind their last."""
+        return first * self.step, (stop - 1) * self.step + self.size
 
 
 def heights(values: Any, missing: Any = None) -> Any:
@@ -107,8 +127,9 @@ def count_values(whose: str, grid: Grid) -> int:
     else:
         beyond = (grid.z > MAX_HEIGHT) | (grid.z < -MAX_HEIGHT)
     if beyond.any():
-        row, column = divmod(int(beyond.argmax()), grid.columns)
-        x, y = grid.x0 + column * grid.dx, grid.y0 + (grid.first_row + row) * grid.dy
+        row, column = divmod(int(beyond.argmax()), int(grid.z.shape[1]))
+        x = grid.x0 + (grid.first_column + column) * grid.dx
+        y = grid.y0 + (grid.first_row + row) * grid.dy
         value = float(grid.z[row, column])
         must = f"from {-MAX_HEIGHT:g} to {MAX_HEIGHT:g}, or missing"
         message = f"{whose}: z must be {must}, got {value!r} at x = {x!r}, y = {y!r}"

@@ -131,7 +131,7 @@ def write_lod(
         If no sample has a colour; if what an earlier run left cannot be used; and about each oddity
         of a file that is read all the same.
     """
-    from spatialq.database.transport.clouds import numbers_in
+    from spatialq.database.transport.cloud_columns import numbers_in
     from spatialq.execution.frames import announce
     from spatialq.functions.catalogue import catalogue
 

@@ -45,7 +45,7 @@ class Reading:
 
     def whole(self) -> dict[str, Any]:
         """Read all points, as the kernel takes them."""
-        from spatialq.database.transport.clouds import read_clouds
+        from spatialq.database.transport.cloud_columns import read_clouds
         from spatialq.functions.catalogue import catalogue
 
         function = catalogue()[FUNCTION]
@@ -53,7 +53,7 @@ class Reading:
 
     def batches(self) -> Iterator[dict[str, Any]]:
         """Read some points at a time."""
-        from spatialq.database.transport.clouds import batches_of_clouds
+        from spatialq.database.transport.cloud_columns import batches_of_clouds
         from spatialq.functions.catalogue import catalogue
 
         function = catalogue()[FUNCTION]

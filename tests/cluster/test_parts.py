@@ -26,7 +26,7 @@ def rows_of(n, *axes):
 def test_a_part_is_geoparquet(tmp_path, monkeypatch, axes, n, crs):
     monkeypatch.setattr(points, "ROW_GROUP", 1000)
     rows = rows_of(n, *axes)
-    write_rows(rows, tmp_path / "part.parquet", crs)
+    write_rows(rows, tmp_path / "part.parquet", crs=crs)
     file = pq.ParquetFile(tmp_path / "part.parquet")
     geo = json.loads(file.metadata.metadata[b"geo"])
     assert geo["version"] == "1.1.0"
@@ -71,7 +71,7 @@ def test_boxes_of_row_groups_are_small(tmp_path, monkeypatch):
 
 
 def test_duckdb_knows_geometry_and_crs(tmp_path):
-    write_rows(rows_of(10, *"xyz"), tmp_path / "part.parquet", CRS)
+    write_rows(rows_of(10, *"xyz"), tmp_path / "part.parquet", crs=CRS)
     with spatialq.connect() as con:
         rows = con.sql(f"SELECT geometry FROM '{tmp_path}/part.parquet'")
         assert str(rows.types[0]).startswith("GEOMETRY(")

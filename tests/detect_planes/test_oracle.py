@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from spatialq.udfs import detect_planes
-from spatialq.udfs.detect_planes import accumulator, cpu, nodes, octree, votes
+from spatialq.udfs.detect_planes import accumulator, cpu, cpu_cells, nodes, octree, votes
 
 from spatialq.functions.catalogue import catalogue
 from spatialq.runtime.threads import workers
@@ -373,7 +373,7 @@ def test_threads_do_not_matter(case, monkeypatch):
     points, options = CASES[case]
     columns = np.array([rest for _, *rest in points]).reshape(-1, 3).T
     monkeypatch.setattr(cpu, "POINTS_PER_THREAD", 97)  # so that small clouds are divided
-    monkeypatch.setattr(cpu, "CELLS_PER_THREAD", 13)
+    monkeypatch.setattr(cpu_cells, "CELLS_PER_THREAD", 13)
     results = []
     for threads in ("1", "5"):
         monkeypatch.setenv("SPATIALQ_THREADS", threads)

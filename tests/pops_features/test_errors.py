@@ -187,7 +187,7 @@ def test_infinite_cells_of_a_file_are_refused(con, tmp_path, hill):
 
 
 def test_a_file_without_a_value_is_refused_but_not_such_a_band(con, tmp_path, hill, monkeypatch):
-    monkeypatch.setattr("spatialq.database.transport.grid.BAND_CELLS", 1)
+    monkeypatch.setattr("spatialq.data.grid.BAND_CELLS", 1)
     hill[:] = -1
     path = write(tmp_path / "empty.tif", hill, nodata=-1)
     sentence = (

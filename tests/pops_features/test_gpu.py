@@ -93,6 +93,20 @@ def test_bands_are_as_all_at_once(monkeypatch, function, step):
     assert_same(run(function, "gpu", grid, **options), expected)
 
 
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("function", ["pops_features", "pops_patches"])
+@pytest.mark.parametrize("step", [None, 3.0, 14.0])
+def test_windows_are_as_on_the_cpu(function, step):
+    window = Grid(
+        single(holed(terrain(30, 25), 0.1)), first_row=3, all_rows=60, first_column=5,
+        all_columns=70,
+    )  # fmt: skip
+    options = {"scales": (3.0, 5.0), "example_scale": 9.0, "example_step": step}
+    found, expected = run_both(function, {"grid": window}, **options)
+    assert len(expected["example_id"])
+    assert_same(found, expected)
+
+
 def test_numbers_of_the_source():
     found = re.findall(r"^#define ([A-Z]\w+) (\d+)(?![\dx.])", gpu.SOURCE.read_text(), re.MULTILINE)
     kinds = {f"SORTED_{kind.upper()}": most for kind, most in gpu.SORTED.items()}

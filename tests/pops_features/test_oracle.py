@@ -17,7 +17,7 @@ from spatialq.functions.catalogue import catalogue
 from ..conftest import real_file
 from ..examples import examples, thinned
 from . import oracle
-from .cases import ALL, CASES, SMALL, TERRAIN, holed, plane, single
+from .cases import ALL, CASES, SMALL, TERRAIN, holed, plane, single, terrain
 
 REL = 1e-9
 EPS = np.finfo(np.float64).eps
@@ -395,6 +395,33 @@ def test_a_band_has_the_examples_that_lie_in_it(first, last):
     assert_same(
         features(band, options), {k: row for k, row in whole.items() if k[0] % y.count in inside}
     )
+
+
+@pytest.mark.parametrize("step", [None, 4.0, 13.0])
+@pytest.mark.parametrize("west", [0, 1, 9, 13, 30])
+@pytest.mark.parametrize("east", [12, 27, 38])
+def test_a_window_has_the_examples_that_lie_in_it(step, west, east):
+    """With the same statistics, numbers and centres as in the whole grid, to the bit."""
+    z = holed(terrain(23, 38), 0.1)
+    grid = Grid(z, x0=1000.3, y0=77.7, dx=0.7, dy=0.9)
+    options = OPTIONS | {"scales": (2.1, 3.5), "example_scale": 7.0}
+    options["example_step"] = step and 0.7 * step
+    division = divide(grid, pops_features.Options(**options))
+    window = replace(
+        grid, z=z[2:21, west:east].copy(), first_row=2, all_rows=23, first_column=west,
+        all_columns=38,
+    )  # fmt: skip
+    x, y = division.x, division.y
+    inside = {
+        c * y.count + r
+        for c in range(x.count)
+        for r in range(y.count)
+        if west <= c * x.step and c * x.step + x.size <= east
+        and 2 <= r * y.step and r * y.step + y.size <= 21
+    }  # fmt: skip
+    for of in (patches, features):
+        expected = {key: row for key, row in of(grid, options).items() if key[0] in inside}
+        assert_same(of(window, options), expected)
 
 
 @every_grid

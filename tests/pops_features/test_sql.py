@@ -6,10 +6,11 @@ import rasterio
 from spatialq.udfs import pops_features
 
 import spatialq
+from spatialq.data import grid as data_grid
 from spatialq.data.grid import Grid
 from spatialq.data.grid_cells import grid_of
-from spatialq.database.transport import grid as bridge_grid
 from spatialq.functions.catalogue import catalogue
+from spatialq.io.grid.source import GridSource
 from spatialq.planner import devices, log
 
 from ..conftest import real_file
@@ -305,7 +306,7 @@ def tif(tmp_path):
 def test_a_file_is_what_the_array_is_in_bands_of_any_size(
     con, tif, function, limit, size, step, monkeypatch
 ):
-    monkeypatch.setattr(bridge_grid, f"BAND_{limit}", size)
+    monkeypatch.setattr(data_grid, f"BAND_{limit}", size)
     path = str(tif).replace("'", "''")
     found = con.sql(f"FROM {function}('{path}', {SIZES}, example_step := {step})")
     returns = catalogue()[function].output.columns
@@ -314,7 +315,7 @@ def test_a_file_is_what_the_array_is_in_bands_of_any_size(
 
 
 def test_a_band_is_a_call_and_a_limit_stops_early(con, tif, monkeypatch):
-    monkeypatch.setattr(bridge_grid, "BAND_CELLS", 1)
+    monkeypatch.setattr(data_grid, "BAND_CELLS", 1)
     path = str(tif).replace("'", "''")
     query = f"FROM pops_features('{path}', {SIZES}, example_step := 50)"
 
@@ -343,10 +344,14 @@ def test_files_of_any_type_and_direction(con, tmp_path, kind, direction):
     assert rows_of(con.sql(f"FROM pops_features('{path}', {SIZES})")) == kernel(
         "pops_features", grid, **SCALES
     )
-    source = bridge_grid.GridSource(path)
+    source = GridSource(path)
     expected = np.float64 if kind in ("int32", "float64") else np.float32
     assert source.grid(3, 9).z.dtype == expected
     np.testing.assert_array_equal(source.grid(3, 9).z, grid.z[3:9])
+    window = source.grid(3, 9, (5, 20))
+    assert (window.first_row, window.first_column) == (3, 5)
+    assert (window.rows, window.columns) == (ROWS, COLUMNS)
+    np.testing.assert_array_equal(window.z, grid.z[3:9, 5:20])
 
 
 def test_each_of_several_files_is_a_grid_of_its_own(con, tmp_path):
@@ -392,7 +397,7 @@ def test_a_real_file_is_what_the_table_of_its_cells_is(con, name, monkeypatch):
     con.execute(f"CREATE TABLE a AS FROM pops_features('{path}', {options})")
     con.execute(f"CREATE TABLE real_cells AS FROM read_grid('{path}') ORDER BY hash(x * y)")
     con.execute(f"CREATE TABLE b AS FROM pops_features(real_cells, {options})")
-    monkeypatch.setattr(bridge_grid, "BAND_CELLS", 20_000)
+    monkeypatch.setattr(data_grid, "BAND_CELLS", 20_000)
     con.execute(f"CREATE TABLE c AS FROM pops_features('{path}', {options})")
     n = con.sql("SELECT count(*) FROM a").fetchall()[0][0]
     assert n > 1000

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Heights = NDArray[np.float32]
     Flags = NDArray[np.bool_]
     Cloud = list[NDArray[np.float64]]
+    Seeds = dict[str, NDArray[Any]]
 
 ITEMS_PER_THREAD = 100_000  # with fewer points or cells, another thread costs more than it saves
 BAND = 64  # rows for which the tables of discs are made together
@@ -80,6 +81,18 @@ def run(
 
 
 @dataclass(frozen=True)
+class Terrain:
+    """Heights and slopes of the terrain, of the whole grid or of a part of it."""
+
+    heights: "Heights"
+    """Above `level`."""
+    slopes: "Heights"
+    level: float
+    first: tuple[int, int] = (0, 0)
+    """The first row and column of the part."""
+
+
+@dataclass(frozen=True)
 class Threads:
     """Runs a loop over parts of a range, on as many threads as are worth their start."""
 
@@ -130,7 +143,39 @@ def _classify(
     progress.stage("grid", 0.06)
     grid = _lay_grid(threads, cloud, point_id)  # 1
     progress.stage("lowest points", 0.15)
-    lowest, known, level = _lowest(threads, cloud, grid)  # 2
+    lowest, known, level = above_median(threads, _lowest(threads, cloud, grid))  # 2
+
+    def seeds() -> "Seeds":
+        asked = windows(grid, options)
+        with progress.nested():
+            return owm_ground.run(*cloud, point_id, asked, extent(grid, asked))
+
+    dtm = terrain_of(threads, lowest, known, level, grid, options, seeds)  # 3 to 10
+    progress.stage("heights", 1.0)
+    classify(threads, cloud, grid, dtm, options, height, is_ground)  # 11
+
+
+def terrain_of(
+    threads: Threads,
+    lowest: "Heights",
+    known: "Flags",
+    level: float,
+    grid: CloudRaster,
+    options: "Options",
+    seeds: "Callable[[], Seeds]",
+) -> "Terrain":
+    """Find the terrain: steps 3 to 10 of README.md.
+
+    Parameters
+    ----------
+    threads : Threads
+    lowest, known, level
+        As from `above_median`.
+    grid : CloudRaster
+    options : Options
+    seeds : callable
+        Gives x, y and z, in metres, of the seeds of step 5; called when they are needed.
+    """
     progress.stage("outliers", 0.18)
     pits = _pits(threads, _fill(threads, lowest, known, grid.first), grid)  # 3
     known = threads.cells(_without, np.bool_, known, pits)
@@ -139,7 +184,7 @@ def _classify(
     objects = _objects(threads, surface, grid, options)  # 4
     progress.stage("seeds", 0.5)
     candidate = threads.cells(_without, np.bool_, known, objects)
-    base = _base(threads, cloud, point_id, options, grid, surface, candidate, level)  # 5
+    base = _base(threads, seeds(), grid, surface, candidate, level)  # 5
     progress.stage("objects above the seeds", 0.65)
     over = threads.cells(np.subtract, np.float32, surface, base)
     objects &= _objects(threads, over, grid, options)  # 6
@@ -156,11 +201,36 @@ def _classify(
     ground = _extend(threads, surface, planes, ground, known, above, grid)  # 8
     ground = _join_cliffs(threads, surface, ground, known, above, grid)  # 9
     progress.stage("terrain", 0.9)
-    dtm, slope = _densify(threads, lowest, known, ground, grid, options)  # 10
-    progress.stage("heights", 1.0)
-    threads.points(  # 11
-        points.classify, *cloud, grid.west, grid.south, level, grid.cell, dtm, slope,
-        options.max_distance, options.distance_per_slope, height, is_ground,
+    return Terrain(*_densify(threads, lowest, known, ground, grid, options), level)  # 10
+
+
+def classify(
+    threads: Threads,
+    cloud: "Cloud",
+    grid: CloudRaster,
+    dtm: "Terrain",
+    options: "Options",
+    height: "NDArray[np.float64]",
+    is_ground: "Flags",
+) -> None:
+    """Fill in the height of each point above the terrain, and whether it is ground, by step 11.
+
+    Parameters
+    ----------
+    threads : Threads
+    cloud : list of float64[n]
+        x, y and z in metres.
+    grid : CloudRaster
+    dtm : Terrain
+        Of a part of the grid that has the cells of `cells_around`.
+    options : Options
+    height : float64[n], metres
+    is_ground : bool[n]
+    """
+    threads.points(
+        points.classify, *cloud, grid.west, grid.south, dtm.level, grid.cell,
+        (*grid.shape, *dtm.first), dtm.heights, dtm.slopes, options.max_distance,
+        options.distance_per_slope, height, is_ground,
     )  # fmt: skip
 
 
@@ -177,26 +247,32 @@ def _lay_grid(
 
     def count_occupied(west: float, south: float, side: float, shape: tuple[int, int]) -> int:
         occupied = buffers.zeros(shape, np.bool_)
-        threads.points(points.mark, *cloud[:2], west, south, side, occupied)
+        threads.points(points.mark, *cloud[:2], west, south, side, (*shape, 0, 0), occupied)
         return int(np.count_nonzero(occupied))
 
     return lay_grid(sides[0], sides[1], cloud[0].size, count_occupied)
 
 
-def _lowest(threads: Threads, cloud: "Cloud", grid: CloudRaster) -> "tuple[Heights, Flags, float]":
-    """Find the lowest heights above their median, the cells that have one, and the median."""
+def _lowest(threads: Threads, cloud: "Cloud", grid: CloudRaster) -> "NDArray[np.float64]":
+    """Find the lowest height in each cell; infinite where there is no point."""
     n_points, n_cells = cloud[0].size, grid.shape[0] * grid.shape[1]
     # Each thread fills its own grid, unless merging the grids is more work than the points.
     copies = max(1, min(threads.pays(n_points), n_points // n_cells))
     grids = [buffers.full(grid.shape, np.inf) for _ in range(copies)]
+    place = *grid.shape, 0, 0
 
     def fill_grid(part: tuple[int, int], grid_of_part: "NDArray[np.float64]") -> None:
-        points.lowest(*cloud, grid.west, grid.south, grid.cell, grid_of_part, *part)
+        points.lowest(*cloud, grid.west, grid.south, grid.cell, place, grid_of_part, *part)
 
     threads.pool.map_into(grids, fill_grid, threads.pool.spans(n_points, ITEMS_PER_THREAD))
-    z = grids[0]
+    z: NDArray[np.float64] = grids[0]
     for other in grids[1:]:
         np.minimum(z, other, out=z)
+    return z
+
+
+def above_median(threads: Threads, z: "NDArray[np.float64]") -> "tuple[Heights, Flags, float]":
+    """Give the lowest heights above their median, the cells that have one, and the median."""
     known = threads.cells(np.isfinite, np.bool_, z)
     level = float(np.median(buffers.select(z, known), overwrite_input=True))
     on_grid = threads.cells(
@@ -288,18 +364,13 @@ def _objects(threads: Threads, z: "Heights", grid: CloudRaster, options: "Option
 
 def _base(
     threads: Threads,
-    cloud: "Cloud",
-    point_id: "NDArray[np.int64] | None",
-    options: "Options",
+    seeds: "Seeds",
     grid: CloudRaster,
     z: "Heights",
     candidate: "Flags",
     level: float,
 ) -> "Heights":
     """Make a smooth surface through the OWM seeds that are the lowest points of candidates."""
-    with progress.nested():
-        asked = windows(grid, options)
-        seeds = owm_ground.run(*cloud, point_id, asked, extent(grid, asked))
     columns = np.minimum((seeds["x"] - grid.west) / grid.cell, grid.shape[1] - 1).astype(np.int64)
     rows = np.minimum((seeds["y"] - grid.south) / grid.cell, grid.shape[0] - 1).astype(np.int64)
     lowest = _on_grid(seeds["z"], level) == z[rows, columns]

@@ -1,4 +1,8 @@
-"""The Numba loops over the points."""
+"""The Numba loops over the points.
+
+A grid that they get may be a part of the whole one: `place` says how many rows and columns the
+whole one has, and which of them are the first ones of the part.
+"""
 
 from typing import Any
 
@@ -21,32 +25,33 @@ def extent(values: Any, first: int, last: int) -> tuple[float, float, int]:
 
 @njit(cache=True, nogil=True)
 def mark(
-    x: Any, y: Any, west: float, south: float, side: float, occupied: Any, first: int, last: int
-) -> None:
+    x: Any, y: Any, west: float, south: float, side: float, place: Any, occupied: Any,
+    first: int, last: int,
+) -> None:  # fmt: skip
     """Mark the squares that contain a point."""
-    rows, columns = occupied.shape
+    rows, columns, row, column = place
     for i in range(first, last):
         c, r = int((x[i] - west) / side), int((y[i] - south) / side)
-        occupied[min(r, rows - 1), min(c, columns - 1)] = True
+        occupied[min(r, rows - 1) - row, min(c, columns - 1) - column] = True
 
 
 @njit(cache=True, nogil=True)
 def lowest(
-    x: Any, y: Any, z: Any, west: float, south: float, cell: float, result: Any,
+    x: Any, y: Any, z: Any, west: float, south: float, cell: float, place: Any, result: Any,
     first: int, last: int,
 ) -> None:  # fmt: skip
     """Lowest z per cell of the points [first, last)."""
-    rows, columns = result.shape
+    rows, columns, row, column = place
     for i in range(first, last):
         c, r = int((x[i] - west) / cell), int((y[i] - south) / cell)
-        r, c = min(r, rows - 1), min(c, columns - 1)
+        r, c = min(r, rows - 1) - row, min(c, columns - 1) - column
         if z[i] < result[r, c]:
             result[r, c] = z[i]
 
 
 @njit(cache=True, nogil=True)
 def classify(
-    x: Any, y: Any, z: Any, west: float, south: float, level: float, cell: float,
+    x: Any, y: Any, z: Any, west: float, south: float, level: float, cell: float, place: Any,
     terrain: Any, slope: Any, distance: float, per_slope: float,
     height: Any, is_ground: Any, first: int, last: int,
 ) -> None:  # fmt: skip
@@ -54,7 +59,7 @@ def classify(
 
     Terrain and slope are bilinear between the centres of cells, and constant beyond the outermost.
     """
-    rows, columns = terrain.shape
+    rows, columns, row, column = place
     for i in range(first, last):
         u, v = (x[i] - west) / cell - 0.5, (y[i] - south) / cell - 0.5
         u = min(max(u, 0.0), columns - 1.0)
@@ -62,6 +67,7 @@ def classify(
         c, r = int(u), int(v)
         e, s = min(c + 1, columns - 1), min(r + 1, rows - 1)
         a, b = u - c, v - r
+        c, e, r, s = c - column, e - column, r - row, s - row
         here = terrain[r, c] + a * (terrain[r, e] - terrain[r, c])
         there = terrain[s, c] + a * (terrain[s, e] - terrain[s, c])
         above = (z[i] - level) - (here + b * (there - here))

@@ -9,12 +9,12 @@ from spatialq.data.points import ids_of, not_finite, read_only
 from spatialq.runtime import buffers, progress
 from spatialq.runtime.threads import Workers, workers
 
-from . import assign, cells, nodes, pixels, votes
-from .accumulator import RADIUS
+from . import assign, cells, nodes
 from .boundary import sides
-from .cells import MOMENTS, NONE, OPEN
+from .cells import MOMENTS, NONE
+from .cpu_cells import CpuCells, total_of
 from .detection import Detection, detect
-from .octree import EXACT, MIN_S_MS, WIDTHS, Cube, Summary, weighted_median
+from .octree import Cube
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     from . import Options
 
 POINTS_PER_THREAD = 50_000
-CELLS_PER_THREAD = 500
-CELLS_PER_CALL = 1 << 17  # of which each may be an eigenvalue problem
-VOTERS_PER_CALL = 1 << 9  # each votes in many cells of the accumulator
-CELLS_PER_VOTER = 128  # of an accumulator that are cleared and added up while a node votes
-ROWS_PER_CALL = 1 << 11  # of the accumulator
 
 
 def run(
@@ -125,30 +120,21 @@ def _cube(threads: Workers, points: Any, point_id: Any, function: str) -> Cube:
     return Cube.around(lows, highs)
 
 
-class CpuCloud:
+class CpuCloud(CpuCells):
     """The points, and the points of open cells, in main memory; see `octree.Cloud`."""
 
-    xp = np
-
     def __init__(self, threads: Workers, points: "list[NDArray[np.float64]]", cube: Cube) -> None:
-        self.threads, self.points, self.cube = threads, points, cube
+        super().__init__(threads)
+        self.points, self.cube = points, cube
         self.size = points[0].size
         self.parts = threads.spans(self.size, POINTS_PER_THREAD)
-        self.copies = self._copies(self.size, POINTS_PER_THREAD)
+        self.copies = self.copies_for(self.size, POINTS_PER_THREAD)
         self.kept: Any = None
         self.first: Any = None  # moments of the first grid
 
     def of(self, points: "list[NDArray[np.float64]]", cube: Cube) -> "CpuCloud":
         """Make a cloud of some of the points."""
         return CpuCloud(self.threads, [read_only(values) for values in points], cube)
-
-    def empty(self, shape: Any, kind: Any = np.float64) -> Any:
-        """Allocate an array."""
-        return buffers.scratch(shape, kind)
-
-    def full(self, shape: Any, value: Any, kind: Any = np.float64) -> Any:
-        """Allocate an array of one value."""
-        return buffers.full(shape, value, kind)
 
     def within(self, lows: "Sequence[float]", highs: "Sequence[float]") -> Any:
         """Tell which points are in a box, upper borders excluded, see `octree.Cloud`."""
@@ -167,10 +153,6 @@ class CpuCloud:
         """Give the coordinates of some of the points, see `octree.Cloud`."""
         return [buffers.select(values, here) for values in self.points]
 
-    def _copies(self, size: int, worth: int) -> int:
-        """Count the threads that are worth a table of their own for so many items."""
-        return max(1, min(self.threads.threads, size // worth))
-
     def _tables(self, size: int) -> "list[NDArray[np.int64]]":
         return [buffers.zeros(size, np.int64) for _ in range(self.copies)]
 
@@ -187,7 +169,7 @@ class CpuCloud:
                 cells.add_open(*self.kept, *part, level, table)
 
         self.threads.map_into(tables, add, self.parts)
-        table = _sum(tables).reshape(n_cells, MOMENTS)
+        table = total_of(tables).reshape(n_cells, MOMENTS)
         if self.kept is None:
             self.first = table
         return table
@@ -212,10 +194,10 @@ class CpuCloud:
 
         ends = self.threads.map_into(tables, sift, self.parts)
         self.parts = [(start, end) for (start, _), end in zip(self.parts, ends, strict=True)]
-        return _sum(tables).reshape(-1, MOMENTS)
+        return total_of(tables).reshape(-1, MOMENTS)
 
-    def sides(self, grid: int, levels: Any, codes: Any, planes: Any, corners: Any) -> Any:
-        """Describe the points on either side of nodes, see `octree.Cloud`."""
+    def add_sides(self, grid: int, levels: Any, planes: Any, corners: Any) -> Any:
+        """Sum up the points on either side of nodes, see `cells.add_sides`."""
         n, node_of = levels.size, np.full(1 << 3 * grid, NONE, np.int32)
         nodes.fill_cells(levels, corners, grid, node_of, 0, n)
         tables = self._tables(2 * n * MOMENTS)
@@ -226,105 +208,33 @@ class CpuCloud:
             ),
             self.threads.spans(self.size, POINTS_PER_THREAD),
         )
-        sums, rows = _sum(tables).reshape(-1, MOMENTS), np.empty((2 * n, sum(WIDTHS)))
-        self.each("describe_sums", 2 * n, levels, codes, sums, rows)
-        return rows
+        return total_of(tables).reshape(-1, MOMENTS)
+
+    def sides(self, grid: int, levels: Any, codes: Any, planes: Any, corners: Any) -> Any:
+        """Describe the points on either side of nodes, see `octree.Cloud`."""
+        return self.describe(levels, codes, self.add_sides(grid, levels, planes, corners))
+
+    def open_points(self) -> "tuple[NDArray[np.int64], NDArray[np.int32]]":
+        """Give the points of open cells, and the number of the cell of each, see `go_on`."""
+        points, slots = ([each[slice(*part)] for part in self.parts] for each in self.kept)
+        return np.concatenate(points), np.concatenate(slots)
+
+    def go_on(self, points: Any, slots: Any) -> None:
+        """Go on with the points of open cells that were listed before; `sift` changes the lists."""
+        self.kept, self.parts = (
+            (points, slots),
+            self.threads.spans(points.size, POINTS_PER_THREAD),
+        )
 
     def forget(self) -> None:
         """Free the points of open cells."""
         self.kept, self.parts = None, self.threads.spans(self.size, POINTS_PER_THREAD)
 
-    def summarize(self, grid: Any) -> list[Summary]:
-        """Summarize the cells of each level of a grid, see `octree.Cloud`."""
-        found, first, size = [], 0, grid.n_first
-        for level in grid.levels:
-            inside = slice(first, first + size)
-            first, size = first + size, size << 3
-            counts, values = grid.moments[inside, 0], grid.values[inside]
-            filled = np.sort(counts[counts > 0])
-            parts = grid.planar[inside]
-            flat = (parts > 0) & (parts < nodes.LAYERS) & (counts >= MIN_S_MS)
-            n, ratios = counts[flat], values[flat, 0] / np.maximum(values[flat, 1], EXACT**2)
-            found.append(
-                Summary(
-                    level,
-                    weighted_median(filled, filled),
-                    float(n.sum()),
-                    weighted_median(ratios, n),
-                )
-            )
-        return found
-
-    def walk(self, grid: Any, s_level: int, deepest: int, s_ms: float) -> tuple[Any, ...]:
-        """Find the coarsest planar cell around each of the finest cells, see `octree.Cloud`."""
-        first, last = grid.levels[0], grid.levels[-1]
-        state = buffers.scratch(grid.n_last, np.int32)
-        is_node = buffers.zeros(grid.size, np.bool_)
-        self.each(
-            "walk", grid.n_last, grid.moments, grid.planar, grid.n_first, first, last, s_level,
-            deepest, s_ms, state, is_node,
-        )  # fmt: skip
-        at, parts = np.flatnonzero(is_node), np.flatnonzero(state == OPEN)
-        numbers = buffers.scratch(grid.size, np.int32)
-        ranks = buffers.scratch(grid.n_last, np.int32)
-        numbers[at], ranks[parts] = np.arange(at.size), np.arange(parts.size)
-        inside = state >= 0
-        state[inside] = numbers[state[inside]]
-        finer = 3 * (last - grid.base)
-        inner = grid.open_cells[parts >> finer] << finer | parts & ((1 << finer) - 1)
-        return at, state, inner, ranks
-
-    def each(self, loop: str, size: int, *arguments: Any) -> None:
-        """Run a loop of nodes.py, see `octree.Cloud`."""
-        run = getattr(nodes, loop)
-        parts = self.threads.spans(size, CELLS_PER_THREAD, CELLS_PER_CALL)
-        self.threads.map(lambda part: run(*arguments, *part), parts)
-
-    def download(self, array: Any) -> Any:
-        """Return the array, which is in main memory already."""
-        return array
-
-    def peaks(
-        self, nodes: Any, means: Any, weights: Any, around: Any, rho_step: float,
-        shape: tuple[int, int], kernel: str, unit: float,
-    ) -> Any:  # fmt: skip
-        """Vote, smooth, and find the peaks: positions in the accumulator, and their votes."""
-        # to clear and to add up an accumulator takes as long as many votes
-        worth = max(shape[0] * shape[1] // CELLS_PER_VOTER, CELLS_PER_THREAD)
-        arrays = [np.zeros(shape, np.int64) for _ in range(self._copies(len(nodes), worth))]
-
-        def vote(part: tuple[int, int], array: Any) -> None:
-            if kernel == "tangent":
-                votes.vote(
-                    means, nodes.values, nodes.vectors, weights, around.directions, around.rows,
-                    around.step, rho_step, shape[1], array, *part,
-                )  # fmt: skip
-            else:
-                votes.vote_as_paper(
-                    means, nodes.covariance, nodes.vectors, weights, around.phi, around.theta,
-                    around.rows, around.step, rho_step, unit, shape[1], array, *part,
-                )  # fmt: skip
-
-        parts = self.threads.spans(len(nodes), worth, VOTERS_PER_CALL)
-        self.threads.map_into(arrays, vote, parts)
-        total = _sum(arrays)
-        smoothed, is_peak = np.empty_like(total), np.empty(shape, np.bool_)
-        rows = self.threads.spans(shape[0], CELLS_PER_THREAD, ROWS_PER_CALL)
-        self.threads.map(lambda part: votes.smooth(total, around.beside, smoothed, *part), rows)
-        self.threads.map(
-            lambda part: votes.peaks(
-                smoothed, around.near, around.near_starts, RADIUS, is_peak, *part
-            ),
-            rows,
-        )  # fmt: skip
-        places = np.flatnonzero(is_peak)
-        return places, smoothed.ravel()[places]
-
     def _where(self) -> Any:
         return *self.points, *self.cube.low, self.cube.scale
 
-    def rest(self, near: Any, planes: Any) -> "CpuCloud":
-        """Give the points that no plane explains: see `assign.rest`."""
+    def unexplained(self, near: Any, planes: Any) -> Any:
+        """List the positions of the points that no plane explains: see `assign.rest`."""
         parts = self.threads.spans(self.size, POINTS_PER_THREAD)
         left = buffers.empty(self.size, np.int64)
         ends = self.threads.map(
@@ -337,6 +247,11 @@ class CpuCloud:
         found = [left[start:end] for (start, _), end in zip(parts, ends, strict=True)]
         at = buffers.scratch(sum(each.size for each in found), np.int64)
         np.concatenate(found, out=at)
+        return at
+
+    def rest(self, near: Any, planes: Any) -> "CpuCloud":
+        """Give the points that no plane explains."""
+        at = self.unexplained(near, planes)
         return self.of([buffers.take(values, at) for values in self.points], self.cube)
 
     def cover(self, near: Any, rasters: Any, planes: Any) -> Any:
@@ -352,39 +267,7 @@ class CpuCloud:
             ),
             self.threads.spans(self.size, POINTS_PER_THREAD),
         )  # fmt: skip
-        return covered, _sum(sums)
-
-    def connect(self, rasters: Any, covered: Any) -> Any:
-        """Find connected pixels: their runs and connected parts, planes and sizes of the parts."""
-        runs: list[Any] = []
-        sizes: list[Any] = []
-        n_parts = 0
-        for first, rows, columns in rasters.extents().tolist():
-            progress.check()
-            part = slice(first, first + rows * columns)
-            firsts, lasts = np.empty((2, rows * (columns // 2 + 1)), np.int32)
-            starts = np.empty(rows + 1, np.int32)
-            pixels.find_runs(covered[part], rows, columns, firsts, lasts, starts)
-            number = np.empty(starts[-1], np.int32)
-            n = pixels.connect(firsts, lasts, starts, columns, number)
-            sizes.append(np.bincount(number, lasts[: number.size] - firsts[: number.size], n))
-            runs.append((firsts, lasts, number + n_parts))
-            n_parts += n
-        plane = np.repeat(np.arange(len(sizes)), [each.size for each in sizes])
-        return runs, plane, np.concatenate(sizes)
-
-    def paint(self, rasters: Any, runs: Any, numbers: Any) -> Any:
-        """Label the pixels with the surfaces of their parts."""
-        own, labels = np.zeros((2, rasters.n_pixels), np.int32)
-        for (first, rows, columns), (firsts, lasts, part) in zip(
-            rasters.extents().tolist(), runs, strict=True
-        ):
-            progress.check()
-            inside = slice(first, first + rows * columns)
-            pixels.fill_runs(firsts, lasts, numbers[part], own[inside])
-            inner = columns + 1, (rows - 1) * columns - 1
-            pixels.mark_edges(own[inside], columns, labels[inside], *inner)
-        return labels
+        return covered, total_of(sums)
 
     def settle(self, near: Any, rasters: Any, planes: Any, surfaces: Any, *, label: bool) -> Any:
         """Assign points to surfaces, and sum up the points of surfaces: see `assign.settle`."""
@@ -402,7 +285,7 @@ class CpuCloud:
             ),
             self.threads.spans(self.size, POINTS_PER_THREAD),
         )  # fmt: skip
-        return _sum(sums), np.maximum.reduce(farthest), owner, distance
+        return total_of(sums), np.maximum.reduce(farthest), owner, distance
 
     def name(self, owner: Any, distance: Any, ids: Any, step: float) -> Any:
         """Convert surfaces to plane_ids, and steps to units of the coordinates."""
@@ -410,10 +293,3 @@ class CpuCloud:
         parts = self.threads.spans(self.size, POINTS_PER_THREAD)
         self.threads.map(lambda part: assign.name(owner, distance, ids, step, named, *part), parts)
         return named, distance
-
-
-def _sum(tables: "list[NDArray[np.int64]]") -> "NDArray[np.int64]":
-    total = tables[0]
-    for table in tables[1:]:
-        total += table
-    return total

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 def feature_windows(grid: "Grid", options: "Options") -> Windows:
     """Find the rows of examples of a grid; the result has one row per example and series."""
     division = divide(grid, options)
-    return _windows(division, len(series_of(division, options)))
+    return _windows(grid, division, len(series_of(division, options)))
 
 
 def patch_windows(grid: "Grid", options: "Options") -> Windows:
     """Find the rows of examples of a grid; the result has one row per series and patch."""
     division = divide(grid, options)
     series = series_of(division, options)
-    return _windows(division, sum(division.scales[each.scale].patches for each in series))
+    return _windows(grid, division, sum(division.scales[each.scale].patches for each in series))
 
 
-def _windows(division: "Division", results: int) -> Windows:
+def _windows(grid: "Grid", division: "Division", results: int) -> Windows:
     y = division.y
-    return Windows(y.size, y.step, y.count, results=division.x.count * results)
+    return Windows(y.size, y.step, y.count, results=len(division.within(grid).columns) * results)

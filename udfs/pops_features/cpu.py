@@ -10,7 +10,7 @@ from spatialq.runtime import progress
 from spatialq.runtime.threads import in_threads
 
 from .aggregation import NINE, aggregate
-from .division import Division, divide
+from .division import Division, Examples, divide
 from .methods import BUILT_IN, first_rows
 from .order import exchanges
 from .patches import fill_patches
@@ -38,7 +38,7 @@ def run(grid: "Grid", options: "Options", outputs: "Sequence[str]") -> dict[str,
     Parameters
     ----------
     grid : Grid
-        In main memory. If it is a band of rows, the examples that lie completely in it are used.
+        In main memory. If it is a window, the examples that lie completely in it are used.
     options : Options
     outputs : sequence of 'pops_features', 'pops_patches'
         Several come from one pass over the grid.
@@ -59,12 +59,13 @@ def run(grid: "Grid", options: "Options", outputs: "Sequence[str]") -> dict[str,
         If no example or patch fits.
     """
     division = divide(grid, options)
-    rows = division.rows_within(grid)
+    examples = division.within(grid)
+    columns, rows = examples
     takers: list[Callable[[Run, int, Any], None]] = []
     tables: dict[str, Callable[[], dict[str, Any]]] = {}
     if "pops_features" in outputs:
         series = series_of(division, options)
-        shape = division.x.count, len(rows), len(series)
+        shape = len(columns), len(rows), len(series)
         statistics, patches = np.empty((NINE, *shape)), np.empty(shape, np.int64)
         linear = options.quantiles == "linear"
         of_scale: list[list[int]] = [[] for _ in division.scales]
@@ -75,29 +76,31 @@ def run(grid: "Grid", options: "Options", outputs: "Sequence[str]") -> dict[str,
             flat = raw.reshape(-1, raw.shape[2])
             nine, m = np.empty((NINE, len(flat))), np.empty(len(flat), np.int64)
             aggregate(flat, options.min_patches, *exchanges(raw.shape[2], linear), linear, nine, m)
-            place = slice(piece.first, piece.stop), piece.row - rows.start, of_scale[k]
+            there = slice(piece.first - columns.start, piece.stop - columns.start)
+            place = there, piece.row - rows.start, of_scale[k]
             statistics[:, *place] = nine.reshape(NINE, len(raw), -1).swapaxes(1, 2)
             patches[place] = m.reshape(len(raw), -1).T
 
         takers.append(aggregate_patches)
         tables["pops_features"] = lambda: features_table(
-            grid, division, rows, options, statistics, patches
+            grid, division, examples, options, statistics, patches
         )
     if "pops_patches" in outputs:
-        value, parts = room_for_patches(division, rows, options)
+        value, parts = room_for_patches(division, examples, options)
 
         def keep_patches(piece: "Run", k: int, raw: "NDArray[np.float64]") -> None:
-            parts[k][:, piece.first : piece.stop, piece.row - rows.start] = raw
+            there = slice(piece.first - columns.start, piece.stop - columns.start)
+            parts[k][:, there, piece.row - rows.start] = raw
 
         takers.append(keep_patches)
-        tables["pops_patches"] = lambda: patches_table(division, rows, options, value, parts)
+        tables["pops_patches"] = lambda: patches_table(division, examples, options, value, parts)
 
     def work(piece: "Run", k: int) -> None:
         raw = raw_features(grid, division, options, piece, k)
         for take in takers:
             take(piece, k, raw)
 
-    each_run(division, rows, work)
+    each_run(division, examples, work)
     progress.stage("table", 1.0)
     return {name: tables[name]() for name in outputs}
 
@@ -111,15 +114,16 @@ class Run:
     stop: int
 
 
-def each_run(division: Division, rows: range, work: Callable[[Run, int], None]) -> None:
+def each_run(division: Division, examples: Examples, work: Callable[[Run, int], None]) -> None:
     """Call work with every run of examples and every scale, in several threads.
 
     A thread processes the scales of a run while its cells are in the cache. If an example is larger
     than a run, `raw_features` uses the threads instead.
     """
     n = max(1, RUN // division.x.step)
-    columns, scales = division.x.count, range(len(division.scales))
-    runs = [Run(r, e, min(e + n, columns)) for r in rows for e in range(0, columns, n)]
+    columns, scales = examples.columns, range(len(division.scales))
+    starts = columns[::n]
+    runs = [Run(r, e, min(e + n, columns.stop)) for r in examples.rows for e in starts]
     tasks = [(piece, k) for piece in runs for k in scales]
 
     def some(span: tuple[int, int]) -> None:
@@ -151,13 +155,14 @@ def raw_features(
     z.flags.writeable = False  # so that code is compiled for one type of array only
     row = piece.row * division.y.step - grid.first_row
     examples, step = piece.stop - piece.first, division.x.step
+    column = piece.first * step - grid.first_column
     rows = np.array([starts.get(name, -1) for name in BUILT_IN])
     linear, min_cells = options.quantiles == "linear", scale.min_cells(options)
 
     def fill(first: int, stop: int) -> "NDArray[np.float64]":
         """Compute the features of some columns of patches."""
         n = examples * (stop - first) * scale.y.count
-        left = piece.first * step + first * scale.x.step
+        left = column + first * scale.x.step
         raw, counts = np.empty((total, n)), np.empty(n, np.int64)
         fill_patches(
             z, row, left, examples, step, scale.x.size, scale.y.size, scale.x.step, scale.y.step,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import ceil, floor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from spatialq.data.grid import Grid
@@ -57,6 +57,13 @@ class Scale:
         return min(min_cells, self.cells + 1)  # one more than any patch has
 
 
+class Examples(NamedTuple):
+    """Some adjacent examples, by their numbers in the whole grid."""
+
+    columns: range
+    rows: range
+
+
 @dataclass(frozen=True)
 class Division:
     """Examples of a grid, and the patches of each."""
@@ -67,12 +74,11 @@ class Division:
     scales: tuple[Scale, ...]
     """In ascending order."""
 
-    def rows_within(self, grid: "Grid") -> range:
-        """Rows of examples that lie completely in a band of the grid."""
-        first, n = grid.first_row, int(grid.z.shape[0])
-        start = -(-first // self.y.step)
-        stop = (first + n - self.y.size) // self.y.step + 1
-        return range(start, max(start, min(stop, self.y.count)))
+    def within(self, grid: "Grid") -> Examples:
+        """Give the examples that lie completely in a window of the grid."""
+        rows, columns = map(int, grid.z.shape)
+        across, along = (self.x, grid.first_column, columns), (self.y, grid.first_row, rows)
+        return Examples(_windows_within(*across), _windows_within(*along))
 
 
 def divide(grid: "Grid", options: "Options") -> Division:
@@ -115,6 +121,12 @@ def divide(grid: "Grid", options: "Options") -> Division:
             sides.append(_windows(size, _step(step, spacing, n), example.size))
         scales.append(Scale(length, sides[0], sides[1]))
     return Division(axes[0], axes[1], tuple(scales))
+
+
+def _windows_within(axis: WindowAxis, first: int, n: int) -> range:
+    start = -(-first // axis.step)
+    stop = (first + n - axis.size) // axis.step + 1
+    return range(start, max(start, min(stop, axis.count)))
 
 
 def _windows(size: int, step: int, n: int) -> WindowAxis:

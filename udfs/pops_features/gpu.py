@@ -11,7 +11,7 @@ import numpy as np
 
 from spatialq.runtime import cuda, progress
 
-from .division import Division, Scale, divide
+from .division import Division, Examples, Scale, divide
 from .layout import ROOM, SCALES, lay_out
 from .methods import STATISTICS, first_rows
 from .table import features_table, patches_table, room_for_patches, series_of
@@ -57,13 +57,14 @@ def run(grid: "Grid", options: "Options", outputs: Sequence[str]) -> dict[str, d
     device = cuda.device()
     with device.use():
         kernels = Kernels(device, grid, options)
-        xp, division, rows = kernels.xp, kernels.division, kernels.rows
+        xp, division, examples = kernels.xp, kernels.division, kernels.examples
+        columns, rows = examples
         aggregated, kept = "pops_features" in outputs, "pops_patches" in outputs
         if aggregated:
-            shape = division.x.count, len(rows), len(kernels.series)
+            shape = len(columns), len(rows), len(kernels.series)
             statistics, patches = xp.empty((len(STATISTICS), *shape)), xp.empty(shape, np.int64)
         if kept:
-            value, parts = room_for_patches(division, rows, options, xp)
+            value, parts = room_for_patches(division, examples, options, xp)
         progress.stage("features of patches", 0.9)
         for band, raw in kernels.bands():
             if aggregated:
@@ -78,10 +79,10 @@ def run(grid: "Grid", options: "Options", outputs: Sequence[str]) -> dict[str, d
         tables = {}
         if aggregated:
             tables["pops_features"] = features_table(
-                grid, division, rows, options, statistics, patches, xp
+                grid, division, examples, options, statistics, patches, xp
             )
         if kept:
-            tables["pops_patches"] = patches_table(division, rows, options, value, parts, xp)
+            tables["pops_patches"] = patches_table(division, examples, options, value, parts, xp)
         return {name: tables[name] for name in outputs}
 
 
@@ -99,9 +100,14 @@ class Kernels:
         return divide(self.grid, self.options)
 
     @cached_property
-    def rows(self) -> range:
-        """Rows of examples."""
-        return self.division.rows_within(self.grid)
+    def examples(self) -> Examples:
+        """Examples that lie completely in the grid."""
+        return self.division.within(self.grid)
+
+    @cached_property
+    def west(self) -> int:
+        """Column of the heights at which the first example begins."""
+        return self.examples.columns.start * self.division.x.step - self.grid.first_column
 
     @cached_property
     def series(self) -> Any:
@@ -148,15 +154,17 @@ class Kernels:
         Yields
         ------
         band : slice
-            Positions in `rows`.
+            Positions in the rows of `examples`.
         raw : float64[features of all methods, columns of examples, rows of examples, patches]
             On the device; patches are ordered by scale, then with y varying fastest.
         """
         _, features = first_rows(self.options.features)
-        columns, y = self.division.x.count, self.division.y
+        columns, y = len(self.examples.columns), self.division.y
+        if not columns:
+            return
         n = max(1, RAW_BYTES // (8 * features * columns * self.patches))
-        for start in range(0, len(self.rows), n):
-            band = self.rows[start : start + n]
+        for start in range(0, len(self.examples.rows), n):
+            band = self.examples.rows[start : start + n]
             south = band[0] * y.step - self.grid.first_row
             north = band[-1] * y.step - self.grid.first_row + y.size
             raw = self.device.xp.empty((features, columns, len(band), self.patches))
@@ -164,10 +172,11 @@ class Kernels:
             yield slice(start, start + len(band)), raw
 
     def _cells(self, south: int, north: int) -> Any:
-        """Copy rows of the grid to the device."""
+        """Copy rows of the grid to the device, from the first example on."""
+        span = np.s_[south:north, self.west :]
         if self.here:
-            return self.device.xp.ascontiguousarray(self.device.view(self.grid.z)[south:north])
-        return self.device.upload([np.ascontiguousarray(self.grid.z[south:north])])[0]
+            return self.device.xp.ascontiguousarray(self.device.view(self.grid.z)[span])
+        return self.device.upload([np.ascontiguousarray(self.grid.z[span])])[0]
 
     def _fill(self, z: Any, raw: Any) -> None:
         """Compute the raw features of a band; order statistics come before moments."""
@@ -216,7 +225,8 @@ class Kernels:
 
     def _lay_out(self, scales: Sequence[Scale], room: int | None) -> tuple[int, Any]:
         """Count the superpatches of an example, and copy their description to the device."""
-        places, sweep = lay_out(self.division, scales, self.grid, self.options, room)
+        pitch = int(self.grid.z.shape[1]) - self.west
+        places, sweep = lay_out(self.division, scales, self.grid, self.options, room, pitch)
         return places, self.device.upload_small(sweep)
 
     def aggregate(self, raw: Any) -> tuple[Any, Any]:

@@ -54,6 +54,7 @@ def lay_out(
     grid: "Grid",
     options: "Options",
     room: int | None,
+    pitch: int,
 ) -> tuple[int, "NDArray[np.uint8]"]:
     """Describe the superpatches of an example, and the patches of some scales in each.
 
@@ -65,6 +66,8 @@ def lay_out(
     options : Options
     room : int, optional
         Number of columns of windows that a block can keep in shared memory.
+    pitch : int
+        Cells from a row of the heights on the device to the next.
 
     Returns
     -------
@@ -88,7 +91,7 @@ def lay_out(
     ends = _rounds(part, scales, room)
     head["ends"][0, : len(ends)] = ends
     head["rounds"], head["parts"], head["places"] = len(ends), len(scales), west.size
-    head["pitch"], head["patches"] = grid.columns, firsts[-1]
+    head["pitch"], head["patches"] = pitch, firsts[-1]
     head["step_x"], head["step_y"] = division.x.step, division.y.step
     return west.size, np.concatenate([each.ravel().view(np.uint8) for each in (head, place, part)])
 

@@ -13,7 +13,7 @@ from .methods import STATISTICS, first_rows
 if TYPE_CHECKING:
     from spatialq.data.grid import Grid
 
-    from .division import Division, WindowAxis
+    from .division import Division, Examples, WindowAxis
     from .options import Options
 
 
@@ -40,7 +40,7 @@ def series_of(division: "Division", options: "Options") -> list[Series]:
 def features_table(
     grid: "Grid",
     division: "Division",
-    rows: range,
+    examples: "Examples",
     options: "Options",
     statistics: Any,
     patches: Any,
@@ -52,8 +52,8 @@ def features_table(
     ----------
     grid : Grid
     division : Division
-    rows : range
-        Rows of examples.
+    examples : Examples
+        Those in the table.
     options : Options
     statistics : float64[9, columns of examples, rows of examples, series]
     patches : int64[columns, rows, series]
@@ -62,7 +62,8 @@ def features_table(
     """
     series = series_of(division, options)
     shape = patches.shape
-    column, row = xp.arange(shape[0])[:, None, None], xp.asarray(np.array(rows))[None, :, None]
+    column, row = (xp.asarray(np.array(each, np.int64)) for each in examples)
+    column, row = column[:, None, None], row[None, :, None]
     methods, scales, features = (np.array(each, np.int32) for each in zip(*series, strict=True))
     lengths = xp.asarray(np.array([scale.length for scale in division.scales])[scales])
     columns = {
@@ -81,7 +82,7 @@ def features_table(
 
 
 def room_for_patches(
-    division: "Division", rows: range, options: "Options", xp: Any = np
+    division: "Division", examples: "Examples", options: "Options", xp: Any = np
 ) -> tuple[Any, list[Any]]:
     """Allocate the values of `pops_patches`.
 
@@ -92,7 +93,8 @@ def room_for_patches(
         Views of `value`, one per scale; y of the patches varies fastest.
     """
     _, features = first_rows(options.features)
-    shapes = [(features, division.x.count, len(rows), scale.patches) for scale in division.scales]
+    shape = features, len(examples.columns), len(examples.rows)
+    shapes = [(*shape, scale.patches) for scale in division.scales]
     ends = np.cumsum([0, *(prod(shape) for shape in shapes)]).tolist()
     value = xp.empty(ends[-1])
     spans = zip(pairwise(ends), shapes, strict=True)
@@ -101,7 +103,7 @@ def room_for_patches(
 
 def patches_table(
     division: "Division",
-    rows: range,
+    examples: "Examples",
     options: "Options",
     value: Any,
     parts: list[Any],
@@ -112,8 +114,8 @@ def patches_table(
     Parameters
     ----------
     division : Division
-    rows : range
-        Rows of examples.
+    examples : Examples
+        Those in the table.
     options : Options
     value, parts : arrays
         From `room_for_patches`.
@@ -123,8 +125,8 @@ def patches_table(
     n, counts = len(value), [len(names) for names in options.features.values()]
     of_method = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
     feature = np.arange(len(of_method), dtype=np.int32)[:, None, None, None]
-    example = xp.arange(division.x.count)[:, None, None] * division.y.count
-    example = example + xp.asarray(np.array(rows))[:, None]
+    column, row = (xp.asarray(np.array(each, np.int64)) for each in examples)
+    example = column[:, None, None] * division.y.count + row[:, None]
     columns: dict[str, Any] = {
         "example_id": xp.empty(n, np.int64),
         "scale": xp.empty(n),

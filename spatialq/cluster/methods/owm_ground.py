@@ -63,7 +63,7 @@ def perform(data: dict[str, Any], partial: Path) -> dict[str, Any]:
     points = read_points(data)
     found, device = call_as_given(function, points, options, data["device"], road="files")
     own = is_own(data["own"], found)
-    write_rows({name: values[own] for name, values in found.items()}, partial, data["crs"])
+    write_rows({name: values[own] for name, values in found.items()}, partial, crs=data["crs"])
     return {"rows": int(own.sum()), "device": device}
 
 

@@ -26,12 +26,6 @@ from spatialq.io.grid.grids import find_grids, plan_of, planned
 from spatialq.io.grid.source import GridSource
 from spatialq.io.reproject import utm_zone
 
-BAND_CELLS = 1 << 24
-"""Cells of a file that a kernel gets at once, more or less."""
-BAND_RESULTS = 1 << 20
-"""Rows of its result at once, more or less: as lists DuckDB holds them several times, 0.6 KiB a
-row."""
-
 
 def query(function: Function, road: Road, grid: Any, *columns: Any) -> Any:
     """Write the query that calls a function of grids; parameters travel as JSON.
@@ -168,15 +162,13 @@ class Bands:
     def __init__(self, function: Function, source: GridSource, options: Any) -> None:
         frame = source.frame
         self._windows = function.output.windows(frame, options)
-        by_cells = 1 + (BAND_CELLS // frame.columns - self._windows.size) // self._windows.step
-        self._n = max(1, min(by_cells, BAND_RESULTS // self._windows.results))
+        self._n = self._windows.in_band(frame.columns)
         self.count = -(-self._windows.count // self._n)
 
     def rows(self, index: int) -> tuple[int, int]:
         """First row of a band, from the south, and the one behind its last."""
-        first, stop = index * self._n, min((index + 1) * self._n, self._windows.count)
-        size, step = self._windows.size, self._windows.step
-        return first * step, (stop - 1) * step + size
+        first = index * self._n
+        return self._windows.rows(first, min(first + self._n, self._windows.count))
 
 
 def _of_band(

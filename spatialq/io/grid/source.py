@@ -156,8 +156,14 @@ class GridSource:
             arrays["x"], arrays["y"] = pa.array(np.ravel(x)), pa.array(np.ravel(y))
         return pa.RecordBatch.from_arrays([arrays[name] for name in columns], names=list(columns))
 
-    def grid(self, first: int, stop: int) -> Grid:
+    def grid(self, first: int, stop: int, columns: tuple[int, int] | None = None) -> Grid:
         """Read the rows [first, stop), counted from the south; from any thread.
+
+        Parameters
+        ----------
+        first, stop : int
+        columns : (int, int), optional
+            First column and the one behind the last, counted from the west; by default all.
 
         Raises
         ------
@@ -167,12 +173,14 @@ class GridSource:
         frame = self.frame
         a, _, _, _, e, _ = self._transform
         top, bottom = (first, stop) if e > 0 else (self._height - stop, self._height - first)
-        span = (top, bottom, 0, self._width)
+        west, east = columns or (0, self._width)
+        left, right = (west, east) if a > 0 else (self._width - east, self._width - west)
+        span = (top, bottom, left, right)
         values, missing = self._read(span)
         turned = np.s_[:: 1 if e > 0 else -1, :: 1 if a > 0 else -1]
         z = heights(values[turned], missing[turned])
         self._look_for_undeclared(z)
-        return replace(frame, z=z, first_row=first)
+        return replace(frame, z=z, first_row=first, first_column=west)
 
     @property
     def frame(self) -> Grid:
@@ -188,7 +196,8 @@ class GridSource:
             raise FileError.of(self._reader, self.path, "is rotated: its rows do not run along x")
         x0, y0 = self._xy(0.5 if a > 0 else self._width - 0.5, 0.5 if e > 0 else self._height - 0.5)
         nothing = np.empty((0, self._width), np.float32)
-        return Grid(nothing, x0, y0, abs(a), abs(e), all_rows=self._height)
+        all_cells = {"all_rows": self._height, "all_columns": self._width}
+        return Grid(nothing, x0, y0, abs(a), abs(e), **all_cells)
 
     def overview(self, most: int) -> "NDArray[np.float64]":
         """Read every so many cells of every so many rows, at most so many of a side.

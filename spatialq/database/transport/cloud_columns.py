@@ -1,0 +1,314 @@
+"""Points of files, straight into the arrays of a kernel, without one row per point."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from spatialq.data.boxes import in_box
+from spatialq.data.columns import NUMBERS, NUMPY_TYPES
+from spatialq.database.transport.columns import attributes_of
+from spatialq.functions.catalogue import Function
+from spatialq.io.source import Box, PointSource, Progress, numbers_of
+from spatialq.io.view import check_bounds
+from spatialq.runtime import buffers, progress
+
+POINT_ID = "point_id"
+
+
+def numbers_in(
+    caller: str, clouds: Sequence[PointSource], names: Sequence[str]
+) -> "dict[str, np.dtype[Any]]":
+    """Find the types of columns of files, of which any may lack some.
+
+    Raises
+    ------
+    ValueError
+        If no file has a column of numbers of that name.
+    """
+    found = {}
+    for name in names:
+        types = [
+            np.dtype(cloud.schema.field(name).type.to_pandas_dtype())
+            for cloud in clouds
+            if name in cloud.schema.names
+        ]
+        if not types or not all(each in NUMBERS for each in types):
+            there = dict.fromkeys(each for cloud in clouds for each in cloud.schema.names)
+            message = (
+                f"{caller}: attributes must be columns of numbers of the files, "
+                f"{', '.join(there)}, got {name!r}"
+            )
+            raise ValueError(message)
+        found[name] = np.result_type(*types)
+    return found
+
+
+def batches_of_clouds(
+    function: Function,
+    clouds: Sequence[PointSource],
+    tick: Progress | None = None,
+    more: Mapping[str, np.dtype[Any]] = {},
+) -> Iterator[dict[str, Any]]:
+    """Read all points of files, whose ids run on from file to file, some at a time.
+
+    A column that a file lacks is None. Of the columns `more`, as `numbers_in` gives them, values
+    that are NULL are masked.
+    """
+    attributes = [*attributes_of(function), *more]
+
+    def types_in(cloud: PointSource) -> dict[str, "np.dtype[Any]"]:
+        return _types_in(function, cloud, more)
+
+    for found in _parts(clouds, types_in, None, tick, more):
+        yield {**dict.fromkeys(attributes), **found}
+
+
+def _parts(
+    clouds: Sequence[PointSource],
+    types_in: Callable[[PointSource], Mapping[str, "np.dtype[Any]"]],
+    hint: Box | None,
+    tick: Progress | None,
+    more: "Mapping[str, np.dtype[Any]]",
+) -> Iterator[dict[str, Any]]:
+    """Read columns of the points of files, some points at a time.
+
+    Parameters
+    ----------
+    clouds : sequence of PointSource
+    types_in : callable
+        Gives the columns of a file to read, `point_id` among them, and their types.
+    hint : six of float, optional
+        What lies outside of this box may be left out.
+    tick : callable, optional
+    more : mapping of str to dtype
+        Columns of which values that are NULL are masked.
+
+    Yields
+    ------
+    dict of str to array
+        `point_id` runs on from file to file.
+    """
+    first = 0
+    for cloud in clouds:
+        types, done = types_in(cloud), 0
+        for batch in cloud.batches(list(types), hint):
+            progress.check()
+            found = {
+                name: _numbers_of(cloud, name, batch[name], dtype, keeps_nulls=name in more)
+                for name, dtype in types.items()
+            }
+            yield {**found, POINT_ID: found[POINT_ID] + first}
+            done += batch.num_rows
+            if tick is not None:
+                tick(cloud.path, done, cloud.rows)
+        first += cloud.rows
+
+
+def read_clouds(
+    function: Function,
+    clouds: Sequence[PointSource],
+    tick: Progress | None = None,
+    bounds: Sequence[float] | None = None,
+    more: Mapping[str, np.dtype[Any]] = {},
+) -> dict[str, Any]:
+    """Read the points of files, whose ids run on from file to file, as a kernel takes them.
+
+    An attribute is masked where a file has none of that name, and None where all files lack it. The
+    ids are None where they are the positions.
+
+    Parameters
+    ----------
+    function : Function
+    clouds : sequence of PointSource
+    tick : callable, optional
+        Called with a file, its rows so far and its rows in all.
+    bounds : sequence of float, optional
+        xmin, ymin, xmax, ymax: only the points inside or on the border.
+    more : mapping, optional
+        Columns beyond those of the function, as `numbers_in` gives them; masked also where a value
+        is NULL.
+
+    Raises
+    ------
+    MemoryError
+        If memory, or the disk for what is beyond the budget, is not enough, in a sentence.
+    """
+    try:
+        if bounds is not None or (more and not _have_all_values(clouds)):
+            return _read_inside(function, clouds, bounds, tick, more)
+        return _read_all(function, clouds, tick, more)
+    except MemoryError as full:
+        message = f"{function.name}: not enough memory to read the files: {full}"
+        raise MemoryError(message) from full
+
+
+def _have_all_values(clouds: Sequence[PointSource]) -> bool:
+    """Whether no value of the files can be NULL: LAS has none that are."""
+    from spatialq.io.las.source import LasSource
+
+    return all(isinstance(cloud, LasSource) for cloud in clouds)
+
+
+def _read_all(
+    function: Function,
+    clouds: Sequence[PointSource],
+    tick: Progress | None,
+    more: "Mapping[str, np.dtype[Any]]",
+) -> dict[str, Any]:
+    columns = _Columns(function, clouds, more)
+    columns.reserve(sum(cloud.rows for cloud in clouds))
+    first = 0
+    for cloud in clouds:
+        columns.add_all(cloud, first, tick)
+        first += cloud.rows
+    return columns.arrays()
+
+
+def _read_inside(
+    function: Function,
+    clouds: Sequence[PointSource],
+    bounds: Sequence[float] | None,
+    tick: Progress | None,
+    more: "Mapping[str, np.dtype[Any]]",
+) -> dict[str, Any]:
+    """Read the points in a box; what a file's parts say to lie outside is not decoded."""
+    hint = None if bounds is None else check_bounds(function.name, bounds)
+    columns = _Columns(function, clouds, more, has_ids=True)
+    for found in _parts(clouds, columns.types_in, hint, tick, more):
+        part = found
+        if bounds is not None:
+            inside = in_box(found["x"], found["y"], bounds)
+            part = {name: values[inside] for name, values in found.items()}
+        columns.add(part)
+    return columns.arrays()
+
+
+class _Columns:
+    """Columns of points that are read file by file, in memory that grows.
+
+    Parameters
+    ----------
+    function : Function
+    clouds : sequence of PointSource
+    more : mapping
+        Columns beyond those of the function, and their types.
+    has_ids : bool
+        Whether the ids may be others than the positions; so they may where a file has records that
+        are no points.
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        clouds: Sequence[PointSource],
+        more: "Mapping[str, np.dtype[Any]]",
+        *,
+        has_ids: bool = False,
+    ) -> None:
+        self._function, self._more = function, more
+        attributes = [*attributes_of(function), *more]
+        there = [set(_types_in(function, cloud, more)) for cloud in clouds]
+        self._absent = [name for name in attributes if not any(name in each for each in there)]
+        self._partial = {
+            name for name in attributes if name not in self._absent
+            and not all(name in each for each in there)
+        }  # fmt: skip
+        if not _have_all_values(clouds):
+            self._partial.update(more)
+        self._types = {
+            name: dtype
+            for name, dtype in _types_of(function, more).items()
+            if name not in (POINT_ID, *self._absent)
+        }
+        if has_ids or not all(cloud.is_whole for cloud in clouds):
+            self._types[POINT_ID] = np.dtype(np.int64)
+        self._n = 0
+        self._columns = {name: self._room(name, 0) for name in self._types}
+
+    def types_in(self, cloud: PointSource) -> dict[str, "np.dtype[Any]"]:
+        """Give the columns that a file has, and their types."""
+        there = _types_in(self._function, cloud, self._more)
+        return {name: dtype for name, dtype in self._types.items() if name in there}
+
+    def reserve(self, rows: int) -> None:
+        """Make room for so many rows in all."""
+        if rows <= len(self._columns["x"]):
+            return
+        for name, values in self._columns.items():
+            room = self._room(name, rows)
+            room[: self._n] = values[: self._n]
+            self._columns[name] = room
+
+    def add_all(self, cloud: PointSource, first: int, tick: Progress | None) -> None:
+        """Read all points of a file, whose first id is `first`; there is room for them."""
+        part = slice(self._n, self._n + cloud.rows)
+        types = self.types_in(cloud)
+        arrays = {name: np.ma.getdata(self._columns[name])[part] for name in types}
+        came = cloud.read_into(arrays, tick)  # fewer where records are no valid points
+        if POINT_ID in arrays:
+            arrays[POINT_ID] += first
+        self._end(types, came)
+
+    def add(self, found: dict[str, Any]) -> None:
+        """Add some points of a file."""
+        came = len(found["x"])
+        if self._n + came > len(self._columns["x"]):
+            self.reserve(max(2 * self._n, self._n + came))
+        part = slice(self._n, self._n + came)
+        for name, values in found.items():
+            np.ma.getdata(self._columns[name])[part] = np.ma.getdata(values)
+        self._end(found, came)
+
+    def arrays(self) -> dict[str, Any]:
+        """Give what the kernel gets."""
+        found = {name: values[: self._n] for name, values in self._columns.items()}
+        return {POINT_ID: None, **dict.fromkeys(self._absent), **found}
+
+    def _end(self, there: Mapping[str, Any], came: int) -> None:
+        """Count rows that are there, of which the values of other columns are masked."""
+        part = slice(self._n, self._n + came)
+        for name in self._partial:
+            lost = np.ma.getmask(there[name]) if name in there else True
+            np.ma.getmaskarray(self._columns[name])[part] = lost
+        self._n += came
+
+    def _room(self, name: str, rows: int) -> Any:
+        room = buffers.empty(rows, self._types[name])
+        if name not in self._partial:
+            return room
+        return np.ma.MaskedArray(room, buffers.zeros(rows, np.bool_))
+
+
+def _types_of(
+    function: Function, more: "Mapping[str, np.dtype[Any]]"
+) -> "dict[str, np.dtype[Any]]":
+    """Give all columns that a call may get of files, and their types."""
+    kinds = {POINT_ID: "BIGINT", **dict.fromkeys(function.inputs.columns, "DOUBLE")}
+    kinds |= attributes_of(function)
+    return {name: np.dtype(NUMPY_TYPES[kind]) for name, kind in kinds.items()} | dict(more)
+
+
+def _types_in(
+    function: Function, cloud: PointSource, more: "Mapping[str, np.dtype[Any]]"
+) -> "dict[str, np.dtype[Any]]":
+    """Give the columns of a file that a call takes, of types that lose nothing.
+
+    An intensity that is a fraction, say, is none that a function for LAS dimensions understands.
+    """
+    return {
+        name: dtype
+        for name, dtype in _types_of(function, more).items()
+        if name in cloud.schema.names
+        and np.can_cast(cloud.schema.field(name).type.to_pandas_dtype(), dtype)
+    }
+
+
+def _numbers_of(
+    cloud: PointSource, name: str, values: Any, dtype: "np.dtype[Any]", *, keeps_nulls: bool
+) -> Any:
+    """Give the values of a column as numbers of a type, masked where they are NULL, or else 0."""
+    numbers = numbers_of(cloud.path, name, values, dtype)
+    if not keeps_nulls or not values.null_count:
+        return numbers
+    return np.ma.MaskedArray(numbers, values.is_null().to_numpy(zero_copy_only=False))

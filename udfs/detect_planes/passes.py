@@ -1,0 +1,417 @@
+"""The search for planes in points that are elsewhere, such as in many files: pass by pass.
+
+The search needs points in passes over all of them, of which each gives sums of whole numbers and
+maxima. These do not depend on how points are divided into *runs*. So the search itself goes on
+without points: where it needs a pass, it ends with `Pending`, the pass is done for each run
+(`go_over`), what the runs gave is put together (`put_together`), and the search begins again with
+the results of all passes so far. What it does between passes takes little time.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spatialq.data.points import read_only
+from spatialq.runtime import buffers
+from spatialq.runtime.threads import Workers, workers
+
+from . import assign
+from .cells import FINER, MOMENTS
+from .cpu import CpuCloud
+from .cpu_cells import CpuCells
+from .detection import Detection, detect
+from .octree import Cube
+from .surfaces import Near, Rasters, Surfaces
+
+if TYPE_CHECKING:
+    from . import Options
+
+Arrays = Mapping[str, Any]
+NOTHING = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A pass over all points."""
+
+    name: str
+    """What is done: a method of clouds."""
+    cube: Cube
+    listed: int | None
+    """Number of the pass that listed the points to consider; None for all."""
+    kept: int | None
+    """Number of the pass that listed the points of open cells, if these are meant."""
+    values: dict[str, Any]
+    """Numbers that are needed: values of JSON; `rows` and `width` of what is summed up."""
+    arrays: dict[str, Any]
+
+
+class Pending(Exception):
+    """The search needs a pass."""
+
+    def __init__(self, wanted: Pass) -> None:
+        super().__init__(wanted.name)
+        self.wanted = wanted
+
+
+@dataclass(frozen=True)
+class Naming:
+    """How points get their planes, see `assign.name`."""
+
+    settled: int
+    """Number of the pass that has found their surfaces."""
+    listed: int | None
+    """Number of the pass that listed these points; None for all."""
+    ids: Any
+    step: float
+
+
+class Passes:
+    """The passes of a search.
+
+    Parameters
+    ----------
+    done : callables
+        Give what each pass so far has found, see `put_together`.
+    """
+
+    def __init__(self, done: Sequence[Callable[[], Arrays]]) -> None:
+        self._done = done
+        self.count = 0
+        self.naming: Naming | None = None
+
+    def __call__(self, wanted: Pass) -> Arrays:
+        """Give the result of the next pass.
+
+        Raises
+        ------
+        Pending
+            If it was not done yet.
+        """
+        if self.count == len(self._done):
+            raise Pending(wanted)
+        self.count += 1
+        return self._done[self.count - 1]()
+
+
+def search_with(
+    size: int, cube: Cube, options: "Options", passes: Passes, *, label: bool
+) -> Detection:
+    """Find planes, as far as the passes that are done allow.
+
+    Parameters
+    ----------
+    size : int
+        Number of all points.
+    cube : Cube
+        Around them.
+    options : Options
+    passes : Passes
+        Gets its `naming` if `label`, unless there is no plane.
+
+    Raises
+    ------
+    Pending
+        If another pass is needed.
+    """
+    with workers() as threads:
+        return detect(Elsewhere(threads, size, cube, passes), cube, options, label=label)
+
+
+class Elsewhere(CpuCells):
+    """A cloud of points that are elsewhere, see `octree.Cloud`."""
+
+    def __init__(
+        self, threads: Workers, size: int, cube: Cube, passes: Passes, listed: int | None = None
+    ) -> None:
+        super().__init__(threads)
+        self.size, self.cube, self.passes, self.listed = size, cube, passes, listed
+        self.kept: int | None = None
+        self.first: Any = None  # moments of the first grid
+        self.boxed = 0, NOTHING  # points in a box, and the ends of their coordinates
+
+    def _over(self, name: str, arrays: Arrays, kept: int | None = None, **values: Any) -> Arrays:
+        chosen = {key: np.ascontiguousarray(each) for key, each in arrays.items()}
+        return self.passes(Pass(name, self.cube, self.listed, kept, values, chosen))
+
+    @property
+    def _last(self) -> int:
+        """Number of the last pass."""
+        return self.passes.count - 1
+
+    def full(self, shape: Any, value: Any, kind: Any = np.float64) -> Any:
+        """Allocate nothing for each point."""
+        del shape
+        return np.full(0, value, kind)
+
+    def within(self, lows: "Sequence[float]", highs: "Sequence[float]") -> Any:
+        """List the points in a box, see `some`."""
+        found = self._over("within", {}, lows=list(lows), highs=list(highs))
+        self.boxed = int(found["count"][0]), found["ends"]
+        return np.zeros(0, np.bool_)
+
+    def some(self, here: Any) -> Any:
+        """Give least and greatest coordinates of the points in the last box: float64[3, 2]."""
+        del here
+        return self.boxed[1]
+
+    def of(self, points: Any, cube: Cube) -> "Elsewhere":
+        """Make a cloud of the points in the last box."""
+        del points
+        return Elsewhere(self.threads, self.boxed[0], cube, self.passes, self._last)
+
+    def moments(self, n_cells: int, level: int) -> Any:
+        """Sum up the points of open cells in their parts, see `octree.Cloud`."""
+        if self.kept is None and self.first is not None:
+            return self.first
+        wanted = {"level": level, "rows": n_cells, "width": MOMENTS}
+        table = _dense(self._over("moments", {}, self.kept, **wanted), n_cells, MOMENTS)
+        if self.kept is None:
+            self.first = table
+        return table
+
+    def sift(self, level: int, state: Any, ranks: Any, planes: Any, corners: Any) -> Any:
+        """Sum up outliers, and list the points of open cells, see `octree.Cloud`."""
+        arrays = {"state": state, "ranks": ranks, "planes": planes, "corners": corners}
+        wanted = {"level": level, "rows": len(planes), "width": MOMENTS}
+        found = self._over("sift", arrays, self.kept, **wanted)
+        self.kept = self._last
+        return _dense(found, len(planes), MOMENTS)
+
+    def sides(self, grid: int, levels: Any, codes: Any, planes: Any, corners: Any) -> Any:
+        """Describe the points on either side of nodes, see `octree.Cloud`."""
+        arrays, rows = {"levels": levels, "planes": planes, "corners": corners}, 2 * levels.size
+        found = self._over("sides", arrays, grid=grid, rows=rows, width=MOMENTS)
+        return self.describe(levels, codes, _dense(found, rows, MOMENTS))
+
+    def forget(self) -> None:
+        """Go back to all points."""
+        self.kept = None
+
+    def rest(self, near: Near, planes: Any) -> "Elsewhere":
+        """Give the points that no plane explains: see `assign.rest`."""
+        found = self._over("rest", _near(near) | {"planes": planes}, grid=near.grid)
+        count = int(found["count"][0])
+        return Elsewhere(self.threads, count, self.cube, self.passes, self._last)
+
+    def cover(self, near: Near, rasters: Rasters, planes: Any) -> Any:
+        """Mark the pixels with points, and sum up the points of planes: see `assign.cover`."""
+        arrays = _near(near) | _rasters(rasters) | {"planes": planes}
+        size, n = (len(planes), assign.SUMS), rasters.n_pixels
+        found = self._over(
+            "cover", arrays, grid=near.grid, rows=size[0], width=size[1], pixels=n
+        )  # fmt: skip
+        covered = np.zeros(n, np.uint8)
+        covered[found["pixels"]] = 1
+        return covered, _dense(found, *size)
+
+    def settle(
+        self, near: Near, rasters: Rasters, planes: Any, surfaces: Surfaces, *, label: bool
+    ) -> Any:
+        """Assign points to surfaces, and sum up the points of surfaces: see `assign.settle`."""
+        n = len(surfaces.plane)
+        arrays = _near(near) | _rasters(rasters) | {"planes": planes, "labels": surfaces.labels}
+        wanted = {"grid": near.grid, "rows": n, "width": assign.SUMS, "label": label}
+        found = self._over("settle", arrays, **wanted)
+        farthest = np.full((n, assign.SIDES), -1)
+        farthest[found["reached"]] = found["farthest"]
+        return _dense(found, n, assign.SUMS), farthest, NOTHING, NOTHING
+
+    def name(self, owner: Any, distance: Any, ids: Any, step: float) -> Any:
+        """Note how points get their planes."""
+        self.passes.naming = Naming(self._last, self.listed, ids, step)
+        return owner, distance
+
+
+def _near(near: Near) -> dict[str, Any]:
+    return {"cell_starts": near.cell_starts, "items": near.items, "plain": near.plain}
+
+
+def _rasters(rasters: Rasters) -> dict[str, Any]:
+    return {"frames": rasters.frames, "starts": rasters.starts, "shapes": rasters.shapes}
+
+
+def _dense(found: Arrays, rows: int, width: int) -> Any:
+    """Make a table of the rows that are not zero."""
+    table = buffers.zeros((rows, width), np.int64)
+    table[found["at"]] = found["sums"]
+    return table
+
+
+def _sparse(table: Any) -> dict[str, Any]:
+    """Give the rows that are not zero: they have points, of which the first column is the count."""
+    at = buffers.positions(table[:, 0] != 0)
+    return {"at": at, "sums": buffers.take(table, at)}
+
+
+def go_over(wanted: Pass, xyz: Sequence[Any], listed: Any, kept: "Arrays | None") -> Arrays:
+    """Do a pass over the points of a run.
+
+    Parameters
+    ----------
+    wanted : Pass
+    xyz : three of float64[n]
+        All points of the run.
+    listed : int64[] or None
+        Those to consider: what the pass `wanted.listed` has found there as `listed`.
+    kept : arrays or None
+        What the pass `wanted.kept` has found there; its lists are changed.
+
+    Returns
+    -------
+    arrays
+        What is put together for all runs, see `put_together`; and for the run itself `listed`,
+        positions of points; `points` and `slots`, see `cells.add_open`; `owner` and `distance`,
+        see `assign.settle`.
+    """
+    if listed is not None:
+        xyz = [buffers.take(values, listed) for values in xyz]
+    with workers() as threads:
+        cloud = CpuCloud(threads, [read_only(values) for values in xyz], wanted.cube)
+        found = _LOOPS[wanted.name](cloud, wanted, kept)
+    if "listed" in found and listed is not None:
+        found["listed"] = listed[found["listed"]]
+    return found
+
+
+def put_together(wanted: Pass, found: Iterable[Arrays]) -> Arrays:
+    """Put together what a pass has found in all runs: sums, maxima, and pixels with points."""
+    values = wanted.values
+    if wanted.name in ("within", "rest"):
+        return _counted(found)
+    table = buffers.zeros((values["rows"], values["width"]), np.int64)
+    farthest = np.full((values["rows"] if wanted.name == "settle" else 0, assign.SIDES), -1)
+    covered = np.zeros(values.get("pixels", 0), np.bool_)
+    for each in found:
+        table[each["at"]] += each["sums"]
+        if wanted.name == "settle":
+            at = each["reached"]
+            farthest[at] = np.maximum(farthest[at], each["farthest"])
+        elif wanted.name == "cover":
+            covered[each["pixels"]] = True
+    reached = np.flatnonzero((farthest >= 0).any(1))
+    return {
+        **_sparse(table), "reached": reached, "farthest": farthest[reached],
+        "pixels": np.flatnonzero(covered),
+    }  # fmt: skip
+
+
+def planes_of(n: int, naming: Naming | None, settled: Arrays, listed: Any) -> tuple[Any, Any]:
+    """Give the plane of each point of a run.
+
+    Parameters
+    ----------
+    n : int
+        Points of the run.
+    naming : Naming or None
+        None if there is no plane.
+    settled : arrays
+        What the pass `naming.settled` has found there; distances are changed.
+    listed : int64[] or None
+        What the pass `naming.listed` has found there as `listed`.
+
+    Returns
+    -------
+    plane_id : int64[n]
+        0 for none.
+    distance : float64[n]
+        NaN for none.
+    """
+    plane_id, distance = buffers.full(n, 0, np.int64), buffers.full(n, np.nan)
+    if naming is not None:
+        owner, away = settled["owner"], settled["distance"]
+        named = buffers.empty(owner.size, np.int64)
+        assign.name(owner, away, naming.ids, naming.step, named, 0, owner.size)
+        where = slice(None) if listed is None else listed
+        plane_id[where], distance[where] = named, away
+    return plane_id, distance
+
+
+def _counted(found: Iterable[Arrays]) -> Arrays:
+    count, ends = 0, np.array([[np.inf, -np.inf]] * 3)
+    for each in found:
+        count += int(each["count"][0])
+        if "ends" in each:
+            ends[:, 0] = np.minimum(ends[:, 0], each["ends"][:, 0])
+            ends[:, 1] = np.maximum(ends[:, 1], each["ends"][:, 1])
+    return {"count": np.array([count]), "ends": ends}
+
+
+def _within(cloud: CpuCloud, wanted: Pass, _: Any) -> dict[str, Any]:
+    here = cloud.within(wanted.values["lows"], wanted.values["highs"])
+    ends = [
+        (values.min(initial=np.inf), values.max(initial=-np.inf)) for values in cloud.some(here)
+    ]
+    return _list_of(np.flatnonzero(here)) | {"ends": np.array(ends)}
+
+
+def _rest(cloud: CpuCloud, wanted: Pass, _: Any) -> dict[str, Any]:
+    return _list_of(cloud.unexplained(_near_of(wanted), wanted.arrays["planes"]))
+
+
+def _list_of(positions: Any) -> dict[str, Any]:
+    return {"listed": positions, "count": np.array([positions.size])}
+
+
+def _moments(cloud: CpuCloud, wanted: Pass, kept: Any) -> dict[str, Any]:
+    level, n_cells = wanted.values["level"], wanted.values["rows"]
+    if kept is None:
+        return _sparse(cloud.moments(n_cells, level))
+    cells, slots = np.unique(kept["slots"], return_inverse=True)  # few of all open cells
+    cloud.go_on(kept["points"], slots.astype(np.int32))
+    found = _sparse(cloud.moments(cells.size << 3 * FINER, level))
+    at = found["at"]
+    found["at"] = cells[at >> 3 * FINER].astype(np.int64) << 3 * FINER | at & (1 << 3 * FINER) - 1
+    return found
+
+
+def _sift(cloud: CpuCloud, wanted: Pass, kept: Any) -> dict[str, Any]:
+    if kept is not None:
+        cloud.go_on(kept["points"], kept["slots"])
+    names = "state", "ranks", "planes", "corners"
+    outliers = cloud.sift(wanted.values["level"], *(wanted.arrays[name] for name in names))
+    points, slots = cloud.open_points()
+    return _sparse(outliers) | {"points": points, "slots": slots}
+
+
+def _sides(cloud: CpuCloud, wanted: Pass, _: Any) -> dict[str, Any]:
+    names = "levels", "planes", "corners"
+    arrays = (wanted.arrays[name] for name in names)
+    return _sparse(cloud.add_sides(wanted.values["grid"], *arrays))
+
+
+def _cover(cloud: CpuCloud, wanted: Pass, _: Any) -> dict[str, Any]:
+    rasters = _rasters_of(wanted)
+    covered, sums = cloud.cover(_near_of(wanted), rasters, wanted.arrays["planes"])
+    return _sparse(sums) | {"pixels": np.flatnonzero(covered)}
+
+
+def _settle(cloud: CpuCloud, wanted: Pass, _: Any) -> dict[str, Any]:
+    arrays = wanted.arrays
+    surfaces = Surfaces(np.zeros(wanted.values["rows"], np.int64), NOTHING, arrays["labels"])
+    sums, farthest, owner, distance = cloud.settle(
+        _near_of(wanted), _rasters_of(wanted), arrays["planes"], surfaces,
+        label=wanted.values["label"],
+    )  # fmt: skip
+    reached = np.flatnonzero((farthest >= 0).any(1))
+    rows = {"reached": reached, "farthest": farthest[reached]}
+    return _sparse(sums) | rows | {"owner": owner, "distance": distance}
+
+
+def _near_of(wanted: Pass) -> Near:
+    arrays = wanted.arrays
+    pairs = NOTHING, np.empty(0, np.int32)  # which no pass needs
+    lists = arrays["cell_starts"], arrays["items"], *pairs, arrays["plain"]
+    return Near(wanted.values["grid"], *lists)
+
+
+def _rasters_of(wanted: Pass) -> Rasters:
+    return Rasters(*(wanted.arrays[name] for name in ("frames", "starts", "shapes")))
+
+
+_LOOPS: Mapping[str, Callable[[CpuCloud, Pass, Any], dict[str, Any]]] = {
+    "within": _within, "moments": _moments, "sift": _sift, "sides": _sides, "rest": _rest,
+    "cover": _cover, "settle": _settle,
+}  # fmt: skip
