@@ -1,5 +1,6 @@
 """The first tasks of a job: what the files of a survey hold, as all tasks must know it."""
 
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -140,8 +141,8 @@ class Survey:
     """float64[n, 2, 3]: `inner_low` and `inner_high`."""
     run: "NDArray[np.int64]"
     """Rows of the runs of each file; 0 where none are known."""
-    boxes: list[str]
-    """Of the runs of each file, see `spatialq.cluster.runs`."""
+    boxes: list[bytes]
+    """Of the runs of each file, see `spatialq.cluster.runs`; without Base64."""
     left_out: "Survey | None" = None
     """The survey with the points whose classes are left out; None where it is this one."""
 
@@ -151,12 +152,12 @@ class Survey:
         n = len(paths)
         number = {path: k for k, path in enumerate(paths)}
         rows, stamps = np.zeros(n, np.int64), np.zeros((n, 2), np.int64)
-        run, boxes = np.zeros(n, np.int64), [""] * n
+        run, boxes = np.zeros(n, np.int64), [b""] * n
         considered, whole, are_same = _Extents(n), _Extents(n), True
         for each in done:
             k, facts = number[each.name], each.facts
             rows[k], stamps[k] = facts["rows"], facts["stamp"][:2]
-            run[k], boxes[k] = facts.get("run", 0), facts.get("boxes", "")
+            run[k], boxes[k] = facts.get("run", 0), b64decode(facts.get("boxes", ""))
             considered.set(k, facts)
             whole.set(k, facts.get("whole", facts))
             are_same = are_same and "whole" not in facts
@@ -177,7 +178,7 @@ class Survey:
         if not self.boxes[k]:
             return None
         extent = [*self.whole.low[k, :2].tolist(), *self.whole.high[k, :2].tolist()]
-        return {"rows": int(self.run[k]), "extent": extent, "boxes": self.boxes[k]}
+        return {"rows": int(self.run[k]), "extent": extent, "boxes": b64encode(self.boxes[k]).decode()}
 
     @property
     def total(self) -> int:
