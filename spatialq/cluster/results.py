@@ -1,6 +1,7 @@
 """What jobs there are in a folder, and the result of one as a table."""
 
 import glob
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +28,11 @@ def jobs(folder: str | Path = ".") -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        folder, function, state ('done', 'running', 'unfinished'), done and parts (None before they
-        are known), points, rows (None before the end), inputs.
+        folder, function, state ('done', 'running', 'unfinished'); stage, such as 'survey' or
+        'parts' (None of a job that is done), with done of its tasks; elapsed, the seconds of the
+        last run; rest, an estimate of those that the stage of a running job still takes, from the
+        tasks that this run has done (None before the first); parts and points (None before they
+        are known), rows (None before the end), inputs.
 
     Raises
     ------
@@ -51,12 +55,22 @@ def _described(job: JobFolder, manifest: dict[str, Any]) -> dict[str, Any]:
     state = manifest["state"]
     if state != "done":
         state = "running" if job.is_held() else "unfinished"
-    parts = {done.name for done in job.journal() if done.stage == PARTS}
+    begun, told, tasks = (manifest[name] for name in ("begun", "told", "tasks"))
+    done, now = manifest["done"], time.time() if state == "running" else told
+    if state != "done":  # the tasks since the manifest was written
+        done += job.lines_behind(manifest["journal"])
+    new, rest = done - manifest["resumed"], None
+    if state == "running" and new > 0:
+        rest = round((tasks - done) * (now - begun) / new, 1)
     return {
         "folder": str(job.path),
         "function": manifest["function"],
         "state": state,
-        "done": len(parts),
+        "stage": None if state == "done" else manifest["state"],
+        "done": done,
+        "tasks": tasks,
+        "elapsed": round(now - manifest["started"], 1),
+        "rest": rest,
         **{name: manifest[name] for name in ("parts", "points", "rows", "inputs")},
     }
 

@@ -30,6 +30,10 @@ OUTER = 32
 """The share of a file's points that is beyond the values with which stray points are sought."""
 
 
+class MayBeStrayError(JobError):
+    """There may be stray points: the job is refused."""
+
+
 def stamp_of(path: Path) -> list[Any]:
     """Give what tells one state of a file from another: time, size, digest of its beginning."""
     status = path.stat()
@@ -178,7 +182,8 @@ class Survey:
         if not self.boxes[k]:
             return None
         extent = [*self.whole.low[k, :2].tolist(), *self.whole.high[k, :2].tolist()]
-        return {"rows": int(self.run[k]), "extent": extent, "boxes": b64encode(self.boxes[k]).decode()}
+        text = b64encode(self.boxes[k]).decode()
+        return {"rows": int(self.run[k]), "extent": extent, "boxes": text}
 
     @property
     def total(self) -> int:
@@ -199,7 +204,7 @@ class Survey:
 
         Raises
         ------
-        JobError
+        MayBeStrayError
             If there may be stray points.
         """
         most = few(self.total)
