@@ -287,7 +287,9 @@ def test_a_damaged_manifest(at_once, tiles, tmp_path, text):
 
 def test_bytes_in_a_journal_that_are_no_text(tmp_path):
     job = JobFolder(tmp_path)
-    (tmp_path / "journal.jsonl").write_bytes(b'\xff\n{"stage": "survey", "name": "a", "facts": {}}\n')
+    (tmp_path / "journal.jsonl").write_bytes(
+        b'\xff\n{"stage": "survey", "name": "a", "facts": {}}\n'
+    )
     assert [done.name for done in job.journal()] == ["a"]
 
 

@@ -1,0 +1,98 @@
+"""The ground of a survey as a job: that of one call on all files, to the bit."""
+
+import shutil
+
+import laspy
+import numpy as np
+import pytest
+
+import spatialq
+from spatialq import cluster
+from spatialq.cluster import driver
+from spatialq.cluster.arrays import read_arrays, write_arrays
+from spatialq.errors import FileError, JobError
+from spatialq.workflows.ground import write_ground
+from tests.cluster import surveys
+from tests.cluster.test_jobs import InThisProcess, needs_ray, wait_for_lines
+from tests.command_line import rows as command_rows
+from tests.command_line import spatialq_command
+from tests.conftest import made_once, real_file
+
+FEET = "EPSG:2263"  # x and y in US survey feet
+METRES_AND_FEET = "EPSG:25832+8228"  # z in feet
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    monkeypatch.setattr(driver, "executor_of", lambda *_: InThisProcess())
+
+
+def make(folder):
+    """Tiles with many fields and classes; noise is far from all others, and alone in one tile."""
+    surveys.make(folder, columns=3, rows=3)
+    rng = np.random.default_rng(5)
+    for k, path in enumerate(sorted(folder.iterdir())):
+        cloud = laspy.read(path)
+        cloud.add_extra_dim(laspy.ExtraBytesParams("score", np.float32))
+        n = len(cloud)
+        cloud["score"] = rng.random(n)
+        cloud.intensity = rng.integers(0, 60000, n)
+        cloud.gps_time = rng.random(n)
+        cloud.classification = rng.choice([0, 1, 2, 2, 6, 7, 9, 17, 18], n)
+        if k == 4:
+            cloud.classification = np.full(n, 7)
+        x, y, z = (np.array(each) for each in (cloud.x, cloud.y, cloud.z))
+        x[cloud.classification == 18] -= 900.0
+        z[cloud.classification == 18] += 9000.0
+        cloud.x, cloud.y, cloud.z = x, y, z
+        cloud.write(path)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiles(tmp_path_factory):
+    return made_once(tmp_path_factory, "ground_survey", make)
+
+
+@pytest.fixture(scope="session")
+def plain(tmp_path_factory):
+    return made_once(tmp_path_factory, "survey", surveys.make)
+
+
+def run(tiles, folder, **options):
+    return cluster.run("classify_ground", str(tiles), folder, **(surveys.QUIET | options))
+
+
+def of_job(folder):
+    with spatialq.connect() as con:
+        cluster.table(con, folder, "found")
+        return surveys.rows_of(con, "FROM found")
+
+
+def in_one_piece(tiles, **options):
+    given = "".join(f", {name} := {value!r}" for name, value in (surveys.QUIET | options).items())
+    with spatialq.connect() as con:
+        return surveys.rows_of(con, f"FROM classify_ground('{tiles}/*.laz'{given})")
+
+
+CASES = {
+    "as it is": {},
+    "narrow objects": {"object_width": 20.0},
+    "other windows": {"window_size": 7.0, "overlap": 0.5, "cell_size": 0.0, "min_points": 3},
+    "bounds": {"bounds": [1013.3, 5007.7, 1101.0, 5088.8]},
+    "feet": {"unit": 0.3048},
+    "coarse": {"unit": 5.0, "object_width": 300.0},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tile_size", [None, 23.7, 30.0])
+@pytest.mark.parametrize("name", CASES)
+def test_parts_have_the_rows_of_one_piece(at_once, plain, tmp_path, name, tile_size):
+    options = CASES[name]
+    result = run(plain, tmp_path / "out", tile_size=tile_size, **options)
+    expected = in_one_piece(plain, **options)
+    assert of_job(tmp_path / "out") == expected
+    assert result["rows"] == len(expected) > 1000
+    assert 0.1 < np.mean([is_ground for *_, is_ground in expected]) < 1.0
+    assert not (tmp_path / "out" / "stages").exists()
