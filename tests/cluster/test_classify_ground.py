@@ -4,6 +4,7 @@ import shutil
 
 import laspy
 import numpy as np
+import pyproj
 import pytest
 
 import spatialq
@@ -96,3 +97,89 @@ def test_parts_have_the_rows_of_one_piece(at_once, plain, tmp_path, name, tile_s
     assert result["rows"] == len(expected) > 1000
     assert 0.1 < np.mean([is_ground for *_, is_ground in expected]) < 1.0
     assert not (tmp_path / "out" / "stages").exists()
+
+
+def bytes_in(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+LAZ_CASES = {
+    "as it is": {},
+    "ground only": {"ground_only": True},
+    "bounds": {"bounds": [1013.3, 5007.7, 1101.0, 5031.0]},
+    "nothing in bounds": {"bounds": [0.0, 0.0, 1.0, 1.0]},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", LAZ_CASES)
+def test_clouds_are_those_of_the_command(at_once, tiles, tmp_path, name):
+    """To the byte: all dimensions, noise, water and bridges as they were."""
+    options = LAZ_CASES[name]
+    result = cluster.run(
+        "classify_ground", str(tiles), tmp_path / "out", part_format="laz", **options
+    )
+    (tmp_path / "whole").mkdir()
+    whole = write_ground(tiles, f"{tmp_path}/whole/", **options)
+    expected = bytes_in(tmp_path / "whole")
+    assert bytes_in(tmp_path / "out" / "parts") == expected
+    assert len(expected) == result["parts"] == 9
+    assert result["rows"] == whole["ground_points" if "ground_only" in options else "points"]
+
+
+def points_of(paths):
+    """Give all points of files as rows of integers and bytes, sorted."""
+    found = []
+    for path in paths:
+        cloud = laspy.read(path)
+        assert cloud.header.scales.tolist() == [0.01] * 3
+        found += [each.tobytes() for each in cloud.points.array]
+    return sorted(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bounds", [None, [1013.3, 5007.7, 1060.0, 5031.0]])
+def test_clouds_of_tiles_have_all_points(at_once, tiles, tmp_path, bounds):
+    """Points on borders of tiles once, and noise far away, too."""
+    options = surveys.QUIET | {"bounds": bounds}
+    cluster.run(
+        "classify_ground", str(tiles), tmp_path / "out", part_format="laz", tile_size=20.0,
+        **options,
+    )  # fmt: skip
+    (tmp_path / "whole").mkdir()
+    write_ground(tiles, f"{tmp_path}/whole/", bounds=bounds)
+    parts = list((tmp_path / "out" / "parts").iterdir())
+    assert points_of(parts) == points_of((tmp_path / "whole").iterdir())
+    assert len(parts) >= 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tile_size", [None, 23.7])
+def test_rows_by_class_are_those_of_the_commands_table(at_once, tiles, tmp_path, tile_size):
+    run(tiles, tmp_path / "out", tile_size=tile_size, by_class=True)
+    write_ground(tiles, tmp_path / "whole.parquet")
+    with spatialq.connect() as con:
+        expected = surveys.rows_of(con, f"FROM '{tmp_path}/whole.parquet'")
+    assert of_job(tmp_path / "out") == expected
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("crs", [FEET, METRES_AND_FEET])
+def test_units_of_files(at_once, tiles, tmp_path, crs):
+    copy = tmp_path / "tiles"
+    copy.mkdir()
+    for path in sorted(tiles.iterdir()):
+        cloud = laspy.read(path)
+        cloud.points = cloud.points[~np.isin(cloud.classification, (7, 18))]
+        cloud.header.add_crs(pyproj.CRS(crs))
+        cloud.write(copy / path.name)
+    cluster.run("classify_ground", str(copy), tmp_path / "rows")
+    with spatialq.connect() as con:
+        expected = surveys.rows_of(con, f"FROM classify_ground('{copy}/*.laz')")
+    assert of_job(tmp_path / "rows") == expected
+    cluster.run("classify_ground", str(copy), tmp_path / "out", part_format="laz")
+    (tmp_path / "whole").mkdir()
+    write_ground(copy, f"{tmp_path}/whole/")
+    assert bytes_in(tmp_path / "out" / "parts") == bytes_in(tmp_path / "whole")

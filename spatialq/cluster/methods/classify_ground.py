@@ -24,7 +24,6 @@ from spatialq.cluster.methods.ground_tasks import (
 )
 from spatialq.cluster.survey import Survey
 from spatialq.cluster.task import Task
-from spatialq.io.source import LAS
 from spatialq.udfs.classify_ground.grid import CloudRaster, lay_grid, windows
 from spatialq.udfs.owm_ground.cost import halo
 from spatialq.workflows.cloud_points import NOISE
@@ -123,7 +122,7 @@ def _names(job: Job) -> list[str]:
     paths, folder = [Path(path) for path in job.call.paths], Path(job.path(PARTS, ""))
     targets = Outputs(FUNCTION, [], [folder])
     if job.call.tile_size is None:
-        targets.check(paths, LAS)
+        targets.require_names(folder, paths)
     return [path.name for path in targets.in_folder(folder, paths)]
 
 
