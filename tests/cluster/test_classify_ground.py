@@ -183,3 +183,129 @@ def test_units_of_files(at_once, tiles, tmp_path, crs):
     (tmp_path / "whole").mkdir()
     write_ground(copy, f"{tmp_path}/whole/")
     assert bytes_in(tmp_path / "out" / "parts") == bytes_in(tmp_path / "whole")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_command(at_once, tiles, tmp_path):
+    out = tmp_path / "out"
+    options = ["--object-width", "40m"]
+    (made,) = command_rows("ground", tiles, "-o", out, "--executor", "local", *options)
+    (tmp_path / "whole").mkdir()
+    write_ground(tiles, f"{tmp_path}/whole/", object_width=40.0)
+    assert bytes_in(out / "parts") == bytes_in(tmp_path / "whole")
+    again = spatialq_command("ground", tiles, "-o", out, "--tile-size", "20", "--resume")
+    assert "begun with another tile_size, None, not 20.0" in again.stderr
+    (resumed,) = command_rows("ground", tiles, "-o", out, "--resume", *options)
+    assert made["parts"] == resumed["resumed"] == 9
+    rows = tmp_path / "rows"
+    command_rows("ground", tiles, "-o", rows, "--workers", "1", "--part-format", "parquet")
+    write_ground(tiles, tmp_path / "whole.parquet")
+    with spatialq.connect() as con:
+        expected = surveys.rows_of(con, f"FROM '{tmp_path}/whole.parquet'")
+        with pytest.raises(JobError, match=r"parts of the job in .*out' are laz files, no rows"):
+            cluster.table(con, out)
+    assert of_job(rows) == expected
+
+
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        (["--resolution", "2u"], "--resolution is no option of a job"),
+        (["--crs", "EPSG:25832"], "--crs is no option of a job"),
+        (["-o", "terrain.tif"], "--output must be one folder, that of the job, got 2"),
+        (["--object-width", "40"], "object_width must say its unit"),
+    ],
+)
+def test_what_the_command_cannot_do_as_a_job(tiles, tmp_path, option, sentence):
+    made = spatialq_command("ground", tiles, "-o", tmp_path / "out", "--workers", "1", *option)
+    assert made.returncode == 1
+    assert sentence in made.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_is_no_folder_of_a_job(tiles, tmp_path):
+    made = spatialq_command("ground", tiles, "-o", tmp_path / "terrain.tif", "--workers", "1")
+    assert made.returncode == 1
+    assert "--output must be the folder of the job, got" in made.stderr
+    made = spatialq_command("ground", tiles, "-o", tmp_path / "out", "--part-format", "laz")
+    assert made.returncode == 1
+    assert "--part-format is an option of a job: give --executor, too" in made.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_two_files_of_one_name(at_once, tiles, tmp_path):
+    copy = tmp_path / "tile_0_0.laz"
+    shutil.copy(tiles / "tile_0_1.laz", copy)
+    sources = [tiles / "tile_0_0.laz", copy]
+    with pytest.raises(FileError, match=r"would both be 'tile_0_0\.laz' in it"):
+        cluster.run("classify_ground", sources, tmp_path / "out", part_format="laz")
+    run_of_tiles = {"part_format": "laz", "tile_size": 100.0}
+    assert cluster.run("classify_ground", sources, tmp_path / "tiled", **run_of_tiles)["rows"] == (
+        700 * 2
+    )
+
+
+@pytest.mark.slow
+@needs_ray
+def test_ray_gives_the_same(plain, tmp_path):
+    run(plain, tmp_path / "out", executor="ray", workers=2)
+    assert of_job(tmp_path / "out") == in_one_piece(plain)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("lines", [3, 12, 23, 30, 32])
+def test_a_job_that_is_killed_in_any_stage_goes_on(tiles, tmp_path, lines):
+    """Nine lines of survey and parts, eight of squares and lowest points, count and terrain."""
+    out = tmp_path / "out"
+    process = surveys.begin(
+        tiles, out, function="classify_ground", part_format="laz", unit=None
+    )  # fmt: skip
+    wait_for_lines(out, lines, process)
+    process.kill()
+    process.communicate(timeout=60)
+    (described,) = cluster.jobs(tmp_path)
+    assert described["state"] == "unfinished"
+    cluster.run("classify_ground", str(tiles), out, part_format="laz", workers=2, resume=True)
+    (tmp_path / "whole").mkdir()
+    write_ground(tiles, f"{tmp_path}/whole/")
+    assert bytes_in(out / "parts") == bytes_in(tmp_path / "whole")
+    assert surveys.journal_lines(out) == 36
+
+
+@pytest.mark.slow
+def test_real_tiles(at_once, tmp_path):
+    cloud = laspy.read(real_file("data/lidar/ahn3_cropped_1.laz"))
+    x, y = (np.asarray(each) for each in (cloud.x, cloud.y))
+    column = np.minimum(((x - x.min()) / np.ptp(x) * 5).astype(int), 4)
+    row = np.minimum(((y - y.min()) / np.ptp(y) * 4).astype(int), 3)
+    tiles = tmp_path / "tiles"
+    tiles.mkdir()
+    for k in range(20):
+        part = laspy.LasData(cloud.header)
+        part.points = cloud.points[(column == k % 5) & (row == k // 5)].copy()
+        part.write(tiles / f"tile_{k:02}.laz")
+    cluster.run("classify_ground", str(tiles), tmp_path / "rows")
+    with spatialq.connect() as con:
+        cluster.table(con, tmp_path / "rows", "found")
+        con.execute(f"CREATE TABLE whole AS FROM classify_ground('{tiles}/*.laz')")
+        assert con.sql("FROM found EXCEPT ALL FROM whole").fetchall() == []
+        assert con.sql("FROM whole EXCEPT ALL FROM found").fetchall() == []
+        assert con.sql("SELECT count(*) FROM found").fetchall() == [(len(cloud),)]
+    cluster.run("classify_ground", str(tiles), tmp_path / "out", part_format="laz")
+    (tmp_path / "whole").mkdir()
+    write_ground(tiles, f"{tmp_path}/whole/")
+    assert bytes_in(tmp_path / "out" / "parts") == bytes_in(tmp_path / "whole")
+
+
+def test_arrays_in_a_file(tmp_path):
+    """Also without a value, and of several dimensions."""
+    path = tmp_path / "arrays"
+    arrays = [np.arange(6.0).reshape(2, 3), np.empty((3, 0)), np.array([[True], [False]])]
+    write_arrays(path, *arrays)
+    for found, expected in zip(read_arrays(path), arrays, strict=True):
+        assert found.dtype == expected.dtype
+        assert np.array_equal(found, expected)
