@@ -17,7 +17,6 @@ from spatialq.cluster.task import Done, Task
 from spatialq.errors import JobError
 from spatialq.io.source import Progress
 
-
 INTERVAL = 1.0
 """Seconds between two manifests that only say how many tasks are done, at least."""
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from spatialq.cluster.method import Method
 from spatialq.cluster.methods import (
     build_lod,
+    classify_ground,
     detect_planes,
     owm_ground,
     pops_features,
@@ -14,6 +15,7 @@ METHODS: Mapping[str, Method] = {
     method.function: method
     for method in (
         build_lod.METHOD,
+        classify_ground.METHOD,
         *detect_planes.METHODS,
         owm_ground.METHOD,
         pops_features.METHOD,
