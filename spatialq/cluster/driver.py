@@ -115,6 +115,7 @@ def run(
         raise ValueError(message)
     more = {name: options.pop(name, default) for name, default in method.more.items()}
     chosen = declared.choose(options)
+    method.check(more, tile_size, chosen)
     paths = [str(path.resolve()) for path in find_sources(function, source, method.kind)]
     if not paths:
         message = f"{CALLER}: source must be at least one file, pattern or folder, got none"
@@ -143,7 +144,7 @@ def run(
             budget.within(CALLER, memory),
             closing(executor_of(executor, workers, budget.current())) as able,
         ):
-            job = Job(call, target, journal, able, manifest, tick)
+            job = Job(call, target, journal, able, manifest, tick, before)
             method.run(job)
             job.end()
     return {

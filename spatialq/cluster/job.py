@@ -57,10 +57,12 @@ class Job:
         executor: Executor,
         manifest: dict[str, Any],
         progress: Progress,
+        before: dict[str, Any] | None = None,
     ) -> None:
         self.call = call
         self._folder, self._journal, self._executor = folder, journal, executor
         self._manifest, self._progress = dict(manifest), progress
+        self._before = before
         self._manifest |= dict.fromkeys(("points", "rows", "parts", "resumed"))
 
     def survey(self) -> Survey:
@@ -74,7 +76,7 @@ class Job:
         call = self.call
         bounds = call.options.bounds
         tasks = (task_of(call.function, path, call.crs, bounds) for path in call.paths)
-        done = self.facts(SURVEY, tasks, len(call.paths), self._is_unchanged)
+        done = self.facts(SURVEY, tasks, len(call.paths), self.is_unchanged)
         survey = Survey.of(call.paths, done)
         survey.require_no_strays(call.function, call.upright)
         self._update(points=survey.total)
@@ -119,14 +121,24 @@ class Job:
         """
         return self._done(stage, "", tasks, total, is_same)
 
-    def files(self, stage: str, tasks: Iterable[Task], total: int) -> Iterator[Done]:
+    def files(
+        self,
+        stage: str,
+        tasks: Iterable[Task],
+        total: int,
+        is_same: Callable[[Done], bool] = lambda _: True,
+    ) -> Iterator[Done]:
         """Have tasks done that write files for later stages, see `path`; as `facts`.
 
         The files are removed when the job is done.
         """
         folder = self._folder
         folder.place(stage).mkdir(parents=True, exist_ok=True)
-        return self._done(stage, str(folder.path.resolve()), tasks, total, folder.is_there)
+
+        def holds(done: Done) -> bool:
+            return is_same(done) and folder.is_there(done)
+
+        return self._done(stage, str(folder.path.resolve()), tasks, total, holds)
 
     def path(self, stage: str, name: str) -> str:
         """Give the file that a task of an earlier stage has written."""
@@ -142,6 +154,30 @@ class Job:
         for done in self.files(PARTS, tasks, total):
             rows += int(done.facts["rows"])
         self._update(rows=rows)
+
+    def was_done(self) -> bool:
+        """Whether the job was done when it was resumed, and its parts are still there.
+
+        Then a method needs no stage whose files are removed at the end.
+
+        Raises
+        ------
+        JobError
+            If a file has changed that a task has given the `stamp` of.
+        """
+        before = self._before
+        if before is None or before["state"] != "done":
+            return False
+        there = set()
+        for done in self._folder.journal():
+            if "stamp" in done.facts:
+                self.is_unchanged(done)
+            if done.stage == PARTS and self._folder.is_there(done):
+                there.add(done.name)
+        if len(there) != before["parts"]:
+            return False
+        self._update(resumed=len(there), **{name: before[name] for name in ("parts", "rows")})
+        return True
 
     def end(self) -> None:
         """Record that all parts are there."""
@@ -182,21 +218,24 @@ class Job:
                 self._progress(Path(stage), n, total)
                 yield done
 
-    def _is_unchanged(self, done: Done) -> bool:
-        """Whether a file is the one that was looked at.
+    def is_unchanged(self, done: Done) -> bool:
+        """Whether a file is the one whose `stamp` a task has given.
+
+        It is the one that the fact `path` names, or the task itself.
 
         Raises
         ------
         JobError
             If it is not.
         """
+        path = done.facts.get("path", done.name)
         try:
-            is_same = bool(stamp_of(Path(done.name)) == done.facts["stamp"])
+            is_same = bool(stamp_of(Path(path)) == done.facts["stamp"])
         except OSError:
             is_same = False
         if not is_same:
             message = (
-                f"{CALLER}: '{done.name}' has changed since the job in '{self._folder.path}' was "
+                f"{CALLER}: '{path}' has changed since the job in '{self._folder.path}' was "
                 "begun: take another folder"
             )
             raise JobError(message)

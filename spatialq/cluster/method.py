@@ -38,6 +38,10 @@ def open_points(
     return fit(function, {}, options, frame), crs
 
 
+def check_nothing(more: Mapping[str, Any], tile_size: float | None, options: Any) -> None:
+    """Accept whatever `Method.check` is asked."""
+
+
 @dataclass(frozen=True)
 class Method:
     """How a function is run as a job."""
@@ -54,3 +58,6 @@ class Method:
     """What its parts may be, by their endings; the first is the default."""
     more: Mapping[str, Any] = field(default_factory=dict)
     """Its options besides the function's parameters, with their defaults: values of JSON."""
+    check: Callable[[Mapping[str, Any], float | None, Any], None] = check_nothing
+    """Gets those options, `tile_size` and the parameters; raises a ValueError where they cannot be
+    used, before anything is written."""
