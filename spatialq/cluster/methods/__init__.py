@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 
 from spatialq.cluster.method import Method
-from spatialq.cluster.methods import owm_ground
+from spatialq.cluster.methods import intersects_with, owm_ground
 
-METHODS: Mapping[str, Method] = {method.function: method for method in (owm_ground.METHOD,)}
+METHODS: Mapping[str, Method] = {
+    method.function: method for method in (owm_ground.METHOD, intersects_with.METHOD)
+}
