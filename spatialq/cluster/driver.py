@@ -162,7 +162,8 @@ def run(
             running(current() or CallTask()),
         ):
             job = Job(call, target, journal, able, manifest, tick, before)
-            method.run(job)
+            if not job.was_done():
+                method.run(job)
             job.end()
     return {
         "function": function,

@@ -7,6 +7,7 @@ from spatialq.cluster.methods import (
     build_lod,
     classify_ground,
     detect_planes,
+    intersects_with,
     owm_ground,
     pops_features,
 )
@@ -17,6 +18,7 @@ METHODS: Mapping[str, Method] = {
         build_lod.METHOD,
         classify_ground.METHOD,
         *detect_planes.METHODS,
+        intersects_with.METHOD,
         owm_ground.METHOD,
         pops_features.METHOD,
     )
