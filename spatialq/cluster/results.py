@@ -12,6 +12,7 @@ from spatialq.functions.sql_text import identifier, literal
 if TYPE_CHECKING:
     import duckdb
 
+PARQUET = "parquet"
 LISTER, CALLER = "cluster.jobs", "cluster.table"
 
 
@@ -82,7 +83,7 @@ def table(
     FileError
         If there is no job in the folder.
     JobError
-        If it is not done.
+        If it is not done, or its parts are other files than Parquet.
     """
     job = JobFolder(Path(folder))
     manifest = job.manifest()
@@ -90,6 +91,12 @@ def table(
         raise FileError.of(CALLER, folder, "there is no job in this folder")
     if manifest["state"] != "done":
         message = f"{CALLER}: the job in '{folder}' is not done: resume it"
+        raise JobError(message)
+    if (kind := manifest.get("part_format", PARQUET)) != PARQUET:
+        message = (
+            f"{CALLER}: the parts of the job in '{folder}' are {kind} files, no rows: read them as "
+            f"any others, '{folder}/parts/*.{kind}'"
+        )
         raise JobError(message)
     columns = catalogue()[manifest["function"]].output.columns
     if manifest["parts"] == 0:

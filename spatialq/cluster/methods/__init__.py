@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from spatialq.cluster.method import Method
-from spatialq.cluster.methods import detect_planes, owm_ground
+from spatialq.cluster.methods import classify_ground, detect_planes, owm_ground
 
 METHODS: Mapping[str, Method] = {
-    method.function: method for method in (owm_ground.METHOD, *detect_planes.METHODS)
+    method.function: method
+    for method in (owm_ground.METHOD, classify_ground.METHOD, *detect_planes.METHODS)
 }
