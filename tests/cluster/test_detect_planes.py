@@ -27,11 +27,11 @@ def at_once(monkeypatch):
     monkeypatch.setattr(driver, "executor_of", lambda *_: InThisProcess())
 
 
-def make(folder, columns=3, rows=2, n=20_000, unit=1.0):
+def make(folder, columns=3, rows=2, n=20_000, scene_of=rooms.building):
     """Write tiles of a building whose walls go on across borders; many points lie on these."""
     folder.mkdir(parents=True, exist_ok=True)
-    scene = rooms.building(n)
-    xyz = np.round(np.array([scene.x, scene.y, scene.z]).T, 2) * unit + [1000, 5000, 20]
+    scene = scene_of(n)
+    xyz = np.round(np.array([scene.x, scene.y, scene.z]).T, 2) + [1000, 5000, 20]
     xyz = np.round(xyz, 2)
     low, high = xyz.min(0), xyz.max(0)
     at = (xyz[:, :2] - low[:2]) / (high - low)[:2] * [columns, rows]
@@ -153,7 +153,7 @@ def test_heights_in_another_unit(at_once, tmp_path, function):
 @pytest.mark.slow
 def test_what_only_the_cube_leaves_out(at_once, tmp_path):
     """Few points that are far enough for the cube, and near enough to be no stray points."""
-    tiles = make(tmp_path / "tiles", n=890)
+    tiles = make(tmp_path / "tiles", n=890, scene_of=rooms.box)
     for k in range(10):  # more than may be stray on a side of so few points
         surveys.write_tile(tiles / f"zz_{k}.laz", *np.array([[1500.0 + k], [5005.0], [25.0]]))
     for function in FUNCTIONS:

@@ -56,8 +56,7 @@ def run(job: Job) -> None:
     """Find the planes of a survey, or those of its points."""
     call = job.call
     survey = job.survey(() if call.more["noise"] else NOISE)
-    if not job.was_done():
-        _Search(job, survey).run()
+    _Search(job, survey).run()
 
 
 class _Search:
