@@ -19,7 +19,7 @@ Executor = Annotated[
 ]
 Workers = Annotated[
     int | None,
-    typer.Option(min=1, help="Processes; by default as many as there are cores, or GPUs of Ray."),
+    typer.Option(min=1, help="Processes; by default one for each GPU, without any for each core."),
 ]
 Resume = Annotated[
     bool, typer.Option("--resume", help="Go on with the job in the folder: what is done stays.")

@@ -2,8 +2,8 @@
 
 import json
 import time
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
@@ -11,14 +11,19 @@ from typing import Any
 
 from spatialq.cluster.executors import check_executor, executor_of
 from spatialq.cluster.folder import CALLER, JobFolder
+from spatialq.cluster.gpus import gpus_for
 from spatialq.cluster.job import Call, Job, given
 from spatialq.cluster.methods import METHODS
-from spatialq.errors import JobError
+from spatialq.cluster.survey import MayBeStrayError
+from spatialq.errors import FileError, JobError
 from spatialq.execution.validation import is_finite
 from spatialq.functions.catalogue import catalogue
 from spatialq.io.formats import find_sources
 from spatialq.io.source import Progress
+from spatialq.planner.plan import kind_of
 from spatialq.runtime import budget
+from spatialq.runtime.progress import Task as CallTask
+from spatialq.runtime.progress import current, running
 
 SAME = {
     "function": "function",
@@ -62,7 +67,9 @@ def run(
     executor : 'local' or 'ray'
         Processes of this machine, or the workers of Ray, which need `pip install 'spatialq[ray]'`.
     workers : int, optional
-        By default as many as this machine has cores, or Ray has GPUs or CPUs.
+        By default one for each GPU of this machine that `device` allows and the function has a
+        kernel for, else as many as it has cores; or Ray has GPUs or CPUs. More workers than GPUs
+        take these in turn, and share their memory.
     tile_size : float, optional
         Side of square tiles, in the unit of x and y, of which each is a task; by default each file
         is one.
@@ -70,7 +77,7 @@ def run(
         Of the parts, one of the method's: 'parquet', which is the default.
     resume : bool
         Go on with the job in the folder, if there is one: parts that are done and whole stay.
-    device : 'auto', 'cpu' or 'gpu'
+    device : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'
     memory : str or float, optional
         Main memory for all workers of a machine together, such as '2GB'; a number is in GiB. By
         default half of what is free.
@@ -101,7 +108,7 @@ def run(
     if method is None:
         message = f"{CALLER}: function must be one of {', '.join(METHODS)}, got {function!r}"
         raise ValueError(message)
-    check_executor(executor, workers)
+    check_executor(executor, workers, device)
     if tile_size is not None and not (is_finite(tile_size) and tile_size > 0):
         message = f"{CALLER}: tile_size must be a number above 0, got {tile_size!r}"
         raise ValueError(message)
@@ -111,6 +118,12 @@ def run(
         message = (
             f"{CALLER}: part_format must be one of {', '.join(method.formats)} for {function}, got "
             f"{part_format!r}"
+        )
+        raise ValueError(message)
+    if method.devices is not None and device not in method.devices:
+        message = (
+            f"{CALLER}: device must be one of {', '.join(method.devices)} for {function}, whose "
+            f"tasks run on the CPU, got {device!r}"
         )
         raise ValueError(message)
     more = {name: options.pop(name, default) for name, default in method.more.items()}
@@ -132,8 +145,9 @@ def run(
     }
     call = Call(
         function, paths, crs, fitted.options, fitted.upright, fitted.level, more, tile_size,
-        part_format, device,
+        part_format, kind_of(device),
     )  # fmt: skip
+    gpus = gpus_for(CALLER, device, declared, chosen) if executor == "local" else []
     target, tick = JobFolder(Path(folder)), progress or (lambda *_: None)
     with target.held():
         if (before := target.manifest()) is None:
@@ -141,9 +155,11 @@ def run(
         else:
             _require_same(target, before, manifest, resume=resume)
         with (
+            _forgotten_if_refused(target, before),
             target.recording() as journal,
             budget.within(CALLER, memory),
-            closing(executor_of(executor, workers, budget.current())) as able,
+            closing(executor_of(executor, workers, budget.current(), gpus)) as able,
+            running(current() or CallTask()),
         ):
             job = Job(call, target, journal, able, manifest, tick, before)
             method.run(job)
@@ -154,6 +170,18 @@ def run(
         "seconds": round(time.monotonic() - started, 3),
         "folder": str(folder),
     }
+
+
+@contextmanager
+def _forgotten_if_refused(folder: JobFolder, before: dict[str, Any] | None) -> Iterator[None]:
+    """Leave no manifest of a new job that is refused before it has parts: it cannot be resumed."""
+    try:
+        yield
+    except (ValueError, MayBeStrayError) as error:
+        is_of_a_file = isinstance(error, FileError)
+        if before is None and not is_of_a_file and not any(folder.parts.iterdir()):
+            folder.forget()
+        raise
 
 
 def _require_same(

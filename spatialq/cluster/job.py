@@ -1,5 +1,6 @@
 """A job that runs: its call, its files, and stages of tasks, of which those done before stay."""
 
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -15,6 +16,10 @@ from spatialq.cluster.survey import SURVEY, Survey, stamp_of, task_of
 from spatialq.cluster.task import Done, Task
 from spatialq.errors import JobError
 from spatialq.io.source import Progress
+
+
+INTERVAL = 1.0
+"""Seconds between two manifests that only say how many tasks are done, at least."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +69,9 @@ class Job:
         self.call = call
         self._folder, self._journal, self._executor = folder, journal, executor
         self._manifest, self._progress = dict(manifest), progress
-        self._before = before
+        self._before, self._told = before, -INTERVAL
         self._manifest |= dict.fromkeys(("points", "rows", "parts", "resumed"))
+        self._manifest["started"] = time.time()
 
     def survey(self, left_out: Sequence[int] = ()) -> Survey:
         """Look at all files of points, but for those that were looked at before.
@@ -196,7 +202,7 @@ class Job:
     def end(self) -> None:
         """Record that all parts are there."""
         self._folder.remove_stages()
-        self._update(state="done")
+        self._update(state="done", told=time.time())
 
     @property
     def found(self) -> dict[str, Any]:
@@ -207,6 +213,11 @@ class Job:
         self._manifest |= facts
         self._folder.write_manifest(self._manifest)
 
+    def _reach(self, done: int, **facts: Any) -> None:
+        """Write down how many tasks of the stage are done, and where the journal says of more."""
+        self._told = time.monotonic()
+        self._update(done=done, journal=self._journal.position, told=time.time(), **facts)
+
     def _done(
         self,
         stage: str,
@@ -215,14 +226,15 @@ class Job:
         total: int,
         is_same: Callable[[Done], bool],
     ) -> Iterator[Done]:
-        self._update(state=stage)
+        self._reach(0, state=stage, tasks=total, resumed=0, begun=time.time())
         seen = set[str]()
         for done in self._folder.journal():
             if done.stage == stage and done.name not in seen and is_same(done):
                 seen.add(done.name)
                 yield done
-        self._update(resumed=len(seen))
         n = len(seen)
+        self._reach(n, resumed=n, begun=time.time())
+        self._progress(Path(stage), n, total)
         for tasks in rounds:
             new = (task for task in tasks if task.name not in seen)
             left = (replace(task, stage=stage, root=root) for task in new)
@@ -233,8 +245,11 @@ class Job:
                         kind = getattr(errors, name, UserWarning)
                         warnings.warn(text, kind, stacklevel=5)
                     self._journal.add(done)
+                    if time.monotonic() >= self._told + INTERVAL:
+                        self._reach(n)
                     self._progress(Path(stage), n, total)
                     yield done
+        self._reach(n)
 
     def is_unchanged(self, done: Done) -> bool:
         """Whether a file is the one that was looked at, by a task of its name, with its `stamp`.

@@ -116,8 +116,9 @@ class Layout:
         sources = [
             [survey.paths[k], int(survey.first[k]), *survey.stamps[k].tolist()] for k in files
         ]
+        runs = [None if k == core.file else survey.runs(k) for k in files]
         own: dict[str, Any] = {"box": core.box}
         if core.file is not None:
             first = int(survey.first[core.file])
             own = {"first": first, "stop": first + int(survey.rows[core.file])}
-        return {"sources": sources, "read": box, "own": own}
+        return {"sources": sources, "runs": runs, "read": box, "own": own}

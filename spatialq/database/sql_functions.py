@@ -68,6 +68,7 @@ DEVICES = {
     "free_bytes": "BIGINT",
     "usable": "BOOLEAN",
     "problem": "VARCHAR",
+    "number": "INTEGER",
 }
 LOG = {
     "at": "TIMESTAMP",
@@ -87,6 +88,7 @@ PLAN = {
     "estimated_seconds": "DOUBLE",
     "memory_bytes": "BIGINT",
     "reason": "VARCHAR",
+    "number": "INTEGER",
 }
 OPERATION = {"operation": "VARCHAR", "accuracy": "DOUBLE", "note": "VARCHAR"}
 PINS = {

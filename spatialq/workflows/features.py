@@ -115,7 +115,7 @@ def write_features(
     resolution : float, optional
         Side of the cells then, in the unit of `to_crs`; by default cells keep the size that they
         have in the middle of the file.
-    device : 'auto', 'cpu' or 'gpu'
+    device : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'
     memory : str or float, optional
         Main memory to use, such as '2GB'; a number is in GiB. By default half of what is free.
     progress : callable, optional

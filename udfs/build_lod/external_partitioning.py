@@ -13,7 +13,7 @@ import numpy as np
 
 from spatialq.data.strays import strays_of, warn_of
 from spatialq.functions.declaration import Device
-from spatialq.runtime import file_memory
+from spatialq.runtime import cuda, file_memory
 
 from . import CHANNELS, DECLARATION, cpu
 from .colours import colours
@@ -33,6 +33,7 @@ class Execution(Protocol):
     """Where a call runs, which may change on the way."""
 
     device: Device
+    gpus: tuple[int, ...]
 
     def fall_back(self, full: MemoryError) -> None:
         """Go on on the CPU, or raise the error if that may not be."""
@@ -240,12 +241,48 @@ def rows_in_memory(x: Any, y: Any, z: Any, options: "Options", execution: Execut
     return (yield from tiler.of_cloud(cloud.points, cloud.classification))
 
 
+def rows_in_cell(
+    root: Root,
+    cube: Cube,
+    points: Points,
+    classification: Any,
+    options: "Options",
+    execution: Execution,
+    budget: int,
+) -> Rows:
+    """Give the rows of all nodes of a cloud in a cell of its cube.
+
+    Parameters
+    ----------
+    root : Root
+        The cell: the whole cube, or one of which every cell above has more points than a leaf.
+    cube : Cube
+    points : Points
+        All that are in the cell, in main memory.
+    classification : uint8[n]
+    options : Options
+    execution : Execution
+        The device, as for `rows_of`.
+    budget : int
+        Number of points that fit into main memory while their nodes are built.
+
+    Raises
+    ------
+    MemoryError
+        If memory does not suffice.
+    """
+    budget = _most_points(options, execution, budget)
+    tiler = _tiler(cube, options, execution, budget, only_ids=False)
+    return (yield from tiler.of_cloud(points, classification, root))
+
+
 def _most_points(options: "Options", execution: Execution, budget: int) -> int:
     """Give the number of points of a tile at most: those that fit into the GPU's memory, too."""
     if execution.device == "gpu":
         from . import gpu
 
-        budget = min(budget, gpu.capacity(options))
+        with cuda.on(*execution.gpus):
+            budget = min(budget, gpu.capacity(options))
     return max(budget, options.max_points)
 
 
@@ -259,7 +296,8 @@ def _tiler(
             from . import gpu
 
             try:
-                return gpu.build_and_bring(*given)
+                with cuda.on(*execution.gpus):
+                    return gpu.build_and_bring(*given)
             except MemoryError as full:
                 execution.fall_back(full)
         return cpu.build(*given)

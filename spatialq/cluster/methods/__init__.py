@@ -3,8 +3,19 @@
 from collections.abc import Mapping
 
 from spatialq.cluster.method import Method
-from spatialq.cluster.methods import owm_ground, pops_features
+from spatialq.cluster.methods import (
+    build_lod,
+    detect_planes,
+    owm_ground,
+    pops_features,
+)
 
 METHODS: Mapping[str, Method] = {
-    method.function: method for method in (owm_ground.METHOD, pops_features.METHOD)
+    method.function: method
+    for method in (
+        build_lod.METHOD,
+        *detect_planes.METHODS,
+        owm_ground.METHOD,
+        pops_features.METHOD,
+    )
 }
