@@ -18,6 +18,7 @@ from spatialq.execution.validation import is_finite
 from spatialq.functions.catalogue import catalogue
 from spatialq.io.formats import find_sources
 from spatialq.io.source import Progress
+from spatialq.planner.plan import require_device
 from spatialq.runtime import budget
 
 SAME = {
@@ -45,18 +46,18 @@ def run(
     progress: Progress | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Run a function of points on the files of a survey, part by part, on many processes.
+    """Run a function on the files of a survey or of models, part by part, on many processes.
 
     All parts together have the rows of one call on all files. Each file is read for what all tasks
-    must know, and then by its own task and those of its neighbours, for their halos.
+    must know; of points, then by its own task and those of its neighbours, for their halos.
 
     Parameters
     ----------
     function : str
-        'owm_ground'.
+        'owm_ground'; or 'intersects_with', which gives the rows of `spatialq clash`.
     source : path or paths
         Point clouds, patterns of them, or folders: together one cloud, whose `point_id` runs on
-        from file to file.
+        from file to file. Of 'intersects_with' IFC files, in the same coordinates.
     folder : path
         Gets `parts/*.parquet` and the records of the job; it is made if it is not there.
     executor : 'local' or 'ray'
@@ -77,7 +78,9 @@ def run(
     progress : callable, optional
         Called with the stage, `survey` or `parts`, tasks done so far and tasks in all.
     **options
-        The function's parameters, `bounds` among them.
+        The function's parameters, `bounds` among them. Of 'intersects_with' also `a`, `b`,
+        `closer_than` (metres), `exclude_related` and `geometry`, as `spatialq clash` has them, and
+        `cell_elements`: how many elements a task relates, by default 4000.
 
     Returns
     -------
@@ -102,6 +105,7 @@ def run(
         message = f"{CALLER}: function must be one of {', '.join(METHODS)}, got {function!r}"
         raise ValueError(message)
     check_executor(executor, workers)
+    require_device(CALLER, device)
     if tile_size is not None and not (is_finite(tile_size) and tile_size > 0):
         message = f"{CALLER}: tile_size must be a number above 0, got {tile_size!r}"
         raise ValueError(message)
