@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from spatialq.cluster.executors import check_executor, executor_of
-from spatialq.cluster.folder import CALLER, JobFolder
+from spatialq.cluster.folder import CALLER, Folder
+from spatialq.cluster.folders import folder_of
 from spatialq.cluster.job import Call, Job, given
 from spatialq.cluster.methods import METHODS
 from spatialq.errors import JobError
@@ -132,7 +133,7 @@ def run(
     call = Call(
         function, paths, crs, fitted.options, fitted.upright, more, tile_size, part_format, device
     )
-    target, tick = JobFolder(Path(folder)), progress or (lambda *_: None)
+    target, tick = folder_of(CALLER, folder), progress or (lambda *_: None)
     with target.held():
         if (before := target.manifest()) is None:
             target.require_new()
@@ -155,7 +156,7 @@ def run(
 
 
 def _require_same(
-    job: JobFolder, before: dict[str, Any], manifest: dict[str, Any], *, resume: bool
+    job: Folder, before: dict[str, Any], manifest: dict[str, Any], *, resume: bool
 ) -> None:
     """Refuse a folder with a job that is not to be resumed, or that is another one."""
     if not resume:

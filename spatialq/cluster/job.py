@@ -9,12 +9,13 @@ from typing import Any
 
 from spatialq import errors
 from spatialq.cluster.executor import Executor
-from spatialq.cluster.folder import CALLER, PARTS, JobFolder, Journal
+from spatialq.cluster.folder import CALLER, PARTS, Folder, Recorder
 from spatialq.cluster.layout import Layout
 from spatialq.cluster.survey import SURVEY, Survey, stamp_of, task_of
 from spatialq.cluster.task import Done, Task
 from spatialq.errors import JobError
 from spatialq.io.source import Progress
+from spatialq.io.storage import as_path
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,8 @@ class Job:
     def __init__(
         self,
         call: Call,
-        folder: JobFolder,
-        journal: Journal,
+        folder: Folder,
+        journal: Recorder,
         executor: Executor,
         manifest: dict[str, Any],
         progress: Progress,
@@ -125,8 +126,8 @@ class Job:
         The files are removed when the job is done.
         """
         folder = self._folder
-        folder.place(stage).mkdir(parents=True, exist_ok=True)
-        return self._done(stage, str(folder.path.resolve()), tasks, total, folder.is_there)
+        folder.begin(stage)
+        return self._done(stage, folder.root, tasks, total, folder.is_there)
 
     def path(self, stage: str, name: str) -> str:
         """Give the file that a task of an earlier stage has written."""
@@ -191,7 +192,7 @@ class Job:
             If it is not.
         """
         try:
-            is_same = bool(stamp_of(Path(done.name)) == done.facts["stamp"])
+            is_same = bool(stamp_of(as_path(done.name)) == done.facts["stamp"])
         except OSError:
             is_same = False
         if not is_same:

@@ -10,6 +10,7 @@ from spatialq.errors import FileError
 from spatialq.export.spatial_order import cells_of, hilbert
 from spatialq.io.formats import open_source
 from spatialq.io.source import ROW_GROUP, numbers_of
+from spatialq.io.storage import as_path
 from spatialq.io.view import INFINITY
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def read_points(data: dict[str, Any]) -> "dict[str, NDArray[Any]]":
         name: [np.empty(0, np.dtype(kind))] for name, kind in TYPES.items()
     }
     for path, first, *stamp in data["sources"]:
-        cloud = open_source(data["caller"], Path(path), ["points"])
+        cloud = open_source(data["caller"], as_path(path), ["points"])
         if list(cloud.stamp) != stamp:
             raise FileError.of(data["caller"], path, "was changed while the job ran")
         for batch in cloud.batches(list(TYPES), hint):

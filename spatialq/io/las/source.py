@@ -5,7 +5,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from io import BufferedReader
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -21,6 +20,7 @@ from spatialq.io.las.crs import read_crs
 from spatialq.io.las.header import READER, read_header, reject
 from spatialq.io.las.laz import Chunk, Laszip, read_chunks, read_laszip
 from spatialq.io.source import ROW_GROUP, Box, Layout, Progress
+from spatialq.io.storage import as_path
 from spatialq.runtime.threads import n_threads, workers
 
 THREADS = min(os.cpu_count() or 1, 16)
@@ -51,7 +51,7 @@ class LasSource:
     is_whole: bool = True
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = as_path(path)
         header = read_header(self.path)
         self.stamp = header.stamp
         """Time of the last change and size: what tells one state of the file from another."""
