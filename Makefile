@@ -12,11 +12,11 @@ demo: .venv/.ready
 	$(BIN)/spatialq demo
 
 ## what to run while working: style, types, and the tests of CPU kernels that take little time
-check: lint
+check: lint .venv/moto/.ready
 	$(BIN)/python -m pytest $(PARALLEL) -m "not (host or gpu or slow)" --hypothesis-profile check
 
 ## all tests
-test: .venv/.ready
+test: .venv/.ready .venv/moto/.ready
 	$(BIN)/python -m pytest $(PARALLEL)
 
 ## every kernel on this machine's GPU
@@ -70,6 +70,12 @@ bench: .venv/.ready
 lock:
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
 	  --upgrade --no-annotate --no-header --quiet --output-file constraints.txt
+
+## a server of object storage for tests, in an environment of its own: it needs an older dateutil
+.venv/moto/.ready: .venv/.ready tests/moto.txt
+	$(PYTHON) -m venv .venv/moto
+	.venv/moto/bin/python -m pip install --quiet --disable-pip-version-check --requirement tests/moto.txt
+	touch $@
 
 .venv/.ready: pyproject.toml constraints.txt setup.py $(wildcard spatialq/database/native/*.[ch])
 	@$(PYTHON) -c 'import sys; sys.exit("spatialq needs Python 3.11 or newer, this is " + sys.version if sys.version_info < (3, 11) else 0)'

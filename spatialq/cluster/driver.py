@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from spatialq.cluster.executors import check_executor, executor_of
-from spatialq.cluster.folder import CALLER, JobFolder
+from spatialq.cluster.folder import CALLER, Folder
+from spatialq.cluster.folders import folder_of
 from spatialq.cluster.gpus import gpus_for
 from spatialq.cluster.job import Call, Job, given
 from spatialq.cluster.methods import METHODS
@@ -151,7 +152,7 @@ def run(
         part_format, kind_of(device),
     )  # fmt: skip
     gpus = gpus_for(CALLER, device, declared, chosen) if executor == "local" else []
-    target, tick = JobFolder(Path(folder)), progress or (lambda *_: None)
+    target, tick = folder_of(CALLER, folder), progress or (lambda *_: None)
     with target.held():
         if (before := target.manifest()) is None:
             target.require_new()
@@ -177,19 +178,19 @@ def run(
 
 
 @contextmanager
-def _forgotten_if_refused(folder: JobFolder, before: dict[str, Any] | None) -> Iterator[None]:
+def _forgotten_if_refused(folder: Folder, before: dict[str, Any] | None) -> Iterator[None]:
     """Leave no manifest of a new job that is refused before it has parts: it cannot be resumed."""
     try:
         yield
     except (ValueError, MayBeStrayError) as error:
         is_of_a_file = isinstance(error, FileError)
-        if before is None and not is_of_a_file and not any(folder.parts.iterdir()):
+        if before is None and not is_of_a_file and not folder.has_parts():
             folder.forget()
         raise
 
 
 def _require_same(
-    job: JobFolder, before: dict[str, Any], manifest: dict[str, Any], *, resume: bool
+    job: Folder, before: dict[str, Any], manifest: dict[str, Any], *, resume: bool
 ) -> None:
     """Refuse a folder with a job that is not to be resumed, or that is another one."""
     if not resume:

@@ -2,14 +2,16 @@
 
 import json
 import os
+import secrets
 import shutil
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from spatialq.cluster.task import Done
+from spatialq.cluster.task import Done, place_of, second_of
 from spatialq.errors import FileError, JobError
 
 try:
@@ -39,16 +41,160 @@ def digest_of(path: Path, most: int | None = None) -> str:
     return found.hexdigest()
 
 
-class JobFolder:
+def require_manifest(path: Path, content: bytes) -> dict[str, Any]:
+    """Read a manifest.
+
+    Raises
+    ------
+    FileError
+        If it is damaged.
+    """
+    try:
+        found: dict[str, Any] = json.loads(content.decode())
+    except ValueError as error:
+        raise FileError.of(CALLER, path, f"is no manifest of a job: {error}") from None
+    missing = [name for name in KEYS if not isinstance(found, dict) or name not in found]
+    if missing:
+        raise FileError.of(CALLER, path, f"is no manifest of a job: it has no {missing[0]}")
+    return found
+
+
+class Recorder(Protocol):
+    """A journal to which tasks are added."""
+
+    @property
+    def position(self) -> int:
+        """Where what is added next will be."""
+
+    def add(self, done: Done) -> None:
+        """Add a task that is done."""
+
+
+class Folder(ABC):
     """A folder with the manifest, the journal and the parts of one job.
 
     Until the job is done it also has files that earlier stages write for later ones.
     """
 
+    path: Path
+    root: str
+    """Its name for workers."""
+
+    @abstractmethod
+    def place(self, stage: str) -> Path:
+        """Give the folder of the files that the tasks of a stage write."""
+
+    @abstractmethod
+    def begin(self, stage: str) -> None:
+        """Make the folder of a stage."""
+
+    @abstractmethod
+    def remove_stages(self) -> None:
+        """Remove what only later stages needed."""
+
+    @abstractmethod
+    def held(self) -> AbstractContextManager[None]:
+        """Keep other runs out of the folder."""
+
+    @abstractmethod
+    def is_held(self) -> bool:
+        """Whether a run is going on in the folder."""
+
+    @abstractmethod
+    def manifest(self) -> dict[str, Any] | None:
+        """Read the manifest; None if there is no job in the folder."""
+
+    @abstractmethod
+    def require_new(self) -> None:
+        """Refuse a folder without a manifest that has parts or a journal all the same."""
+
+    @abstractmethod
+    def write_manifest(self, manifest: dict[str, Any]) -> None:
+        """Write the manifest, whole or not at all."""
+
+    @abstractmethod
+    def journal(self) -> Iterator[Done]:
+        """Read the tasks that are done."""
+
+    @abstractmethod
+    def recording(self) -> AbstractContextManager[Recorder]:
+        """Open the journal, to which tasks are added."""
+
+    @abstractmethod
+    def lines_behind(self, position: int) -> int:
+        """Count the whole lines of the journal that begin at a position or behind it."""
+
+    @abstractmethod
+    def has_parts(self) -> bool:
+        """Whether there are parts."""
+
+    @abstractmethod
+    def forget(self) -> None:
+        """Remove what is known of a job that was refused, so that another one may be begun."""
+
+    @abstractmethod
+    def has(self, stage: str, name: str, size: int | None, digest: str) -> bool:
+        """Whether a file of a stage is there as it was written."""
+
+    def is_there(self, done: Done, *, is_last: bool = False) -> bool:
+        """Whether the files of a task are there as they were written.
+
+        The second one counts unless it is of the last run of a job, after which nobody needs it.
+        """
+        if not self.has(done.stage, done.name, done.size, done.digest):
+            return False
+        return is_last or not done.second or self.has(*place_of(done.second[0]), *done.second[1:])
+
+    @abstractmethod
+    def unfinished_file(self, suffix: str) -> AbstractContextManager[Path]:
+        """Give the file for a part that is being written; what is left of it is removed."""
+
+    @abstractmethod
+    def keep(self, partial: Path, stage: str, name: str) -> tuple[int, str]:
+        """Let a file that is written appear in the folder of a stage; give size and digest."""
+
+    def no_manifest(self) -> JobError:
+        """Make the error of `require_new`."""
+        return JobError(
+            f"{CALLER}: there are parts or a journal in '{self.path}', but not the {MANIFEST} "
+            "that says of which job: take another folder, or remove them"
+        )
+
+
+class JobFolder(Folder):
+    """A folder of a file system with one job, see `Folder`."""
+
     def __init__(self, path: Path) -> None:
         self.path = path
         self.parts = path / PARTS
         self.unfinished = path / UNFINISHED
+
+    @property
+    def root(self) -> str:  # type: ignore[override] # a name for other processes
+        """Its name for workers."""
+        return str(self.path.resolve())
+
+    def begin(self, stage: str) -> None:
+        """Make the folder of a stage."""
+        self.place(stage).mkdir(parents=True, exist_ok=True)
+
+    @contextmanager
+    def unfinished_file(self, suffix: str) -> Iterator[Path]:
+        """Give a new file beside the parts; what is left of it is removed."""
+        partial = self.unfinished / f"{secrets.token_hex(8)}{suffix}"
+        try:
+            yield partial
+        finally:
+            for each in (partial, second_of(partial)):
+                each.unlink(missing_ok=True)
+
+    def keep(self, partial: Path, stage: str, name: str) -> tuple[int, str]:
+        """Let a file that is written appear in the folder of a stage; give size and digest."""
+        with partial.open("rb") as file:
+            os.fsync(file.fileno())
+        size, digest = partial.stat().st_size, digest_of(partial)
+        partial.replace(self.place(stage) / name)
+        return size, digest
 
     def place(self, stage: str) -> Path:
         """Give the folder of the files that the tasks of a stage write."""
@@ -107,15 +253,12 @@ class JobFolder:
         """
         path = self.path / MANIFEST
         try:
-            found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            content = path.read_bytes()
         except FileNotFoundError:
             return None
-        except (OSError, ValueError) as error:
+        except OSError as error:
             raise FileError.of(CALLER, path, f"is no manifest of a job: {error}") from None
-        missing = [name for name in KEYS if not isinstance(found, dict) or name not in found]
-        if missing:
-            raise FileError.of(CALLER, path, f"is no manifest of a job: it has no {missing[0]}")
-        return found
+        return require_manifest(path, content)
 
     def require_new(self) -> None:
         """Refuse a folder without a manifest that has parts or a journal all the same.
@@ -128,12 +271,12 @@ class JobFolder:
         JobError
             If there are some.
         """
-        if any(self.parts.iterdir()) or (self.path / JOURNAL).exists():
-            message = (
-                f"{CALLER}: there are parts or a journal in '{self.path}', but not the {MANIFEST} "
-                "that says of which job: take another folder, or remove them"
-            )
-            raise JobError(message)
+        if self.has_parts() or (self.path / JOURNAL).exists():
+            raise self.no_manifest()
+
+    def has_parts(self) -> bool:
+        """Whether there are parts."""
+        return any(self.parts.iterdir())
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
         """Write the manifest, whole or not at all.
@@ -182,19 +325,12 @@ class JobFolder:
                 file.write(b"\n")
             yield Journal(self.path / JOURNAL, file)
 
-    def second(self, name: str) -> Path:
-        """Give the second file of a task, by its stage and name."""
-        return self.path / STAGES / name
-
-    def is_there(self, done: Done, *, is_last: bool = False) -> bool:
-        """Whether the files of a task are there as they were written.
-
-        The second one counts unless it is of the last run of a job, after which nobody needs it.
-        """
-        path = self.place(done.stage) / done.name
-        if not _is_same(path, done.size, done.digest):
-            return False
-        return is_last or not done.second or _is_same(self.second(done.second[0]), *done.second[1:])
+    def has(self, stage: str, name: str, size: int | None, digest: str) -> bool:
+        """Whether a file of a stage is there as it was written."""
+        path = self.place(stage) / name
+        with suppress(OSError):
+            return path.stat().st_size == size and digest_of(path) == digest
+        return False
 
 
 class Journal:
@@ -222,12 +358,6 @@ class Journal:
         except OSError as error:
             reason = f"cannot be written: {error.strerror}"
             raise FileError.of(CALLER, self._path, reason) from None
-
-
-def _is_same(path: Path, size: int | None, digest: str) -> bool:
-    with suppress(OSError):
-        return path.stat().st_size == size and digest_of(path) == digest
-    return False
 
 
 def _ends_line(path: Path) -> bool:

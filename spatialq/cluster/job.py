@@ -10,12 +10,13 @@ from typing import Any
 
 from spatialq import errors
 from spatialq.cluster.executor import Executor
-from spatialq.cluster.folder import CALLER, PARTS, JobFolder, Journal
+from spatialq.cluster.folder import CALLER, PARTS, Folder, Recorder
 from spatialq.cluster.layout import Layout
 from spatialq.cluster.survey import SURVEY, Survey, stamp_of, task_of
 from spatialq.cluster.task import Done, Task
 from spatialq.errors import JobError
 from spatialq.io.source import Progress
+from spatialq.io.storage import as_path
 
 RESULT = ("points", "rows", "parts")
 """What a manifest says of the result."""
@@ -60,8 +61,8 @@ class Job:
     def __init__(
         self,
         call: Call,
-        folder: JobFolder,
-        journal: Journal,
+        folder: Folder,
+        journal: Recorder,
         executor: Executor,
         manifest: dict[str, Any],
         progress: Progress,
@@ -147,12 +148,12 @@ class Job:
         The files are removed when the job is done.
         """
         folder = self._folder
-        folder.place(stage).mkdir(parents=True, exist_ok=True)
+        folder.begin(stage)
 
         def holds(done: Done) -> bool:
             return is_same(done) and folder.is_there(done)
 
-        return self._done(stage, str(folder.path.resolve()), [tasks], total, holds)
+        return self._done(stage, folder.root, [tasks], total, holds)
 
     def path(self, stage: str, name: str) -> str:
         """Give the file that a task of an earlier stage has written."""
@@ -184,9 +185,9 @@ class Job:
         """
         folder = self._folder
         if seconds:
-            folder.place(seconds).mkdir(parents=True, exist_ok=True)
+            folder.begin(seconds)
         self._update(parts=total)
-        rows, root = 0, str(folder.path.resolve())
+        rows, root = 0, folder.root
         for done in self._done(PARTS, root, [tasks, *later], total, folder.is_there):
             rows += int(done.facts["rows"])
             note(done)
@@ -280,7 +281,7 @@ class Job:
         """
         path = done.facts.get("path", done.name)
         try:
-            is_same = bool(stamp_of(Path(path)) == done.facts["stamp"])
+            is_same = bool(stamp_of(as_path(path)) == done.facts["stamp"])
         except OSError:
             is_same = False
         if not is_same:

@@ -13,6 +13,7 @@ from spatialq.execution.frames import Fitted, fit
 from spatialq.functions.catalogue import Function
 from spatialq.io.clouds import what_reprojects
 from spatialq.io.formats import open_source
+from spatialq.io.storage import as_path
 
 Work = Callable[[dict[str, Any], Path], dict[str, Any]]
 """Does a task: gets its data and the file to write, if it writes one; gives facts. Both are values
@@ -35,7 +36,7 @@ def open_points(
     CrsError
         If coordinates are in degrees.
     """
-    crs = open_source(function.name, Path(paths[0]), ["points"]).crs
+    crs = open_source(function.name, as_path(paths[0]), ["points"]).crs
     subject = f"'{paths[0]}'" if len(paths) == 1 else f"{len(paths)} files"
     frame = Frame(subject, crs, remedy=what_reprojects(paths[0]))
     return fit(function, {"z": np.empty(0)}, options, frame), crs

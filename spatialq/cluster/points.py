@@ -12,6 +12,7 @@ from spatialq.errors import FileError
 from spatialq.export.spatial_order import cells_of, hilbert
 from spatialq.io.formats import open_source
 from spatialq.io.source import ROW_GROUP, numbers_of
+from spatialq.io.storage import as_path
 from spatialq.io.view import INFINITY
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def batches(data: dict[str, Any]) -> "Iterator[dict[str, NDArray[Any]]]":
     hint = (box[0], box[1], -INFINITY, box[2], box[3], INFINITY)
     kinds = _types(data)
     for (path, first, *stamp), runs in zip(data["sources"], data["runs"], strict=True):
-        cloud = open_source(data["caller"], Path(path), ["points"])
+        cloud = open_source(data["caller"], as_path(path), ["points"])
         if list(cloud.stamp) != stamp:
             raise FileError.of(data["caller"], path, "was changed while the job ran")
         if runs is not None:

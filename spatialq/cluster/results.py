@@ -5,11 +5,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spatialq.cluster.folder import JobFolder
+from spatialq.cluster.folder import PARTS, Folder
+from spatialq.cluster.folders import folder_of
 from spatialq.cluster.points import COVERING, GEOMETRY
 from spatialq.errors import FileError, JobError
 from spatialq.functions.catalogue import catalogue
 from spatialq.functions.sql_text import identifier, literal
+from spatialq.io.storage import ObjectPath, arrow_filesystem
 
 if TYPE_CHECKING:
     import duckdb
@@ -40,19 +42,26 @@ def jobs(folder: str | Path = ".") -> list[dict[str, Any]]:
     FileError
         If there is no such folder, or a manifest is damaged.
     """
-    top = Path(folder)
-    if not top.is_dir():
-        raise FileError.of(LISTER, top, "there is no such folder")
+    top = folder_of(LISTER, folder).path
+    try:
+        if not top.is_dir():
+            raise FileError.of(LISTER, top, "there is no such folder")
+        if isinstance(top, ObjectPath):
+            folders = [top / name for name in top.entries()[1]]
+        else:
+            folders = [each for each in top.iterdir() if each.is_dir()]
+    except OSError as error:
+        raise FileError.of(LISTER, top, f"cannot be read: {error.strerror}") from None
     found = []
-    for path in (top, *sorted(each for each in top.iterdir() if each.is_dir())):
-        job = JobFolder(path)
+    for path in (top, *sorted(folders)):
+        job = folder_of(LISTER, path)
         manifest = job.manifest()
         if manifest is not None:
             found.append(_described(job, manifest))
     return found
 
 
-def _described(job: JobFolder, manifest: dict[str, Any]) -> dict[str, Any]:
+def _described(job: Folder, manifest: dict[str, Any]) -> dict[str, Any]:
     state = manifest["state"]
     if state != "done":
         state = "running" if job.is_held() else "unfinished"
@@ -87,7 +96,8 @@ def table(
     folder : path
         Of a job that is done.
     name : str, optional
-        Of a view that is made for it, in the place of one that is there.
+        Of a view that is made for it, in the place of one that is there; of a folder in object
+        storage, only for as long as the connection is open.
 
     Returns
     -------
@@ -101,7 +111,7 @@ def table(
     JobError
         If it is not done, or its parts are other files than Parquet.
     """
-    job = JobFolder(Path(folder))
+    job = folder_of(CALLER, folder)
     manifest = job.manifest()
     if manifest is None:
         raise FileError.of(CALLER, folder, "there is no job in this folder")
@@ -118,10 +128,30 @@ def table(
     if manifest["parts"] == 0:
         nothing = ", ".join(f"NULL::{kind} AS {each}" for each, kind in columns.items())
         query = f"SELECT {nothing} WHERE false"
+    elif isinstance(job.path, ObjectPath):
+        return _of_objects(con, job.place(PARTS), name)
     else:
-        parts = f"{glob.escape(str(job.parts.resolve()))}/*.parquet"
+        parts = f"{glob.escape(str(job.place(PARTS).resolve()))}/*.parquet"
         others = ", ".join(literal(each) for each in GEO if each not in columns)
         query = f"SELECT COLUMNS(lambda c: c NOT IN ({others})) FROM read_parquet({literal(parts)})"
     if name is not None:
         con.execute(f"CREATE OR REPLACE VIEW {identifier(name)} AS {query}")
     return con.sql(query)
+
+
+def _of_objects(
+    con: "duckdb.DuckDBPyConnection", parts: Any, name: str | None
+) -> "duckdb.DuckDBPyRelation":
+    """Give the parts in object storage as a table, of which only what is needed is read."""
+    import pyarrow.dataset as ds
+
+    try:
+        keys = sorted(found.key for found in parts.objects())
+        names = [f"{parts.bucket}/{key}" for key in keys]
+        rows = ds.dataset(names, format="parquet", filesystem=arrow_filesystem())
+    except OSError as error:
+        raise FileError.of(CALLER, parts, f"cannot be read: {error.strerror or error}") from None
+    if name is None:
+        return con.from_arrow(rows)
+    con.register(name, rows)
+    return con.view(name)

@@ -17,6 +17,7 @@ from spatialq.errors import FileError, JobError
 from spatialq.io.crs import require_same
 from spatialq.io.files import warn_about
 from spatialq.io.formats import open_source
+from spatialq.io.storage import ObjectPath, as_path
 from spatialq.io.view import check_bounds
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ class MayBeStrayError(JobError):
 def stamp_of(path: Path) -> list[Any]:
     """Give what tells one state of a file from another: time, size, digest of its beginning."""
     status = path.stat()
+    if isinstance(path, ObjectPath):
+        return [status.st_mtime_ns, status.st_size, path.found().etag]
     return [status.st_mtime_ns, status.st_size, digest_of(path, HEADER)]
 
 
@@ -75,7 +78,7 @@ def perform(data: dict[str, Any], _: Path) -> dict[str, Any]:
     CrsError
         If its CRS is another one than that of the first.
     """
-    path = Path(data["path"])
+    path = as_path(data["path"])
     stamp = stamp_of(path)
     cloud = open_source(data["caller"], path, ["points"])
     require_same(data["caller"], [("the first file", data["crs"]), (path, cloud.crs)])

@@ -64,3 +64,9 @@ class Done:
 def second_of(partial: Path) -> Path:
     """Say where a task writes its second file, by where it writes the first."""
     return partial.with_name(f"{partial.name}.second")
+
+
+def place_of(second: str) -> tuple[str, str]:
+    """Give the stage and the name of a second file."""
+    stage, _, name = second.partition("/")
+    return stage, name

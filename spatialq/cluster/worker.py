@@ -7,28 +7,35 @@ with its input: also if the driver was killed.
 import builtins
 import json
 import os
-import secrets
+import re
 import sys
 import warnings
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from spatialq import errors
 from spatialq.cluster import survey
-from spatialq.cluster.folder import JobFolder, digest_of
+from spatialq.cluster.folder import CALLER, STAGES
+from spatialq.cluster.folders import folder_of
 from spatialq.cluster.method import Work
 from spatialq.cluster.methods import METHODS
 from spatialq.cluster.survey import SURVEY
-from spatialq.cluster.task import Done, Task, second_of
+from spatialq.cluster.task import Done, Task, place_of, second_of
 from spatialq.errors import FileError, JobError
 from spatialq.export.atomic import WRITER
+from spatialq.io.storage import as_path, fetched
+from spatialq.runtime.temporary import temporary_folder
 
 WORK: Mapping[str, Work] = {
     SURVEY: survey.perform,
     **{name: work for method in METHODS.values() for name, work in method.work.items()},
 }
 """What tasks do."""
+OF_STAGE = re.compile(rf"s3://.+/{STAGES}/")
+"""Names of files in object storage that earlier stages wrote, and of their folders."""
+FETCHED = "spatialq_stages_"
 
 
 def perform(task: Task) -> Done:
@@ -42,7 +49,7 @@ def perform(task: Task) -> Done:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         if not task.root:
-            done = Done(task.stage, task.name, WORK[task.work](task.data, Path()))
+            done = Done(task.stage, task.name, _facts(task, Path()))
         else:
             done = _with_file(task)
     done.warnings.extend([each.category.__name__, str(each.message)] for each in told)
@@ -50,31 +57,38 @@ def perform(task: Task) -> Done:
 
 
 def _with_file(task: Task) -> Done:
-    folder = JobFolder(Path(task.root))
+    folder = folder_of(CALLER, task.root)
     path = folder.place(task.stage) / task.name
-    partial = folder.unfinished / f"{secrets.token_hex(8)}{''.join(path.suffixes)}"
     try:
-        facts = WORK[task.work](task.data, partial)
-        second: list[Any] = []
-        if task.second:
-            second = [task.second, *_appear(second_of(partial), folder.second(task.second))]
-        done = Done(task.stage, task.name, facts, *_appear(partial, path), second)
+        with folder.unfinished_file("".join(path.suffixes)) as partial:
+            facts = _facts(task, partial)
+            kept = folder.keep(partial, task.stage, task.name)
+            second: list[Any] = []
+            if task.second:
+                second = [task.second, *folder.keep(second_of(partial), *place_of(task.second))]
+            return Done(task.stage, task.name, facts, *kept, second)
     except OSError as error:  # for example a full disk
         reason = f"cannot be written: {error.strerror or error}"
         raise FileError.of(WRITER, path, reason) from error
-    finally:
-        partial.unlink(missing_ok=True)
-        second_of(partial).unlink(missing_ok=True)
-    return done
 
 
-def _appear(partial: Path, path: Path) -> tuple[int, str]:
-    """Let a file appear under its name; give its size and digest."""
-    with partial.open("rb") as file:
-        os.fsync(file.fileno())
-    found = partial.stat().st_size, digest_of(partial)
-    partial.replace(path)
-    return found
+def _facts(task: Task, partial: Path) -> dict[str, Any]:
+    """Do the work, for which files of earlier stages in object storage are fetched."""
+    with ExitStack() as stack:
+        folders: list[Path] = []
+
+        def here(value: Any) -> Any:
+            if isinstance(value, dict):
+                return {name: here(each) for name, each in value.items()}
+            if isinstance(value, list | tuple):
+                return [here(each) for each in value]
+            if not isinstance(value, str) or not OF_STAGE.match(value):
+                return value
+            if not folders:
+                folders.append(stack.enter_context(temporary_folder(FETCHED)))
+            return str(fetched(as_path(value), folders[0]))
+
+        return WORK[task.work](here(task.data), partial)
 
 
 def answer(text: str) -> str:

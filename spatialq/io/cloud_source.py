@@ -19,6 +19,7 @@ import pyarrow as pa
 from spatialq.errors import FileError, FileWarning
 from spatialq.io.files import require_file
 from spatialq.io.source import READER, ROW_GROUP, Box, SequentialSource, in_row_groups
+from spatialq.io.storage import as_path
 from spatialq.io.text_lines import ALL, LineError, Lines, WrongValueError, read_values
 
 AXES = ("x", "y", "z")
@@ -94,7 +95,7 @@ class CloudSource(SequentialSource, ABC):
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path = as_path(path)
         require_file(READER, self.path)
         self.warnings: list[str] = []
         try:

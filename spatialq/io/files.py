@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from spatialq.errors import FileError, FileWarning
 from spatialq.io.source import Source
+from spatialq.io.storage import ObjectPath, as_path, is_url, require_url
 
 S = TypeVar("S")
 
@@ -26,6 +27,8 @@ def find_files(reader: str, path: str | os.PathLike[str] | None) -> list[Path]:
     ValueError
         If there is no path.
     """
+    if path is not None and is_url(path):
+        return _find_objects(reader, require_url(reader, path))
     if path is None or not os.fspath(path):
         message = f"{reader}: path must be a file or a pattern such as 'tiles/*', got {path!r}"
         raise ValueError(message)
@@ -35,6 +38,26 @@ def find_files(reader: str, path: str | os.PathLike[str] | None) -> list[Path]:
     if not found:
         raise FileError.of(reader, path, "no file matches this pattern")
     return found
+
+
+def _find_objects(reader: str, path: ObjectPath) -> list[Path]:
+    """Give the object, or the objects that match a pattern, in the order of their names."""
+    parts = path.parts
+    if not glob.has_magic(str(path)):
+        return [path]
+    at = next(i for i, part in enumerate(parts) if glob.has_magic(part))
+    if at < 2:
+        raise FileError.of(reader, path, "a bucket must be named, not a pattern of them")
+    above = ObjectPath(*parts[:at])
+    try:
+        objects = above.entries()[0] if at == len(parts) - 1 else above.objects()
+        wanted = parts[2:]
+        found = [path.other(each) for each in objects if _match(wanted, each.key.split("/"))]
+    except OSError as error:
+        raise FileError.of(reader, path, str(error.strerror)) from None
+    if not found and not path.is_file():
+        raise FileError.of(reader, path, "no object matches this pattern")
+    return sorted(found) or [path]
 
 
 def _literal(path: str | os.PathLike[str]) -> str:
@@ -48,11 +71,15 @@ def _literal(path: str | os.PathLike[str]) -> str:
 
 def is_pattern(path: str | os.PathLike[str]) -> bool:
     """Whether a path is a pattern such as 'tiles/*', and not the name of an existing file."""
+    if is_url(path):
+        return glob.has_magic(str(path))
     return glob.has_magic(os.fspath(path)) and not Path(path).exists()
 
 
 def matches(pattern: str | os.PathLike[str], path: Path) -> bool:
     """Whether a pattern would find a file, if it were there."""
+    if is_url(pattern) or is_url(path):
+        return False  # results are never written among objects
     return _match(*(Path(os.path.abspath(each)).parts for each in (_literal(pattern), path)))  # noqa: PTH100
 
 
@@ -105,10 +132,10 @@ def open_once(kind: Callable[..., S], path: str | os.PathLike[str], **options: A
         As `kind`.
     """
     try:
-        status = Path(path).stat()
+        status = as_path(path).stat()
     except OSError:
         return kind(path, **options)  # raises the error
-    key = (kind, os.fspath(path), status.st_mtime_ns, status.st_size, *sorted(options.items()))
+    key = (kind, str(path), status.st_mtime_ns, status.st_size, *sorted(options.items()))
     with _opened_lock:
         if key in _opened:
             _opened.move_to_end(key)

@@ -14,6 +14,7 @@ from spatialq.io.files import find_files, require_file
 from spatialq.io.formats import files_of
 from spatialq.io.grid import grids
 from spatialq.io.ifc.model import require_meshes
+from spatialq.io.storage import is_url, require_url
 from spatialq.query.binding import columns_of, statement_of
 from spatialq.query.functions import Elements, Grid, Objects, Points
 from spatialq.query.models import of_file, of_objects, of_table
@@ -341,6 +342,8 @@ def _read(con: "duckdb.DuckDBPyConnection", reader: Reader, origin: Origin) -> Q
 
 def _path(reader: str, path: str | os.PathLike[str], *, may_be_folder: bool = False) -> str:
     """Give a path, or a pattern, as text; reject at once what is no file or not there."""
+    if is_url(path):
+        path = str(require_url(reader, path))
     name = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(name, str) or not name:
         message = f"{reader}: path must be a file or a pattern such as 'tiles/*', got {path!r}"
@@ -349,7 +352,7 @@ def _path(reader: str, path: str | os.PathLike[str], *, may_be_folder: bool = Fa
     for file in files:
         require_file(reader, file)
     # with a slash behind it, a folder is no name of a table
-    return name.rstrip("/") + "/" if Path(name).is_dir() else name
+    return name.rstrip("/") + "/" if not is_url(name) and Path(name).is_dir() else name
 
 
 def _view(reader: str, name: str) -> Table:

@@ -1,7 +1,6 @@
 """What the macros of `sql/read_ifc.sql` call: IFC files as lists of structs."""
 
 import itertools
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +11,7 @@ from spatialq.io.ifc.cache import read_models
 from spatialq.io.ifc.guard import READER
 from spatialq.io.ifc.model import require_meshes
 from spatialq.io.ifc.tables import SCHEMAS
+from spatialq.io.storage import as_path
 
 
 def lists(tables: list[pa.Table], schema: pa.Schema) -> pa.ListArray:
@@ -59,7 +59,7 @@ def read_ifc_table(
     ValueError
         If an option is NULL or wrong.
     """
-    files = [Path(path) for path in given(paths)]
+    files = [as_path(path) for path in given(paths)]
     options = {"product_seconds": seconds.to_pylist(), "geometry": geometries.to_pylist()}
     for option, values in options.items():
         if None in values:

@@ -9,7 +9,6 @@ the reading.
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -24,6 +23,7 @@ from spatialq.io.files import warn_about
 from spatialq.io.reproject import Reprojection
 from spatialq.io.reprojected import ReprojectedCloud, moved
 from spatialq.io.source import PointSource
+from spatialq.io.storage import as_path
 from spatialq.io.view import check_bounds, check_columns, inside, unified_schema
 
 
@@ -135,7 +135,7 @@ def _span(plan: dict[str, Any], index: int) -> pa.StructArray:
     first = 0
     files = zip(plan["files"], plan["spans"], plan["operations"], strict=True)
     for (path, *stamp), n_spans, operation in files:
-        source = open_cloud(plan["caller"], Path(path))
+        source = open_cloud(plan["caller"], as_path(path))
         source = at_resolution(plan["caller"], source, plan["resolution"])
         if operation is not None:
             source = moved(plan["caller"], source, Reprojection(**operation))

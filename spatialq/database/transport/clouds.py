@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from spatialq.io.clouds import open_cloud, what_reprojects
 from spatialq.io.crs import require_same
 from spatialq.io.files import warn_about
 from spatialq.io.formats import find_sources, means_files, open_source
+from spatialq.io.storage import as_path
 
 
 def given_points(function: Function, text: str | None) -> str | list[str]:
@@ -84,7 +84,7 @@ def rows_of_files(function: Function, request: Request, more: Sequence[str]) -> 
     ValueError
         If the files have no numbers of such a name.
     """
-    paths = [Path(path) for path, *_ in request.source["files"]]
+    paths = [as_path(path) for path, *_ in request.source["files"]]
     clouds = [open_source(function.name, path, ["points"]) for path in paths]
     numbers_in(function.name, clouds, more)
     firsts = np.cumsum([0, *(cloud.rows for cloud in clouds)]).tolist()
@@ -106,7 +106,7 @@ def of_files(function: Function, request: Request) -> dict[str, Any]:
     """
     clouds = []
     for path, *stamp in request.source["files"]:
-        clouds.append(open_source(function.name, Path(path), ["points"]))
+        clouds.append(open_source(function.name, as_path(path), ["points"]))
         if list(clouds[-1].stamp) != stamp:
             raise FileError.of(function.name, path, "was changed while the query ran")
     options, _ = request.choose(function)

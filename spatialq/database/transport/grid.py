@@ -6,7 +6,6 @@ one row per cell.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -25,6 +24,7 @@ from spatialq.io.formats import means_file, reader_of
 from spatialq.io.grid.grids import find_grids, plan_of, planned
 from spatialq.io.grid.source import GridSource
 from spatialq.io.reproject import utm_zone
+from spatialq.io.storage import as_path
 
 
 def query(function: Function, road: Road, grid: Any, *columns: Any) -> Any:
@@ -117,7 +117,7 @@ def _query(
         )
         return call_of(function, road, request, [table], lists)
     if not is_pattern(grid):
-        reader_of(function.name, Path(grid), ["grid"])
+        reader_of(function.name, as_path(grid), ["grid"])
     reader: dict[str, Any] = {
         "nodata": nodata,
         "band": band,

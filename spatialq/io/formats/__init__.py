@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from spatialq.errors import FileError, files_read_by
 from spatialq.io.files import find_files, is_pattern, matches, open_once, require_file
+from spatialq.io.storage import as_path, is_url, require_url
 
 Kind = Literal["points", "grid", "ifc"]
 READ_BY_DUCKDB = (".csv",)
@@ -154,11 +155,19 @@ def files_of(
     ValueError
         If there is no path.
     """
-    if not path or not _is_folder(path):
+    if path and is_url(path):
+        path = require_url(caller, path)
+        try:
+            is_folder = find_reader(path) is None and not is_pattern(path) and path.is_dir()
+        except OSError as error:
+            raise FileError.of(caller, path, str(error.strerror)) from None
+    else:
+        is_folder = path is not None and _is_folder(path or "")
+    if not path or not is_folder:
         return find_files(caller, path)
     found = sorted(
         each
-        for each in Path(path).iterdir()
+        for each in as_path(path).iterdir()
         if not each.name.startswith(".")
         and each.is_file()
         and (reader := find_reader(each)) is not None
@@ -189,7 +198,7 @@ def means_files(given: str | Sequence[str]) -> bool:
         return True
     may_be_folder = any(slash in given for slash in SLASHES) or given in (os.curdir, os.pardir)
     is_folder = may_be_folder and _is_folder(given)
-    return is_folder or given.endswith(SLASHES) or means_file(given)
+    return is_url(given) or is_folder or given.endswith(SLASHES) or means_file(given)
 
 
 def _is_folder(path: str | os.PathLike[str]) -> bool:
@@ -206,7 +215,7 @@ def means_file(name: str) -> bool:
     `main.pts` is the table `pts`, unless there is a file of that name.
     """
     path = Path(name)
-    if is_pattern(name):
+    if is_url(name) or is_pattern(name):
         return True
     if QUALIFIED.fullmatch(name) and not path.is_file():
         return False

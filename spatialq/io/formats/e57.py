@@ -1,6 +1,7 @@
 """E57: scans of terrestrial scanners, by libE57Format."""
 
 import itertools
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -79,7 +80,7 @@ class E57Source(CloudSource):
         except ImportError as error:
             self.reject("E57 files need pye57: pip install 'spatialq[e57]'", error)
         try:
-            image = libe57.ImageFile(str(self.path), "r")
+            image = libe57.ImageFile(os.fspath(self.path), "r")
             try:
                 yield image.root()
             finally:

@@ -20,6 +20,7 @@ from spatialq.errors import CrsError, FileError, FileWarning
 from spatialq.io import crs
 from spatialq.io.files import require_file
 from spatialq.io.source import ROW_GROUP, Box
+from spatialq.io.storage import as_path
 from spatialq.runtime.threads import n_threads
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class GridSource:
         band: int = 1,
         reader: str = READER,
     ) -> None:
-        self.path = Path(path)
+        self.path = as_path(path)
         self.options: dict[str, Any] = {"nodata": nodata, "band": band, "reader": reader}
         """With which it was opened."""
         self._reader = reader
@@ -280,7 +281,7 @@ class GridSource:
             with rasterio.Env(GDAL_NUM_THREADS=n_threads()), warnings.catch_warnings():
                 # a grid without georeference is one in cells: said below, in our words
                 warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
-                with rasterio.open(dataset) as opened:
+                with rasterio.open(os.fspath(dataset)) as opened:
                     yield opened
         # rasterio decodes texts of the file as UTF-8
         except (rasterio.errors.RasterioError, UnicodeDecodeError) as error:

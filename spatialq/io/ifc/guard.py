@@ -3,6 +3,7 @@
 import contextlib
 import lzma
 import mmap
+import os
 import re
 import struct
 import zipfile
@@ -82,7 +83,7 @@ def checked(path: Path) -> Iterator[StepFile]:
             warning = "the file begins with a UTF-8 byte order mark, which STEP forbids; ignored"
             yield StepFile(step.path, step.entities, (*step.warnings, warning))
     else:
-        yield check_step(path, path)
+        yield check_step(Path(os.fspath(path)), path)  # of an object, a temporary copy
 
 
 def unzip(path: Path, folder: Path) -> Path:

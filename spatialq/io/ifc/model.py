@@ -16,6 +16,7 @@ from spatialq.io.ifc.columns import Geometry
 from spatialq.io.ifc.guard import READER, StepFile, checked
 from spatialq.io.ifc.process import MAX_SECONDS, Progress, Run, Session, WorkerError
 from spatialq.io.ifc.property_table import property_table, property_texts
+from spatialq.io.storage import as_path
 
 PRODUCT_SECONDS = 60.0
 MIN_PARSED = 0.5
@@ -138,7 +139,7 @@ def read_model(
     if workers is not None and workers < 1:
         message = f"{READER}: workers must be at least 1, got {workers}"
         raise ValueError(message)
-    path = Path(path)
+    path = as_path(path)
     with checked(path) as step:
         session = Session(
             step.path,

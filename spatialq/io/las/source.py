@@ -6,7 +6,6 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from io import BufferedReader
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -22,6 +21,7 @@ from spatialq.io.las.crs import read_crs
 from spatialq.io.las.header import READER, read_header, reject
 from spatialq.io.las.laz import Chunk, Laszip, read_chunks, read_laszip
 from spatialq.io.source import ROW_GROUP, Box, Layout, Progress
+from spatialq.io.storage import as_path
 from spatialq.runtime.threads import n_threads, workers
 
 THREADS = min(os.cpu_count() or 1, 16)
@@ -53,7 +53,7 @@ class LasSource:
     rows_of_part: int | None = None
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = as_path(path)
         header = read_header(self.path)
         self.stamp = header.stamp
         """Time of the last change and size: what tells one state of the file from another."""

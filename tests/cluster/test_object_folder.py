@@ -1,0 +1,268 @@
+"""Jobs whose files and folder are in object storage, against a real server."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import spatialq
+from spatialq import cluster
+from spatialq.cluster import object_folder, worker
+from spatialq.cluster.folder import STAGES
+from spatialq.cluster.folders import folder_of
+from spatialq.cluster.task import Done, Task
+from spatialq.errors import FileError, JobError
+from spatialq.io import storage
+from spatialq.io.storage import as_path
+from tests import storage_server
+from tests.cluster import surveys
+from tests.command_line import rows as command_rows
+from tests.conftest import made_once
+
+pytest.importorskip("obstore")
+server = pytest.fixture(scope="module")(storage_server.running)
+FOLDER = "s3://bucket/jobs/out"
+
+
+@pytest.fixture(scope="module")
+def tiles(tmp_path_factory):
+    return made_once(tmp_path_factory, "survey", surveys.make)
+
+
+@pytest.fixture
+def bucket(server, monkeypatch, tiles):
+    """Give the server, whose bucket has the tiles and no job; another lock is soon stale."""
+    for name, value in server.variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(object_folder, "BEAT", 0.5)
+    monkeypatch.setattr(object_folder, "STALE", 3)
+    storage.store.cache_clear()
+    storage._known._found.clear()
+    server.make_bucket("bucket")
+    left = [found.key for found in as_path("s3://bucket/jobs").objects()]
+    if left:
+        as_path("s3://bucket").remove(left)
+    for path in tiles.glob("*.laz"):
+        server.put(f"bucket/tiles/{path.name}", path.read_bytes())
+    server.requests.clear()
+    server.fail = None
+    yield server
+    server.fail = None
+    storage.store.cache_clear()
+
+
+def run(folder=FOLDER, source="s3://bucket/tiles/*.laz", **options):
+    return cluster.run("owm_ground", source, folder, **({"workers": 2} | surveys.QUIET | options))
+
+
+def everything(server):
+    """Give all bytes of the job that are in the bucket."""
+    found = as_path("s3://bucket/jobs").objects()
+    return {each.key: server.get(f"bucket/{each.key}") for each in found}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tile_size", [None, 30.0])
+def test_rows_are_those_of_files_here(bucket, tiles, tile_size):
+    result = run(tile_size=tile_size)
+    expected = surveys.in_one_piece(tiles)
+    assert surveys.of_job(FOLDER) == expected
+    assert result["rows"] == len(expected) > 20
+    with spatialq.connect() as con:
+        assert cluster.table(con, FOLDER).aggregate("count(*)").fetchall() == [(len(expected),)]
+    (job,) = cluster.jobs("s3://bucket/jobs")
+    assert (job["folder"], job["state"], job["done"]) == (FOLDER, "done", result["parts"])
+    assert [each["state"] for each in cluster.jobs(FOLDER)] == ["done"]
+    names = set(everything(bucket))
+    assert not any("/.lock" in name or STAGES in name for name in names)
+
+    with pytest.raises(JobError, match="there is a job in 's3://bucket/jobs/out' already"):
+        run(tile_size=tile_size)
+    bucket.requests.clear()
+    again = run(tile_size=tile_size, resume=True)
+    assert again["resumed"] == result["parts"]
+    # parts are compared by what the server says of them: none is read
+    assert bucket.count("GET", "/parts/") == bucket.count("PUT", "/parts/") == 0
+
+
+@pytest.mark.slow
+def test_a_part_that_was_lost_or_changed_is_made_again(bucket, tiles):
+    result = run()
+    parts = [key for key in everything(bucket) if "/parts/" in key]
+    as_path("s3://bucket").remove([parts[0]])
+    bucket.put(f"bucket/{parts[1]}", bucket.get(f"bucket/{parts[1]}")[:-1] + b"!")
+    again = run(resume=True)
+    assert again["resumed"] == result["parts"] - 2
+    assert surveys.of_job(FOLDER) == surveys.in_one_piece(tiles)
+
+
+@pytest.mark.slow
+def test_a_driver_that_is_killed_leaves_what_is_done(bucket, tiles):
+    def parts():
+        return [found.key for found in as_path(f"{FOLDER}/parts").objects()]
+
+    process = surveys.begin("s3://bucket/tiles/*.laz", FOLDER)
+    end = time.monotonic() + 120
+    while len(parts()) < 3 and time.monotonic() < end and process.poll() is None:
+        time.sleep(0.05)
+    process.kill()
+    process.communicate()
+    assert parts()
+    assert "jobs/out/.lock" in everything(bucket)
+    result = run(resume=True)
+    assert surveys.of_job(FOLDER) == surveys.in_one_piece(tiles)
+    assert result["parts"] == len(parts())
+
+
+@pytest.mark.slow
+def test_a_changed_input_is_noticed(bucket, tiles):
+    run()
+    name = min(tiles.glob("*.laz")).name
+    bucket.put(f"bucket/tiles/{name}", (tiles / name).read_bytes() + b"\0")
+    storage._known._found.clear()
+    with pytest.raises(JobError, match=rf"'s3://bucket/tiles/{name}' has changed since the job"):
+        run(resume=True)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
+def test_ray(bucket, tiles):
+    run(executor="ray", workers=1)
+    assert surveys.of_job(FOLDER) == surveys.in_one_piece(tiles)
+
+
+@pytest.mark.slow
+def test_the_command_line(bucket, tiles):
+    source = "s3://bucket/tiles/*.laz"
+    given = ["--window-size", str(surveys.QUIET.get("window_size", 10))]
+    command_rows("seeds", source, "-o", FOLDER, "--workers", "1", *given)
+    (job,) = command_rows("jobs", FOLDER)
+    assert job["state"] == "done"
+
+
+@pytest.mark.slow
+def test_nothing_secret_is_written_anywhere(bucket, tmp_path):
+    left = [500] * 3
+    bucket.fail = lambda method, path: left.pop() if left and "/parts/" in path else None
+    process = surveys.begin("s3://bucket/tiles/*.laz", FOLDER)
+    _, told = process.communicate(timeout=300)
+    assert process.returncode == 0, told
+    bucket.fail = lambda method, path: 403 if "/jobs/" in path else None
+    _, refused = surveys.begin("s3://bucket/tiles/*.laz", "s3://bucket/jobs/2").communicate()
+    assert "the server refuses access" in refused
+    bucket.fail = None
+    written = b"".join(everything(bucket).values()) + (told + refused).encode()
+    for secret in (storage_server.SECRET, storage_server.TOKEN, storage_server.ACCESS):
+        assert secret.encode() not in written
+    task = Task("x", "seeds", {"sources": [["s3://bucket/tiles/a.laz", 0]]}, root=FOLDER).text()
+    assert storage_server.SECRET not in task
+
+
+def test_a_second_run_is_refused_while_the_first_one_lives(bucket):
+    folder, other = folder_of("cluster.run", FOLDER), folder_of("cluster.run", FOLDER)
+    with folder.held():
+        assert other.is_held()
+        begun = time.monotonic()
+        with pytest.raises(JobError, match=f"another run is writing into '{FOLDER}'"), other.held():
+            pass
+        assert time.monotonic() - begun < 3 * object_folder.STALE
+    storage._known._found.clear()
+    assert not other.is_held()
+    with other.held():
+        pass
+
+
+def test_a_lock_that_nobody_writes_is_taken_over(bucket):
+    owner = {"host": "another machine", "process": 1, "time": 0, "token": "x"}
+    bucket.put("bucket/jobs/out/.lock", json.dumps(owner).encode())
+    begun = time.monotonic()
+    with folder_of("cluster.run", FOLDER).held():
+        assert time.monotonic() - begun >= object_folder.STALE
+
+
+def test_the_lock_of_a_process_of_this_machine_that_ended_is_taken_at_once(bucket):
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    owner = json.loads(object_folder._owner()) | {"process": process.pid}
+    bucket.put("bucket/jobs/out/.lock", json.dumps(owner).encode())
+    begun = time.monotonic()
+    with folder_of("cluster.run", FOLDER).held():
+        assert time.monotonic() - begun < object_folder.STALE / 2
+
+
+def test_a_run_whose_lock_was_taken_ends(bucket):
+    folder = folder_of("cluster.run", FOLDER)
+    with folder.held(), folder.recording() as journal:
+        journal.add(Done("parts", "a", {}))
+        bucket.put("bucket/jobs/out/.lock", b"of another run")
+        time.sleep(4 * object_folder.BEAT)
+        with pytest.raises(JobError, match="the lock of 's3://bucket/jobs/out' could not be kept"):
+            journal.add(Done("parts", "b", {}))
+    assert bucket.get("bucket/jobs/out/.lock") == b"of another run"
+
+
+def test_many_tasks_are_few_objects(bucket, monkeypatch):
+    monkeypatch.setattr(object_folder, "RECORDS", 100)
+    folder = folder_of("cluster.run", FOLDER)
+    done = [Done("parts", f"{k}", {"rows": k}) for k in range(1050)]
+    with folder.held(), folder.recording() as journal:
+        for each in done:
+            journal.add(each)
+    assert 11 <= bucket.count("PUT", "/journal/") <= 16
+    assert list(folder.journal()) == done
+    with pytest.raises(JobError, match=r"but not the job.json that says of which job"):
+        folder.require_new()
+
+
+def test_files_of_earlier_stages_are_fetched_for_a_task(bucket, monkeypatch):
+    folder = folder_of("cluster.run", FOLDER)
+    names = ["a.npy", "b.npy"]
+    for name in names:
+        with folder.unfinished_file(".npy") as partial:
+            partial.write_text(name)
+            size, etag = folder.keep(partial, "grids", name)
+    assert folder.is_there(Done("grids", name, {}, size, etag))
+    assert not folder.is_there(Done("grids", name, {}, size, "another"))
+    seen = []
+
+    def merge(data, partial):
+        seen.extend(Path(each) for each in data["files"])
+        texts = [path.read_text() for path in seen]
+        assert sorted(each.name for each in Path(data["all"]).iterdir()) == names
+        partial.write_text("+".join(texts))
+        return {"rows": 1}
+
+    monkeypatch.setitem(dict(worker.WORK), "merge", merge)
+    monkeypatch.setattr(worker, "WORK", {"merge": merge})
+    stage = str(folder.place("grids"))
+    data = {"files": [f"{stage}/{name}" for name in names], "all": stage}
+    found = worker.perform(Task("m.txt", "merge", data, "parts", FOLDER))
+    assert bucket.get("bucket/jobs/out/parts/m.txt") == b"a.npy+b.npy"
+    assert (found.size, found.digest != "") == (11, True)
+    assert not any(path.exists() for path in seen)
+    folder.remove_stages()
+    assert set(everything(bucket)) == {"jobs/out/parts/m.txt"}
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(bucket, monkeypatch):
+    monkeypatch.setattr(storage, "TRIES", 1)
+    with pytest.raises(FileError, match=r"^cluster.run: 's3://nobody/out': .*there is no bucket"):
+        run("s3://nobody/out")
+    bucket.fail = lambda method, path: 503 if "/jobs/" in path else None
+    with pytest.raises(FileError, match=r"cannot be written: the server answers with status 503"):
+        run()
+
+
+def test_a_folder_with_credentials_is_refused(bucket):
+    url = f"s3://{storage_server.ACCESS}:{storage_server.SECRET}@bucket/out"
+    for call in (run, cluster.jobs, lambda folder: cluster.table(None, folder)):
+        with pytest.raises(ValueError, match="folder: a URL must be without credentials") as told:
+            call(url)
+        assert storage_server.SECRET not in str(told.value)
+        assert storage_server.ACCESS not in str(told.value)
+    assert "AWS_SECRET_ACCESS_KEY" in os.environ
