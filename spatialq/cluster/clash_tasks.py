@@ -12,6 +12,7 @@ from spatialq.cluster.survey import stamp_of
 from spatialq.database.connection import connect_quietly
 from spatialq.database.duckdb_copy import said_of
 from spatialq.database.element_sets import NO_PAIRS
+from spatialq.database.selection import KIND
 from spatialq.database.table_files import write_table
 from spatialq.errors import FileError, files_read_by
 from spatialq.export.spatial_order import cells_of, hilbert
@@ -177,19 +178,33 @@ def write_cells(data: dict[str, Any], partial: Path) -> dict[str, Any]:
     -------
     dict
         `elements`: how many are asked for; `cells`: how many there are.
+
+    Raises
+    ------
+    ValueError
+        If a selector names a property that no model has.
     """
-    with _connected() as con:
-        _attach_all(con, data)
-        clash.select(con, data["a"], data["b"], stacklevel=2)
-        is_of_b = "false" if data["b"] is None else OF_B
-        query = ASKED.format(box=", ".join(BOX), is_of_b=is_of_b)
-        found = con.sql(query).to_arrow_table()
+    found = _elements_asked_for(data)
     columns = {name: found[name].to_numpy() for name in found.column_names}
     low, high = (np.column_stack([columns.pop(name) for name in names]) for names in (LOW, HIGH))
     # by no less than what the sums of kernels may be off
     high = high + data["margin"] + SLACK * np.spacing(np.abs(high) + data["margin"])
     n = _write_cells(partial, columns, box_cells(low, high, data["cell_elements"]))
     return {"elements": found.num_rows, "cells": n}
+
+
+def _elements_asked_for(data: Mapping[str, Any]) -> "pa.Table":
+    """List the elements of `a` and `b`, with their boxes and where they are stored."""
+    import duckdb
+
+    is_of_b = "false" if data["b"] is None else OF_B
+    with _connected() as con:
+        _attach_all(con, data)
+        try:
+            clash.select(con, data["a"], data["b"], stacklevel=2)
+            return con.sql(ASKED.format(box=", ".join(BOX), is_of_b=is_of_b)).to_arrow_table()
+        except duckdb.InvalidInputException as error:  # of a function of ours
+            raise ValueError(KIND.sub("", " ".join(str(error).split()))) from None
 
 
 def _write_cells(
