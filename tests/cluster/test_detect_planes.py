@@ -31,8 +31,7 @@ def make(folder, columns=3, rows=2, n=20_000, scene_of=rooms.building):
     """Write tiles of a building whose walls go on across borders; many points lie on these."""
     folder.mkdir(parents=True, exist_ok=True)
     scene = scene_of(n)
-    xyz = np.round(np.array([scene.x, scene.y, scene.z]).T, 2) + [1000, 5000, 20]
-    xyz = np.round(xyz, 2)
+    xyz = np.round(np.column_stack([scene.x + 1000, scene.y + 5000, scene.z + 20]), 2)
     low, high = xyz.min(0), xyz.max(0)
     at = (xyz[:, :2] - low[:2]) / (high - low)[:2] * [columns, rows]
     column, row = np.minimum(at.astype(int), [columns - 1, rows - 1]).T
