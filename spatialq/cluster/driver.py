@@ -53,7 +53,7 @@ def run(
     Parameters
     ----------
     function : str
-        'owm_ground'.
+        'owm_ground' or 'build_lod'.
     source : path or paths
         Point clouds, patterns of them, or folders: together one cloud, whose `point_id` runs on
         from file to file.
@@ -65,7 +65,7 @@ def run(
         By default as many as this machine has cores, or Ray has GPUs or CPUs.
     tile_size : float, optional
         Side of square tiles, in the unit of x and y, of which each is a task; by default each file
-        is one.
+        is one. `build_lod` has none.
     part_format : str, optional
         Of the parts, one of the method's: 'parquet', which is the default.
     resume : bool
@@ -77,7 +77,8 @@ def run(
     progress : callable, optional
         Called with the stage, `survey` or `parts`, tasks done so far and tasks in all.
     **options
-        The function's parameters, `bounds` among them.
+        The function's parameters, `bounds` among them. `build_lod` has `chunk_points`, too: points
+        of a part at most, 2,000,000 by default.
 
     Returns
     -------
