@@ -86,6 +86,7 @@ def lod(
     box = bounds_of("lod", bounds)
     if any(each is not None for each in (executor, workers, chunk_points)):
         _require_folder(output or ())
+        more: dict[str, Any] = {} if chunk_points is None else {"chunk_points": chunk_points}
         run_job(
             "build_lod",
             files,
@@ -101,7 +102,7 @@ def lod(
                 "--compact": compact,
             },
             bounds=box,
-            **({} if chunk_points is None else {"chunk_points": chunk_points}),
+            **more,
             **options,
         )
         return
