@@ -74,7 +74,7 @@ def run(
         take these in turn, and share their memory.
     tile_size : float, optional
         Side of square tiles, in the unit of x and y, of which each is a task; by default each file
-        is one.
+        is one. `build_lod` has none.
     part_format : str, optional
         Of the parts, one of the method's: 'parquet', which is the default.
     resume : bool

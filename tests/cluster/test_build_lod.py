@@ -305,7 +305,7 @@ def wait_for_lines(folder, count, process):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lines", [16, 30, 75])
+@pytest.mark.parametrize("lines", [16, 40, 106])
 def test_a_driver_that_is_killed_leaves_what_is_done(tiles, tmp_path, lines):
     """While cells are counted, while chunks are built, and while nodes above are."""
     given = SMALL | {"chunk_points": CHUNK}
@@ -313,7 +313,10 @@ def test_a_driver_that_is_killed_leaves_what_is_done(tiles, tmp_path, lines):
     wait_for_lines(tmp_path / "out", lines, process)
     process.kill()
     process.communicate(timeout=60)
+    (described,) = cluster.jobs(tmp_path)
+    assert described["state"] == "unfinished"
     result = run(tiles, tmp_path / "out", workers=2, resume=True)
+    assert result["resumed"] >= lines - 30
     require_same(tmp_path / "out", in_one_piece(f"{tiles}/*.laz"))
     assert len(list((tmp_path / "out" / "parts").iterdir())) == result["parts"]
     assert not (tmp_path / "out" / "stages").exists()
