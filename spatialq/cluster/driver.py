@@ -20,7 +20,7 @@ from spatialq.execution.validation import is_finite
 from spatialq.functions.catalogue import catalogue
 from spatialq.io.formats import find_sources
 from spatialq.io.source import Progress
-from spatialq.planner.plan import kind_of
+from spatialq.planner.plan import kind_of, require_device
 from spatialq.runtime import budget
 from spatialq.runtime.progress import Task as CallTask
 from spatialq.runtime.progress import current, running
@@ -50,18 +50,20 @@ def run(
     progress: Progress | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Run a function of points on the files of a survey, part by part, on many processes.
+    """Run a function on the files of a survey or of models, part by part, on many processes.
 
     All parts together have the rows of one call on all files. Each file is read for what all tasks
-    must know, and then by its own task and those of its neighbours, for their halos.
+    must know; of points, then by its own task and those of its neighbours, for their halos.
 
     Parameters
     ----------
     function : str
-        'owm_ground'.
+        'owm_ground', 'classify_ground', 'detect_planes', 'plane_points', 'build_lod',
+        'pops_features', or 'intersects_with', which gives the rows of `spatialq clash`.
     source : path or paths
         Point clouds, patterns of them, or folders: together one cloud, whose `point_id` runs on
-        from file to file. Of 'pops_features' grids, each one of its own.
+        from file to file. Of 'pops_features' grids, each one of its own; of 'intersects_with' IFC
+        files, in the same coordinates.
     folder : path
         Gets `parts/*.parquet` and the records of the job; it is made if it is not there.
     executor : 'local' or 'ray'
@@ -85,7 +87,8 @@ def run(
     progress : callable, optional
         Called with the stage, `survey` or `parts`, tasks done so far and tasks in all.
     **options
-        The function's parameters, `bounds` among them.
+        The function's parameters, `bounds` among them; and those that only jobs of the function
+        have, see docs/scale.md.
 
     Returns
     -------
@@ -109,6 +112,7 @@ def run(
     if method is None:
         message = f"{CALLER}: function must be one of {', '.join(METHODS)}, got {function!r}"
         raise ValueError(message)
+    require_device(CALLER, device)
     check_executor(executor, workers, device)
     if tile_size is not None and not (is_finite(tile_size) and tile_size > 0):
         message = f"{CALLER}: tile_size must be a number above 0, got {tile_size!r}"
@@ -163,7 +167,8 @@ def run(
             running(current() or CallTask()),
         ):
             job = Job(call, target, journal, able, manifest, tick, before)
-            method.run(job)
+            if not job.was_done():
+                method.run(job)
             job.end()
     return {
         "function": function,

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spatialq.cluster.folder import PARTS, JobFolder
+from spatialq.cluster.folder import JobFolder
 from spatialq.cluster.points import COVERING, GEOMETRY
 from spatialq.errors import FileError, JobError
 from spatialq.functions.catalogue import catalogue
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import duckdb
 
 GEO = (GEOMETRY, COVERING)
+PARQUET = "parquet"
 LISTER, CALLER = "cluster.jobs", "cluster.table"
 
 
@@ -98,7 +99,7 @@ def table(
     FileError
         If there is no job in the folder.
     JobError
-        If it is not done, or its parts are no Parquet.
+        If it is not done, or its parts are other files than Parquet.
     """
     job = JobFolder(Path(folder))
     manifest = job.manifest()
@@ -108,8 +109,11 @@ def table(
         message = f"{CALLER}: the job in '{folder}' is not done: resume it"
         raise JobError(message)
     columns = catalogue()[manifest["function"]].output.columns
-    if (kind := manifest.get("part_format", "parquet")) != "parquet":
-        message = f"{CALLER}: the parts of the job in '{folder}' are .{kind} files, no table"
+    if (kind := manifest.get("part_format", PARQUET)) != PARQUET:
+        message = (
+            f"{CALLER}: the parts of the job in '{folder}' are {kind} files, no rows: read them as "
+            f"any others, '{folder}/parts/*.{kind}'"
+        )
         raise JobError(message)
     if manifest["parts"] == 0:
         nothing = ", ".join(f"NULL::{kind} AS {each}" for each, kind in columns.items())

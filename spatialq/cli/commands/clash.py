@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from spatialq.cli.jobs import Executor, Resume, Tasks, Workers, run_job
 from spatialq.cli.options import Device, IfcGeometry, Json, with_parameters
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import note_limit, rounded, show, show_json
@@ -14,6 +15,7 @@ BRIEF = (
     "b_storey", "b",
 )  # fmt: skip
 """Columns that are printed where no file is written."""
+LIMIT = 20
 SHEET = """
 SELECT relation, depth, distance, a_name, a_class, a_storey, b_name, b_class, b_storey, x, y, z,
     a AS a_global_id, b AS b_global_id, a_file, b_file, flags
@@ -50,13 +52,20 @@ def clash(
     device: Device = "auto",
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="File to write: .xlsx, .parquet, .csv or .json."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="File to write: .xlsx, .parquet, .csv or .json; or the folder of a job.",
+        ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=0, help="Maximum number of pairs to print.")] = 20,
+    limit: Annotated[int, typer.Option(min=0, help="Maximum number of pairs to print.")] = LIMIT,
     exclude_related: Annotated[
         bool,
         typer.Option("--exclude-related", help="Leave out pairs that belong together."),
     ] = False,
+    executor: Executor = None,
+    workers: Workers = None,
+    resume: Resume = False,
     as_json: Json = False,
 ) -> None:
     """Find what clashes in building models: common interiors, or distances below a limit."""
@@ -65,22 +74,32 @@ def clash(
     from spatialq.workflows.clash import counts, find_clashes
     from spatialq.workflows.tables import dicts
 
+    chosen = {
+        "a": a,
+        "b": b,
+        "closer_than": None if closer_than is None else metres("clash", "closer_than", closer_than),
+        "exclude_related": exclude_related,
+        "geometry": geometry,
+        **options,
+    }
+    tasks = Tasks(executor, workers, None, resume=resume)
+    if tasks.are_wanted:
+        run_job(
+            "intersects_with",
+            models,
+            None if output is None else [output],
+            tasks,
+            device=device,
+            memory=None,
+            as_json=as_json,
+            refused={"--limit": limit != LIMIT},
+            **chosen,
+        )
+        return
     if output is not None:
         require_output(output, takes="rows")
     with progress() as update:
-        con = find_clashes(
-            models,
-            a=a,
-            b=b,
-            closer_than=None
-            if closer_than is None
-            else metres("clash", "closer_than", closer_than),
-            exclude_related=exclude_related,
-            geometry=geometry,
-            device=device,
-            progress=update,
-            **options,
-        )
+        con = find_clashes(models, device=device, progress=update, **chosen)
     if output is not None:
         query = SHEET if output.suffix.lower() == ".xlsx" else "FROM clashes"
         rows = write_table(con, query, output)

@@ -35,8 +35,6 @@ DIVIDED = "chunks.npz"
 def run(job: Job) -> None:
     """Build the tree of a survey."""
     survey = job.survey()
-    if job.was_done():
-        return
     if survey.total == 0:
         job.parts([], 0)
         return
