@@ -63,7 +63,8 @@ def run(
         'pops_features', or 'intersects_with', which gives the rows of `spatialq clash`.
     source : path or paths
         Point clouds, patterns of them, or folders: together one cloud, whose `point_id` runs on
-        from file to file. Of 'intersects_with' IFC files, in the same coordinates.
+        from file to file. Of 'pops_features' grids, each one of its own; of 'intersects_with' IFC
+        files, in the same coordinates.
     folder : path
         Gets `parts/*.parquet` and the records of the job; it is made if it is not there.
     executor : 'local' or 'ray'
@@ -76,7 +77,8 @@ def run(
         Side of square tiles, in the unit of x and y, of which each is a task; by default each file
         is one. `build_lod` has none.
     part_format : str, optional
-        Of the parts, one of the method's: 'parquet', which is the default.
+        Of the parts, one of the method's: 'parquet', which is the default, or 'tif' of
+        'pops_features'.
     resume : bool
         Go on with the job in the folder, if there is one: parts that are done and whole stay.
     device : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'

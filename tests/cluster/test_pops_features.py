@@ -276,7 +276,7 @@ def test_rasters_fit_together(at_once, grids, tmp_path):
             part[:] = file.read(masked=True).filled(np.nan)
             assert corner @ (column, row) == pytest.approx((file.bounds.left, file.bounds.top))
     np.testing.assert_array_equal(found, whole.filled(np.nan))
-    with spatialq.connect() as con, pytest.raises(JobError, match=r"are \.tif files, no table"):
+    with spatialq.connect() as con, pytest.raises(JobError, match=r"are tif files, no rows"):
         cluster.table(con, tmp_path / "out")
 
 
