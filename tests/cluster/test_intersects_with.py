@@ -144,12 +144,12 @@ REAL = {
 @pytest.mark.parametrize("name", REAL)
 @pytest.mark.parametrize("options", [{}, {"closer_than": 0.02, "exclude_related": True}])
 def test_real_models(at_once, tmp_path, name, options):
-    paths = [real_file(f"data/ifc/{each}") for each in REAL[name]]
-    result = cluster.run(FUNCTION, paths, tmp_path / "out", cell_elements=50, **options)
+    paths = [real_file(f"data/ifc/{each}").resolve() for each in REAL[name]]
+    result = cluster.run(FUNCTION, paths, tmp_path / "out", cell_elements=20, **options)
     found = models.of_job(tmp_path / "out")
     assert found == models.in_one_piece(paths, **options)
     assert len(found) > 100
-    assert result["parts"] > 5
+    assert result["parts"] > 1
 
 
 @pytest.mark.slow
