@@ -59,7 +59,8 @@ def run(
         Point clouds, patterns of them, or folders: together one cloud, whose `point_id` runs on
         from file to file.
     folder : path
-        Gets `parts/*.parquet` and the records of the job; it is made if it is not there.
+        Gets `parts/*.parquet` and the records of the job; it is made if it is not there. It may be
+        a URL such as 's3://bucket/out'.
     executor : 'local' or 'ray'
         Processes of this machine, or the workers of Ray, which need `pip install 'spatialq[ray]'`.
     workers : int, optional

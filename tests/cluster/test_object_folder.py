@@ -139,8 +139,7 @@ def test_ray(bucket, tiles):
 @pytest.mark.slow
 def test_the_command_line(bucket, tiles):
     source = "s3://bucket/tiles/*.laz"
-    given = ["--window-size", str(surveys.QUIET.get("window_size", 10))]
-    command_rows("seeds", source, "-o", FOLDER, "--workers", "1", *given)
+    command_rows("seeds", source, "-o", FOLDER, "--workers", "1")
     (job,) = command_rows("jobs", FOLDER)
     assert job["state"] == "done"
 
