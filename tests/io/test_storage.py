@@ -115,6 +115,8 @@ def test_a_url_with_credentials_is_refused_and_not_repeated(url):
 def test_other_urls_are_refused():
     with pytest.raises(ValueError, match=r"begin with 's3://', got 'https://host/x.laz'"):
         find_files("read_points", "https://host/x.laz")
+    with pytest.raises(ValueError, match=r"begin with 's3://', got 'http://host:9000/x.laz'"):
+        find_files("read_points", "http://host:9000/x.laz")
 
 
 def test_las_laz_and_copc_have_the_rows_of_the_local_file(bucket, world, tmp_path):
@@ -189,6 +191,17 @@ def test_grids_models_and_functions(bucket, world, tmp_path):
             assert sorted(map(repr, got)) == sorted(
                 map(repr, con.sql(query.format(path)).fetchall())
             )
+
+
+def test_load_and_info(bucket, tmp_path):
+    url = put(bucket, "tree.copc.laz", big_copc(tmp_path / "tree.copc.laz"))
+    with spatialq.connect() as con:
+        spatialq.load(con, url)
+        assert con.sql("SELECT path FROM spatialq_sources").fetchall() == [(url,)]
+        spatialq.load(con, url, mode="replace")
+        assert con.sql("SELECT count(*) FROM points").fetchall() == [(16 * 40_000,)]
+    (found,) = command_rows("info", url)
+    assert (found["path"], found["octree nodes"]) == (url, 16)
 
 
 @pytest.mark.slow
