@@ -128,6 +128,7 @@ def test_las_laz_and_copc_have_the_rows_of_the_local_file(bucket, world, tmp_pat
             assert_same_rows(got, con.sql(f"FROM read_points('{path}')").to_arrow_table())
 
 
+@pytest.mark.slow
 def test_bounds_of_copc_read_the_chunks_of_the_nodes_only(bucket, tmp_path):
     path = big_copc(tmp_path / "tree.copc.laz")
     url = put(bucket, "tree.copc.laz", path)
@@ -193,6 +194,7 @@ def test_grids_models_and_functions(bucket, world, tmp_path):
             )
 
 
+@pytest.mark.slow
 def test_load_and_info(bucket, tmp_path):
     url = put(bucket, "tree.copc.laz", big_copc(tmp_path / "tree.copc.laz"))
     with spatialq.connect() as con:
