@@ -66,7 +66,8 @@ def run(
         from file to file. Of 'pops_features' grids, each one of its own; of 'intersects_with' IFC
         files, in the same coordinates.
     folder : path
-        Gets `parts/*.parquet` and the records of the job; it is made if it is not there.
+        Gets `parts/*.parquet` and the records of the job; it is made if it is not there. It may be
+        a URL such as 's3://bucket/out'.
     executor : 'local' or 'ray'
         Processes of this machine, or the workers of Ray, which need `pip install 'spatialq[ray]'`.
     workers : int, optional

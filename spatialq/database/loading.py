@@ -25,6 +25,7 @@ from spatialq.io.ifc.columns import Geometry
 from spatialq.io.reproject import Reprojection
 from spatialq.io.reprojected import moved, operations, warn_of_missing_grids
 from spatialq.io.source import Box, Progress, Source
+from spatialq.io.storage import as_path
 
 Mode = Literal["append", "replace"]
 READER = "load"
@@ -413,8 +414,8 @@ def _drop_remains(con: duckdb.DuckDBPyConnection, elements: str) -> None:
             gone = {file for (file,) in files.fetchall()}
         con.execute(f"DROP TABLE {identifier(part.table)}")
     left = {model.path for model in sources.models(con)}
-    for file in {file for file in gone if str(Path(file).resolve()) not in left}:
-        for errors in _with_rows_of(con, Path(file), ["load_errors"]):
+    for file in {file for file in gone if str(as_path(file).resolve()) not in left}:
+        for errors in _with_rows_of(con, as_path(file), ["load_errors"]):
             con.execute(f"DELETE FROM {errors} WHERE file_name = ?", [file])
 
 

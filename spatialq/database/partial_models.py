@@ -13,6 +13,7 @@ from spatialq.errors import FileWarning
 from spatialq.export.ifc import EXPORTER, SECONDS, write_part
 from spatialq.functions.sql_text import identifier, literal
 from spatialq.io.ifc.columns import TABLES
+from spatialq.io.storage import as_path
 
 if TYPE_CHECKING:
     import duckdb
@@ -205,7 +206,7 @@ def one_file(
             f"are from, got {got}"
         )
         raise ValueError(message)
-    path = Path(*files)
+    path = as_path(*files)
     named = [
         model for model in models(con) if Path(model.path).parts[-len(path.parts) :] == path.parts
     ]
@@ -216,7 +217,7 @@ def one_file(
     ]
     if not read and path.exists():
         return path
-    found = {Path(model.path) for model in read or named}
+    found = {as_path(model.path) for model in read or named}
     if len(found) != 1 or not next(iter(found)).exists():
         return path
     (source,) = found

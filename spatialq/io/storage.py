@@ -33,7 +33,7 @@ URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 OURS = re.compile(r"s3:/{1,2}(?=[^/])", re.IGNORECASE)
 """How a URL begins; `Path` makes one slash of two."""
 SIGNED = re.compile(
-    r"^[a-z0-9+.-]+:/{1,2}([^/]*[:@]|[^@]*:[^@]*@)|[?&](X-Amz-|AWSAccessKeyId=|Signature=)",
+    r"^[a-z0-9+.-]+:/{1,2}([^/]*@|[^@]*:[^@]*@)|[?&](X-Amz-|AWSAccessKeyId=|Signature=)",
     re.IGNORECASE,
 )
 """What a URL has in it that has credentials."""
@@ -376,7 +376,7 @@ def store(bucket: str) -> Any:
     try:
         from obstore.store import S3Store
     except ImportError:
-        raise OSError(errno.ENOPKG, f"URLs of object storage need obstore: {EXTRA}") from None
+        raise OSError(errno.ENOSYS, f"URLs of object storage need obstore: {EXTRA}") from None
     endpoint, region = _place()
     # a server of one's own, such as MinIO, is often without TLS
     client: Any = {"allow_http": endpoint.startswith("http://"), "connect_timeout": "10s"}

@@ -27,6 +27,7 @@ from tests.conftest import made_once
 pytest.importorskip("obstore")
 server = pytest.fixture(scope="module")(storage_server.running)
 FOLDER = "s3://bucket/jobs/out"
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +67,6 @@ def everything(server):
     return {each.key: server.get(f"bucket/{each.key}") for each in found}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("tile_size", [None, 30.0])
 def test_rows_are_those_of_files_here(bucket, tiles, tile_size):
     result = run(tile_size=tile_size)
@@ -90,7 +90,6 @@ def test_rows_are_those_of_files_here(bucket, tiles, tile_size):
     assert bucket.count("GET", "/parts/") == bucket.count("PUT", "/parts/") == 0
 
 
-@pytest.mark.slow
 def test_a_part_that_was_lost_or_changed_is_made_again(bucket, tiles):
     result = run()
     parts = [key for key in everything(bucket) if "/parts/" in key]
@@ -101,7 +100,6 @@ def test_a_part_that_was_lost_or_changed_is_made_again(bucket, tiles):
     assert surveys.of_job(FOLDER) == surveys.in_one_piece(tiles)
 
 
-@pytest.mark.slow
 def test_a_driver_that_is_killed_leaves_what_is_done(bucket, tiles):
     def parts():
         return [found.key for found in as_path(f"{FOLDER}/parts").objects()]
@@ -119,7 +117,6 @@ def test_a_driver_that_is_killed_leaves_what_is_done(bucket, tiles):
     assert result["parts"] == len(parts())
 
 
-@pytest.mark.slow
 def test_a_changed_input_is_noticed(bucket, tiles):
     run()
     name = min(tiles.glob("*.laz")).name
@@ -129,23 +126,19 @@ def test_a_changed_input_is_noticed(bucket, tiles):
         run(resume=True)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
 def test_ray(bucket, tiles):
     run(executor="ray", workers=1)
     assert surveys.of_job(FOLDER) == surveys.in_one_piece(tiles)
 
 
-@pytest.mark.slow
 def test_the_command_line(bucket, tiles):
     source = "s3://bucket/tiles/*.laz"
-    given = ["--window-size", str(surveys.QUIET.get("window_size", 10))]
-    command_rows("seeds", source, "-o", FOLDER, "--workers", "1", *given)
+    command_rows("seeds", source, "-o", FOLDER, "--workers", "1")
     (job,) = command_rows("jobs", FOLDER)
     assert job["state"] == "done"
 
 
-@pytest.mark.slow
 def test_nothing_secret_is_written_anywhere(bucket, tmp_path):
     left = [500] * 3
     bucket.fail = lambda method, path: left.pop() if left and "/parts/" in path else None

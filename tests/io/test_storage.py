@@ -115,6 +115,8 @@ def test_a_url_with_credentials_is_refused_and_not_repeated(url):
 def test_other_urls_are_refused():
     with pytest.raises(ValueError, match=r"begin with 's3://', got 'https://host/x.laz'"):
         find_files("read_points", "https://host/x.laz")
+    with pytest.raises(ValueError, match=r"begin with 's3://', got 'http://host:9000/x.laz'"):
+        find_files("read_points", "http://host:9000/x.laz")
 
 
 def test_las_laz_and_copc_have_the_rows_of_the_local_file(bucket, world, tmp_path):
@@ -126,6 +128,7 @@ def test_las_laz_and_copc_have_the_rows_of_the_local_file(bucket, world, tmp_pat
             assert_same_rows(got, con.sql(f"FROM read_points('{path}')").to_arrow_table())
 
 
+@pytest.mark.slow
 def test_bounds_of_copc_read_the_chunks_of_the_nodes_only(bucket, tmp_path):
     path = big_copc(tmp_path / "tree.copc.laz")
     url = put(bucket, "tree.copc.laz", path)
@@ -189,6 +192,18 @@ def test_grids_models_and_functions(bucket, world, tmp_path):
             assert sorted(map(repr, got)) == sorted(
                 map(repr, con.sql(query.format(path)).fetchall())
             )
+
+
+@pytest.mark.slow
+def test_load_and_info(bucket, tmp_path):
+    url = put(bucket, "tree.copc.laz", big_copc(tmp_path / "tree.copc.laz"))
+    with spatialq.connect() as con:
+        spatialq.load(con, url)
+        assert con.sql("SELECT path FROM spatialq_sources").fetchall() == [(url,)]
+        spatialq.load(con, url, mode="replace")
+        assert con.sql("SELECT count(*) FROM points").fetchall() == [(16 * 40_000,)]
+    (found,) = command_rows("info", url)
+    assert (found["path"], found["octree nodes"]) == (url, 16)
 
 
 @pytest.mark.slow
