@@ -16,6 +16,7 @@ import json
 import resource
 import tempfile
 import time
+from base64 import b64encode
 from pathlib import Path
 
 import laspy
@@ -34,6 +35,8 @@ from spatialq.functions.catalogue import catalogue
 GIB = 1 << 30
 SIDE = 1000.0
 POINTS = 8_000_000
+RUN = 150_000
+BOXES = bytes(range(4)) * -(-POINTS // RUN)
 WARM = 20
 
 
@@ -78,6 +81,7 @@ class MadeUp:
                 facts = {
                     "stamp": [1, 1, "0" * 32], "rows": POINTS, "points": POINTS, "low": low,
                     "high": high, "inner_low": inner[0], "inner_high": inner[1],
+                    "run": RUN, "boxes": b64encode(BOXES).decode(),
                 }  # fmt: skip
                 yield Done(task.stage, task.name, facts)
             else:

@@ -2,8 +2,8 @@
 
 import json
 import time
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
@@ -14,13 +14,16 @@ from spatialq.cluster.folder import CALLER, JobFolder
 from spatialq.cluster.gpus import gpus_for
 from spatialq.cluster.job import Call, Job, given
 from spatialq.cluster.methods import METHODS
-from spatialq.errors import JobError
+from spatialq.cluster.survey import MayBeStrayError
+from spatialq.errors import FileError, JobError
 from spatialq.execution.validation import is_finite
 from spatialq.functions.catalogue import catalogue
 from spatialq.io.formats import find_sources
 from spatialq.io.source import Progress
 from spatialq.planner.plan import kind_of
 from spatialq.runtime import budget
+from spatialq.runtime.progress import Task as CallTask
+from spatialq.runtime.progress import current, running
 
 SAME = {
     "function": "function",
@@ -117,6 +120,12 @@ def run(
             f"{part_format!r}"
         )
         raise ValueError(message)
+    if method.devices is not None and device not in method.devices:
+        message = (
+            f"{CALLER}: device must be one of {', '.join(method.devices)} for {function}, whose "
+            f"tasks run on the CPU, got {device!r}"
+        )
+        raise ValueError(message)
     more = {name: options.pop(name, default) for name, default in method.more.items()}
     chosen = declared.choose(options)
     method.check(more, tile_size, chosen)
@@ -146,12 +155,15 @@ def run(
         else:
             _require_same(target, before, manifest, resume=resume)
         with (
+            _forgotten_if_refused(target, before),
             target.recording() as journal,
             budget.within(CALLER, memory),
             closing(executor_of(executor, workers, budget.current(), gpus)) as able,
+            running(current() or CallTask()),
         ):
             job = Job(call, target, journal, able, manifest, tick, before)
-            method.run(job)
+            if not job.was_done():
+                method.run(job)
             job.end()
     return {
         "function": function,
@@ -159,6 +171,18 @@ def run(
         "seconds": round(time.monotonic() - started, 3),
         "folder": str(folder),
     }
+
+
+@contextmanager
+def _forgotten_if_refused(folder: JobFolder, before: dict[str, Any] | None) -> Iterator[None]:
+    """Leave no manifest of a new job that is refused before it has parts: it cannot be resumed."""
+    try:
+        yield
+    except (ValueError, MayBeStrayError) as error:
+        is_of_a_file = isinstance(error, FileError)
+        if before is None and not is_of_a_file and not any(folder.parts.iterdir()):
+            folder.forget()
+        raise
 
 
 def _require_same(

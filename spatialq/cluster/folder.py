@@ -20,7 +20,10 @@ except ImportError:  # Windows, where two runs into one folder are not noticed
 CALLER = "cluster.run"
 MANIFEST, JOURNAL, LOCK = "job.json", "journal.jsonl", ".lock"
 PARTS, STAGES, UNFINISHED = "parts", "stages", ".unfinished"
-KEYS = ("function", "options", "state", "parts", "points", "rows", "inputs")
+KEYS = (
+    "function", "options", "state", "tasks", "done", "resumed", "journal", "started", "begun",
+    "told", "parts", "points", "rows", "inputs",
+)  # fmt: skip
 """What a manifest has at least."""
 BLOCK = 1 << 20
 
@@ -150,6 +153,19 @@ class JobFolder:
         except OSError as error:
             raise FileError.of(CALLER, path, f"cannot be written: {error.strerror}") from None
 
+    def forget(self) -> None:
+        """Remove what is known of a job that was refused, so that another one may be begun."""
+        self.remove_stages()
+        for name in (MANIFEST, JOURNAL):
+            (self.path / name).unlink(missing_ok=True)
+
+    def lines_behind(self, position: int) -> int:
+        """Count the whole lines of the journal that begin at a position or behind it."""
+        with suppress(FileNotFoundError), (self.path / JOURNAL).open("rb") as file:
+            file.seek(position)
+            return sum(block.count(b"\n") for block in iter(lambda: file.read(BLOCK), b""))
+        return 0
+
     def journal(self) -> Iterator[Done]:
         """Read the tasks that are done; a line that was being written when a run ended is none."""
         with suppress(FileNotFoundError), (self.path / JOURNAL).open("rb") as file:
@@ -186,6 +202,11 @@ class Journal:
 
     def __init__(self, path: Path, file: Any) -> None:
         self._path, self._file = path, file
+
+    @property
+    def position(self) -> int:
+        """Bytes that it has."""
+        return int(self._file.tell())
 
     def add(self, done: Done) -> None:
         """Add a task that is done.

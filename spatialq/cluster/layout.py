@@ -70,9 +70,13 @@ class Layout:
             yield from self._tiles(self._tile_size)
             return
         for k in np.flatnonzero(self._survey.points > 0).tolist():
-            low, high = self._survey.low[k], self._survey.high[k]
-            box = float(low[0]), float(low[1]), float(high[0]), float(high[1])
-            yield Core(f"{k:07}", box, k)
+            yield self.core_of(k)
+
+    def core_of(self, k: int) -> Core:
+        """Give the core that is a file; its box is NaN where that has no points."""
+        low, high = self._survey.low[k], self._survey.high[k]
+        box = float(low[0]), float(low[1]), float(high[0]), float(high[1])
+        return Core(f"{k:07}", box, k)
 
     def _tiles(self, side: float) -> Iterator[Core]:
         if self._survey.total == 0:
@@ -116,8 +120,9 @@ class Layout:
         sources = [
             [survey.paths[k], int(survey.first[k]), *survey.stamps[k].tolist()] for k in files
         ]
+        runs = [None if k == core.file else survey.runs(k) for k in files]
         own: dict[str, Any] = {"box": core.box}
         if core.file is not None:
             first = int(survey.first[core.file])
             own = {"first": first, "stop": first + int(survey.rows[core.file])}
-        return {"sources": sources, "read": box, "own": own}
+        return {"sources": sources, "runs": runs, "read": box, "own": own}

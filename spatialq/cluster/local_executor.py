@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import suppress
-from queue import Queue
+from queue import Empty, Queue
 from typing import Any
 
 from spatialq.cluster.executor import TRIES, cores, environment
@@ -15,6 +15,7 @@ from spatialq.cluster.task import Done, Task
 from spatialq.cluster.worker import read_answer
 from spatialq.errors import JobError
 from spatialq.planner.devices import DeviceInfo
+from spatialq.runtime.progress import INTERVAL, check
 
 WORKER = "from spatialq.cluster.worker import main; main()"
 
@@ -64,7 +65,11 @@ class LocalExecutor:
                 thread.start()
             working = len(self._threads)
             while working:
-                found = answers.get()
+                try:
+                    found = answers.get(timeout=INTERVAL)
+                except Empty:
+                    check()
+                    continue
                 if isinstance(found, BaseException):
                     raise found
                 if found is None:

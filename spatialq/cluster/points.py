@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.cluster.runs import ranges_in
 from spatialq.data.boxes import in_box
 from spatialq.errors import FileError
 from spatialq.export.spatial_order import cells_of, hilbert
@@ -16,6 +17,8 @@ from spatialq.io.view import INFINITY
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+GEOMETRY, COVERING = "geometry", "bbox"
+"""Columns that make a part GeoParquet: the point again, and its box."""
 TYPES = {"point_id": np.int64, "x": np.float64, "y": np.float64, "z": np.float64}
 CLASS = "classification"
 
@@ -52,10 +55,12 @@ def batches(data: dict[str, Any]) -> "Iterator[dict[str, NDArray[Any]]]":
         box = [*np.maximum(box[:2], bounds[:2]).tolist(), *np.minimum(box[2:], bounds[2:]).tolist()]
     hint = (box[0], box[1], -INFINITY, box[2], box[3], INFINITY)
     kinds = _types(data)
-    for path, first, *stamp in data["sources"]:
+    for (path, first, *stamp), runs in zip(data["sources"], data["runs"], strict=True):
         cloud = open_source(data["caller"], Path(path), ["points"])
         if list(cloud.stamp) != stamp:
             raise FileError.of(data["caller"], path, "was changed while the job ran")
+        if runs is not None:
+            cloud = cloud.of_rows(ranges_in(runs, box))
         names = [name for name in kinds if name != CLASS or name in cloud.schema.names]
         for batch in cloud.batches(names, hint):
             found = {
@@ -88,9 +93,14 @@ def is_own(own: dict[str, Any], rows: "dict[str, NDArray[Any]]") -> "NDArray[np.
 
 
 def write_rows(
-    rows: "dict[str, NDArray[Any]]", path: Path, columns: Sequence[str] | None = None
+    rows: "dict[str, NDArray[Any]]",
+    path: Path,
+    columns: Sequence[str] | None = None,
+    crs: str | None = None,
 ) -> None:
-    """Write rows with x and y to Parquet, so that those near each other are near in the file.
+    """Write rows so that those near each other are near in the file.
+
+    Of columns with x and y, and perhaps z, it is GeoParquet: points, boxes and CRS beside them.
 
     Parameters
     ----------
@@ -99,6 +109,8 @@ def write_rows(
     path : Path
     columns : sequence of str, optional
         Those to write; by default all.
+    crs : str, optional
+        PROJJSON of x and y; None if it is not known.
 
     Raises
     ------
@@ -113,5 +125,21 @@ def write_rows(
     if x.size:
         box = float(x.min()), float(y.min()), float(x.max()), float(y.max())
         order = np.lexsort((rows["point_id"], hilbert(*cells_of(x, y, box))))
-    table = pa.table({name: rows[name][order] for name in columns or rows})
+    made: dict[str, Any] = {name: rows[name][order] for name in columns or rows}
+    geo = _add_geometry(made, crs) if {"x", "y"} <= made.keys() else None
+    table = pa.table(made).replace_schema_metadata(geo)
     pq.write_table(table, path, row_group_size=ROW_GROUP, compression="zstd")
+
+
+def _add_geometry(columns: dict[str, Any], crs: str | None) -> dict[str, str]:
+    """Add the columns of points and of boxes; give the metadata of GeoParquet."""
+    from spatialq.database.geoparquet import metadata
+    from spatialq.export.wkb import points, struct_of_boxes
+
+    axes = [columns[axis] for axis in "xyz" if axis in columns]
+    columns[GEOMETRY] = points(*axes)
+    columns[COVERING] = struct_of_boxes(np.column_stack([*axes[:2], *axes[:2]]))
+    known: dict[str, Any] = {"geometry_types": ["Point Z" if len(axes) > 2 else "Point"]}
+    if axes[0].size:
+        known["bbox"] = [float(end(each)) for end in (np.min, np.max) for each in axes]
+    return {"geo": metadata({GEOMETRY: known}, {GEOMETRY: crs}, COVERING)}

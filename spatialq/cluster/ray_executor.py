@@ -8,6 +8,7 @@ from spatialq.cluster.executor import TRIES, environment
 from spatialq.cluster.task import Done, Task
 from spatialq.cluster.worker import answer, read_answer
 from spatialq.errors import JobError
+from spatialq.runtime.progress import INTERVAL, check
 
 QUEUED = 2
 """Tasks of an actor that are under way: the next one is there when one is done."""
@@ -51,9 +52,11 @@ class RayExecutor:
                 under_way[worker.answer.remote(task.text())] = worker
             if not under_way:
                 return
-            (ready,), _ = ray.wait(list(under_way), num_returns=1)
-            free.append(under_way.pop(ready))
-            yield read_answer(self._text(ready))
+            done, _ = ray.wait(list(under_way), num_returns=1, timeout=INTERVAL)
+            check()
+            for ready in done:
+                free.append(under_way.pop(ready))
+                yield read_answer(self._text(ready))
 
     def close(self) -> None:
         """End the actors, and Ray if it was begun for them."""

@@ -1,10 +1,12 @@
 """What jobs there are in a folder, and the result of one as a table."""
 
 import glob
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spatialq.cluster.folder import PARTS, JobFolder
+from spatialq.cluster.folder import JobFolder
+from spatialq.cluster.points import COVERING, GEOMETRY
 from spatialq.errors import FileError, JobError
 from spatialq.functions.catalogue import catalogue
 from spatialq.functions.sql_text import identifier, literal
@@ -12,6 +14,8 @@ from spatialq.functions.sql_text import identifier, literal
 if TYPE_CHECKING:
     import duckdb
 
+GEO = (GEOMETRY, COVERING)
+PARQUET = "parquet"
 LISTER, CALLER = "cluster.jobs", "cluster.table"
 
 
@@ -25,8 +29,11 @@ def jobs(folder: str | Path = ".") -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        folder, function, state ('done', 'running', 'unfinished'), done and parts (None before they
-        are known), points, rows (None before the end), inputs.
+        folder, function, state ('done', 'running', 'unfinished'); stage, such as 'survey' or
+        'parts' (None of a job that is done), with done of its tasks; elapsed, the seconds of the
+        last run; rest, an estimate of those that the stage of a running job still takes, from the
+        tasks that this run has done (None before the first); parts and points (None before they
+        are known), rows (None before the end), inputs.
 
     Raises
     ------
@@ -49,12 +56,22 @@ def _described(job: JobFolder, manifest: dict[str, Any]) -> dict[str, Any]:
     state = manifest["state"]
     if state != "done":
         state = "running" if job.is_held() else "unfinished"
-    parts = {done.name for done in job.journal() if done.stage == PARTS}
+    begun, told, tasks = (manifest[name] for name in ("begun", "told", "tasks"))
+    done, now = manifest["done"], time.time() if state == "running" else told
+    if state != "done":  # the tasks since the manifest was written
+        done += job.lines_behind(manifest["journal"])
+    new, rest = done - manifest["resumed"], None
+    if state == "running" and new > 0:
+        rest = round((tasks - done) * (now - begun) / new, 1)
     return {
         "folder": str(job.path),
         "function": manifest["function"],
         "state": state,
-        "done": len(parts),
+        "stage": None if state == "done" else manifest["state"],
+        "done": done,
+        "tasks": tasks,
+        "elapsed": round(now - manifest["started"], 1),
+        "rest": rest,
         **{name: manifest[name] for name in ("parts", "points", "rows", "inputs")},
     }
 
@@ -82,7 +99,7 @@ def table(
     FileError
         If there is no job in the folder.
     JobError
-        If it is not done.
+        If it is not done, or its parts are other files than Parquet.
     """
     job = JobFolder(Path(folder))
     manifest = job.manifest()
@@ -91,13 +108,20 @@ def table(
     if manifest["state"] != "done":
         message = f"{CALLER}: the job in '{folder}' is not done: resume it"
         raise JobError(message)
+    columns = catalogue()[manifest["function"]].output.columns
+    if (kind := manifest.get("part_format", PARQUET)) != PARQUET:
+        message = (
+            f"{CALLER}: the parts of the job in '{folder}' are {kind} files, no rows: read them as "
+            f"any others, '{folder}/parts/*.{kind}'"
+        )
+        raise JobError(message)
     if manifest["parts"] == 0:
-        columns = catalogue()[manifest["function"]].output.columns
         nothing = ", ".join(f"NULL::{kind} AS {each}" for each, kind in columns.items())
         query = f"SELECT {nothing} WHERE false"
     else:
         parts = f"{glob.escape(str(job.parts.resolve()))}/*.parquet"
-        query = f"FROM read_parquet({literal(parts)})"
+        others = ", ".join(literal(each) for each in GEO if each not in columns)
+        query = f"SELECT COLUMNS(lambda c: c NOT IN ({others})) FROM read_parquet({literal(parts)})"
     if name is not None:
         con.execute(f"CREATE OR REPLACE VIEW {identifier(name)} AS {query}")
     return con.sql(query)

@@ -1,5 +1,6 @@
 """The first tasks of a job: what the files of a survey hold, as all tasks must know it."""
 
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.cluster import runs
 from spatialq.cluster.folder import digest_of
 from spatialq.cluster.task import Done, Task
 from spatialq.data.boxes import in_box
@@ -26,6 +28,10 @@ HEADER = 1 << 16
 """Bytes at the beginning of a file whose digest, beside size and time, tells it from another."""
 OUTER = 32
 """The share of a file's points that is beyond the values with which stray points are sought."""
+
+
+class MayBeStrayError(JobError):
+    """There may be stray points: the job is refused."""
 
 
 def stamp_of(path: Path) -> list[Any]:
@@ -58,7 +64,9 @@ def perform(data: dict[str, Any], _: Path) -> dict[str, Any]:
         `stamp`; `rows` of the file; `points` inside of the bounds; `low` and `high`, their extent
         [3], and `inner_low` and `inner_high` [3]: one of OUTER points, at least one, is at or
         beyond each. No extent where there are no points. These are without the classes that are
-        left out; `whole` is the same with them, where some points have one.
+        left out; `whole` is the same with them, where some points have one. Of a file that can be
+        read in parts, `run`, how many rows are a run, and `boxes` of these with all classes, see
+        `spatialq.cluster.runs`.
 
     Raises
     ------
@@ -74,13 +82,17 @@ def perform(data: dict[str, Any], _: Path) -> dict[str, Any]:
     warn_about(data["caller"], cloud)
     bounds = data["bounds"]
     hint = check_bounds(data["caller"], bounds)
+    run = runs.rows_of_run(cloud)
+    boxes = None if run is None else runs.Boxes(run, cloud.rows)
     names = [*AXES, *([CLASS] if data["left_out"] and CLASS in cloud.schema.names else [])]
     parts: list[list[Any]] = [[] for _ in names]
-    for batch in cloud.batches(names, hint):
-        columns = [batch[name].to_numpy(zero_copy_only=False) for name in names]
+    for batch in cloud.batches([*names, "point_id"], hint):
+        *columns, ids = (values.to_numpy(zero_copy_only=False) for values in batch.columns)
         if bounds is not None:
             inside = in_box(columns[0], columns[1], bounds)
-            columns = [values[inside] for values in columns]
+            *columns, ids = (values[inside] for values in (*columns, ids))
+        if boxes is not None:
+            boxes.add(ids, columns[0], columns[1])
         for part, values in zip(parts, columns, strict=True):
             part.append(values)
     columns = [np.concatenate([np.empty(0), *part]) for part in parts]
@@ -91,7 +103,10 @@ def perform(data: dict[str, Any], _: Path) -> dict[str, Any]:
         if not considered.all():
             facts["whole"] = _extent(data["caller"], path, xyz)
             xyz = [values[considered] for values in xyz]
-    return facts | _extent(data["caller"], path, xyz)
+    facts |= _extent(data["caller"], path, xyz)
+    if boxes is not None and columns[0].size:
+        facts |= {"run": run, "boxes": boxes.text()}
+    return facts
 
 
 def _extent(caller: str, path: Path, columns: list[Any]) -> dict[str, Any]:
@@ -128,6 +143,10 @@ class Survey:
     """float64[n, 3]: the extents; NaN where a file has no points."""
     inner: "NDArray[np.float64]"
     """float64[n, 2, 3]: `inner_low` and `inner_high`."""
+    run: "NDArray[np.int64]"
+    """Rows of the runs of each file; 0 where none are known."""
+    boxes: list[bytes]
+    """Of the runs of each file, see `spatialq.cluster.runs`; without Base64."""
     left_out: "Survey | None" = None
     """The survey with the points whose classes are left out; None where it is this one."""
 
@@ -137,25 +156,34 @@ class Survey:
         n = len(paths)
         number = {path: k for k, path in enumerate(paths)}
         rows, stamps = np.zeros(n, np.int64), np.zeros((n, 2), np.int64)
+        run, boxes = np.zeros(n, np.int64), [b""] * n
         considered, whole, are_same = _Extents(n), _Extents(n), True
         for each in done:
             k, facts = number[each.name], each.facts
             rows[k], stamps[k] = facts["rows"], facts["stamp"][:2]
+            run[k], boxes[k] = facts.get("run", 0), b64decode(facts.get("boxes", ""))
             considered.set(k, facts)
             whole.set(k, facts.get("whole", facts))
             are_same = are_same and "whole" not in facts
         first = np.concatenate([[0], np.cumsum(rows)[:-1]])
-        all_of_it = cls(paths, stamps, rows, whole.points, first, *whole.boxes)
+        all_of_it = cls(paths, stamps, rows, whole.points, first, *whole.boxes, run, boxes)
         if are_same:
             return all_of_it
-        return cls(
-            paths, stamps, rows, considered.points, first, *considered.boxes, all_of_it
-        )  # fmt: skip
+        rest = considered.points, first, *considered.boxes, run, boxes, all_of_it
+        return cls(paths, stamps, rows, *rest)
 
     @property
     def whole(self) -> "Survey":
         """The survey with the points whose classes are left out."""
         return self.left_out or self
+
+    def runs(self, k: int) -> dict[str, Any] | None:
+        """Say where in a file its points are, as `ranges_in` takes it; None: not known."""
+        if not self.boxes[k]:
+            return None
+        extent = [*self.whole.low[k, :2].tolist(), *self.whole.high[k, :2].tolist()]
+        text = b64encode(self.boxes[k]).decode()
+        return {"rows": int(self.run[k]), "extent": extent, "boxes": text}
 
     @property
     def total(self) -> int:
@@ -176,7 +204,7 @@ class Survey:
 
         Raises
         ------
-        JobError
+        MayBeStrayError
             If there may be stray points.
         """
         most = few(self.total)

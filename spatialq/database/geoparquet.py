@@ -93,14 +93,14 @@ def copy_geoparquet(
         for k, (name, quoted) in enumerate(zip(result.columns, selected, strict=True)):
             if name in columns:  # DuckDB reads WKB where its own metadata does not name a column
                 selected[k] = f"ST_AsWKB({quoted}::GEOMETRY) AS {quoted}"
-        metadata = ""
+        geo = ""
         if primary is not None:
             name = unused("bbox", result.columns)
             selected.append(f"{BOX} AS {identifier(name)}")
-            metadata = f", KV_METADATA {{geo: {literal(_metadata(rows, columns, name))}}}"
+            geo = f", KV_METADATA {{geo: {literal(metadata(rows.geometries, columns, name))}}}"
         query = f"SELECT {', '.join(selected)} FROM {rows.source} POSITIONAL JOIN {boxes}"
         query += f" ORDER BY {PLACE}" if sort else ""
-        target = f"{literal(str(path))} (FORMAT PARQUET{metadata})"
+        target = f"{literal(str(path))} (FORMAT PARQUET{geo})"
         ((written,),) = result.con.execute(f"COPY ({query}) TO {target}").fetchall()
     return int(written)
 
@@ -145,16 +145,26 @@ def _extent(result: Result, rows: Staged) -> list[float] | None:
     return None if found[0] is None else list(map(float, found))
 
 
-def _metadata(rows: Staged, columns: Mapping[str, str | None], box: str) -> str:
-    """Write the metadata of GeoParquet; the boxes are those of the first column."""
+def metadata(geometries: Mapping[str, Any], columns: Mapping[str, str | None], box: str) -> str:
+    """Write the metadata of GeoParquet; the boxes are those of the first column.
+
+    Parameters
+    ----------
+    geometries : mapping
+        By column, what is known of its geometries: `geometry_types` and `bbox`.
+    columns : mapping
+        The columns with geometries, each with the PROJJSON of its CRS, or None.
+    box : str
+        The column of boxes.
+    """
     primary = next(iter(columns))
-    described = {name: _described(rows.geometries.get(name, {}), columns[name]) for name in columns}
+    described = {name: _described(geometries.get(name, {}), columns[name]) for name in columns}
     described[primary]["covering"] = {"bbox": {name: [box, name] for name in wkb.BOX}}
     return json.dumps({"version": VERSION, "primary_column": primary, "columns": described})
 
 
 def _described(found: Mapping[str, Any], crs: str | None) -> dict[str, Any]:
-    """Describe a column as GeoParquet does, by what DuckDB has found of its geometries."""
+    """Describe a column as GeoParquet does, by what is known of its geometries."""
     box = found.get("bbox", ())
     return {
         "encoding": "WKB",

@@ -87,6 +87,7 @@ class EptSource:
     kind = "points"
     layout: Layout | None = None
     is_whole = True
+    rows_of_part: int | None = None
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -85,6 +85,8 @@ class PointSource(Source, Protocol):
     """What else `spatialq info` says of a file of this format."""
     is_whole: bool
     """Whether each of its `rows` is a point, so that the ids are the positions."""
+    rows_of_part: int | None
+    """Rows of each part but the last that its `of_rows` can leave out; None where it has none."""
 
     def spans(self, hint: Box | None = None) -> Sequence[Any]:
         """Divide the file into parts that `read_span` reads, without those outside the hint."""
@@ -114,6 +116,7 @@ class SequentialSource:
     layout: Layout | None = None
     about: Mapping[str, Any] = MappingProxyType({})
     is_whole: bool = False
+    rows_of_part: int | None = None
 
     def batches(self, columns: Sequence[str], hint: Box | None = None) -> Iterator[pa.RecordBatch]:
         """Read the columns, in this order, batch by batch."""

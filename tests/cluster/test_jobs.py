@@ -353,8 +353,8 @@ def test_wrong_arguments(tiles, tmp_path, wrong, sentence):
 
 
 def test_functions_that_tiles_would_change_are_refused(tiles, tmp_path):
-    with pytest.raises(ValueError, match=r"function must be one of owm_ground, .* 'detect_planes'"):
-        cluster.run("detect_planes", str(tiles), tmp_path / "out")
+    with pytest.raises(ValueError, match=r"function must be one of owm_ground, .* 'plane_nodes'"):
+        cluster.run("plane_nodes", str(tiles), tmp_path / "out")
 
 
 def test_a_worker_that_cannot_be_started_again_and_again(monkeypatch, tiles, tmp_path):

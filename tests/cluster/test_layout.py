@@ -14,7 +14,8 @@ def survey_of(*boxes):
     extents = np.array(boxes, np.float64)
     low, high = (np.column_stack([extents[:, k : k + 2], np.zeros(n)]) for k in (0, 2))
     paths = [f"{k}.laz" for k in range(n)]
-    return Survey(paths, stamps, ones, ones, np.arange(n), low, high, np.zeros((n, 2, 3)))
+    inner, run = np.zeros((n, 2, 3)), np.zeros(n, np.int64)
+    return Survey(paths, stamps, ones, ones, np.arange(n), low, high, inner, run, [b""] * n)
 
 
 @pytest.mark.parametrize("west", np.arange(-30, 0) / 10)

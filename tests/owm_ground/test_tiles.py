@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from spatialq.udfs.owm_ground import Options, cost, cpu, gpu, runs
 from spatialq.udfs.owm_ground.cost import halo
 from spatialq.udfs.owm_ground.tiled import in_strips, in_tiles
-from spatialq.udfs.owm_ground.windows import Box, cut_axes
+from spatialq.udfs.owm_ground.windows import Box, cut_axes, fill_borders, window_borders
 
 from spatialq.data.tiles import Strip, gather, members, strips
 from spatialq.functions.declaration import Size
@@ -244,3 +244,38 @@ def test_a_box_must_hold_the_points_of_all_runs():
     cloud = tuple(np.arange(100.0) for _ in range(3))
     with pytest.raises(ValueError, match="box must hold all points, got some outside of"):
         runs.in_runs(cuda.device(), (*cloud, None), Options(), 4, Box(0.0, 90.0, 0.0, 99.0))
+
+
+BORDERS = st.tuples(
+    st.floats(-1e6, 1e6), st.floats(0.5, 1e4), st.floats(0.5, 300.0), st.floats(-0.2, 1.2)
+)
+
+
+@given(BORDERS, st.sampled_from([0.0, 0.5, 2 / 3, 0.8]), st.floats(0.0, 0.3))
+def test_borders_near_points_are_those_of_the_whole(survey, overlap, part):
+    """Of all intervals, none that reaches into the part is missing, and few others are there."""
+    low, width, size, at = survey
+    near = low + at * width, low + (at + part) * width
+    for whole, some in (
+        (window_borders(low, low + width, size, overlap),
+         window_borders(low, low + width, size, overlap, near)),
+        (fill_borders(low, low + width, size), fill_borders(low, low + width, size, near)),
+    ):  # fmt: skip
+        reach = (whole[1] >= near[0]) & (whole[0] <= near[1])
+        needed = zip(*(each[reach] for each in whole), strict=True)
+        assert set(needed) <= set(zip(*some, strict=True)) <= set(zip(*whole, strict=True))
+        assert some[0].size <= reach.sum() + 4
+
+
+def test_seeds_of_a_part_of_wide_bounds_are_those_of_all_windows(monkeypatch):
+    rng = np.random.default_rng(5)
+    x, y = (np.round(rng.uniform(4000.0, 4090.0, 5000), 1) for _ in range(2))
+    z = np.round(x / 10 + rng.uniform(0.0, 1.0, x.size), 1)
+    for ties in ("lowest_id", "octree"):
+        options = Options(bounds=(0.0, 0.0, 7000.0, 9000.0), min_points=4, ties=ties)
+        found = cpu.run(x, y, z, None, options)
+        with monkeypatch.context() as changed:
+            changed.setattr(cpu, "cut_axes", lambda *given: cut_axes(*given[:5]))
+            expected = cpu.run(x, y, z, None, options)
+        assert found["x"].size > 100
+        assert all((found[name] == expected[name]).all() for name in expected)

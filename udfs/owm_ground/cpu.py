@@ -87,7 +87,8 @@ def run(
         progress.stage("extent", 0.1)
         if box is None and options.bounds is not None:
             box = Box.of(options.bounds)
-        box = box or extent(pool, cloud, options.function)
+        there = extent(pool, cloud, options.function)
+        box = box or there
         code = none
         if options.ties == "octree":
             progress.stage("octree codes", 0.3)
@@ -97,7 +98,7 @@ def run(
         def used(axes: tuple[SlotAxis, SlotAxis]) -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
             return _used(x, axes[0]), _used(y, axes[1])
 
-        columns, rows = cut_axes(box, x.size, options, used, strip)
+        columns, rows = cut_axes(box, x.size, options, used, strip, there)
         shape = rows.n_slots, columns.n_slots
         if 0 in shape:  # a small cloud may have no window, or none with a point
             if not all_finite(z):

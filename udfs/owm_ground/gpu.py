@@ -132,8 +132,8 @@ def find(
         raise ValueError(message)
     if box is None and options.bounds is not None:
         box = Box.of(options.bounds)
-    extent = _extent(device, x, y) if box is None else box
-    grid = _grid(device, x, y, options, extent, strip)
+    there = _extent(device, x, y)
+    grid = _grid(device, (x, y), options, box or there, there, strip)
     if grid is None:
         if not all_finite(z):
             raise NotFiniteError
@@ -168,10 +168,11 @@ MAX_GRIDS = 8  # cached for the next clouds
 
 
 def _grid(
-    device: Any, x: Any, y: Any, options: "Options", box: Box, strip: Strip | None
+    device: Any, xy: tuple[Any, Any], options: "Options", box: Box, there: Box, strip: Strip | None
 ) -> DeviceCells | None:
     """Cut the axes and copy them to the device; None if no cell has a slot."""
-    key = device, box, x.size, options
+    n = xy[0].size
+    key = device, box, there, n, options
     if strip is None and key in _grids:
         return _grids[key]
     looked_at_points = False
@@ -179,13 +180,13 @@ def _grid(
     def used(axes: tuple[SlotAxis, SlotAxis]) -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
         nonlocal looked_at_points
         looked_at_points = True
-        memory = lay_out(device, axes, options, box, x.size)
-        return occupied(device, memory, axes, [(x, y)])
+        memory = lay_out(device, axes, options, box, n)
+        return occupied(device, memory, axes, [xy])
 
-    columns, rows = cut_axes(box, x.size, options, used, strip)
+    columns, rows = cut_axes(box, n, options, used, strip, there)
     if 0 in (columns.n_slots, rows.n_slots):
         return None
-    grid = DeviceCells(columns, rows, lay_out(device, (columns, rows), options, box, x.size))
+    grid = DeviceCells(columns, rows, lay_out(device, (columns, rows), options, box, n))
     if strip is None and not looked_at_points:
         while len(_grids) >= MAX_GRIDS:
             _grids.pop(next(iter(_grids)), None)

@@ -9,7 +9,7 @@ tolerance is needed.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import floor
+from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +32,7 @@ MIN_SPARSE = 1 << 22  # a table of at most this many cells may be mostly empty
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Span = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,11 @@ class Box:
         """Make the box of xmin, ymin, xmax, ymax."""
         xmin, ymin, xmax, ymax = bounds
         return cls(xmin, xmax, ymin, ymax)
+
+    @property
+    def sides(self) -> tuple[Span, Span]:
+        """Both ends along x, and along y."""
+        return (self.x_low, self.x_high), (self.y_low, self.y_high)
 
     @property
     def width(self) -> float:
@@ -121,24 +127,46 @@ def window_count(extent: float, window_size: float, overlap: float) -> int:
 
 
 def window_borders(
-    low: float, high: float, window_size: float, overlap: float
+    low: float, high: float, window_size: float, overlap: float, near: Span | None = None
 ) -> tuple[Floats, Floats]:
-    """Lower and upper borders of the windows along an axis whose points span [low, high]."""
+    """Lower and upper borders of the windows along an axis whose points span [low, high].
+
+    With `near`, those that do not reach into it may be left out.
+    """
     extent = hundredths(high - low)
     half = whole_half(window_size)
     step = window_step(window_size, overlap)
-    index = np.arange(window_count(extent, window_size, overlap), dtype=np.float64)
-    centre = (low - half + step) + index * step
+    count = window_count(extent, window_size, overlap)
+    first = low - half + step
+    centre = first + _numbers(count, step, (first - half, first + half), near) * step
     return centre - half, centre + half
 
 
-def fill_borders(low: float, high: float, cell_size: float) -> tuple[Floats, Floats]:
-    """Lower and upper borders of the fill cells along an axis; none if `cell_size` is 0."""
+def fill_borders(
+    low: float, high: float, cell_size: float, near: Span | None = None
+) -> tuple[Floats, Floats]:
+    """Lower and upper borders of the fill cells along an axis; none if `cell_size` is 0.
+
+    With `near`, those that do not reach into it may be left out.
+    """
     if cell_size == 0:
         return np.empty(0), np.empty(0)
     extent = hundredths(high - low)
-    start = low + np.arange(floor(extent / cell_size) + 1, dtype=np.float64) * cell_size
-    return start, start + 2 * whole_half(cell_size)
+    count, side = floor(extent / cell_size) + 1, 2 * whole_half(cell_size)
+    start = low + _numbers(count, cell_size, (low, low + side), near) * cell_size
+    return start, start + side
+
+
+def _numbers(count: int, step: float, first: Span, near: Span | None) -> Floats:
+    """Give the numbers of intervals that begin at every step from the first one on.
+
+    With `near`, those that reach into it, and one more on each side: quotients are rounded.
+    """
+    if near is None:
+        return np.arange(count, dtype=np.float64)
+    start = floor((near[0] - first[1]) / step) - 1
+    stop = ceil((near[1] - first[0]) / step) + 2
+    return np.arange(max(start, 0), max(min(stop, count), 0), dtype=np.float64)
 
 
 def default_min_points(n_points: int, box: Box, window_size: float) -> int:
@@ -182,32 +210,42 @@ Used = Callable[[tuple[SlotAxis, SlotAxis]], tuple[NDArray[np.bool_], NDArray[np
 
 
 def cut_axes(
-    box: Box, n_points: int, options: "Options", used: Used, strip: Strip | None = None
+    box: Box,
+    n_points: int,
+    options: "Options",
+    used: Used,
+    strip: Strip | None = None,
+    there: Box | None = None,
 ) -> tuple[SlotAxis, SlotAxis]:
     """Cut both axes; leave out slots without points if the table would be too large.
 
     Parameters
     ----------
     box : Box
-        The extent of all points.
+        The extent that windows and fill cells divide.
     n_points : int
     options : Options
     used : callable
     strip : Strip, optional
         The part of the extent whose windows and fill cells are wanted: those that lie in it and in
         its halo as a whole.
+    there : Box, optional
+        The extent of the points, by default `box`: windows and fill cells beside it have none, and
+        are left out.
 
     Raises
     ------
     ValueError
         If double precision cannot tell the windows apart, or they are too many for memory.
     """
+    size, overlap = options.window_size, options.overlap
+    near = (None, None) if there is None else there.sides
     borders = [
         (
-            _of_strip(window_borders(*side, options.window_size, options.overlap), axis, strip),
-            _of_strip(fill_borders(*side, options.cell_size), axis, strip),
+            _of_strip(window_borders(*side, size, overlap, part), axis, strip),
+            _of_strip(fill_borders(*side, options.cell_size, part), axis, strip),
         )
-        for axis, side in zip("xy", _sides(box, options), strict=True)
+        for axis, side, part in zip("xy", _sides(box, options), near, strict=True)
     ]
     columns, rows = (cut_axis(*each) for each in borders)
     if columns.n_slots * rows.n_slots > MIN_SPARSE + 8 * n_points:
@@ -247,7 +285,7 @@ def _sizes(options: "Options") -> str:
 
 def _sides(box: Box, options: "Options") -> Iterator[tuple[float, float]]:
     step = window_step(options.window_size, options.overlap)
-    for low, high in ((box.x_low, box.x_high), (box.y_low, box.y_high)):
+    for low, high in box.sides:
         largest = max(abs(low), abs(high))
         if np.spacing(largest) * MIN_STEP > step:
             message = (

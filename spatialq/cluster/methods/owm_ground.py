@@ -43,6 +43,7 @@ def tasks(survey: Survey, layout: Layout, call: Call) -> Iterator[Task]:
         "options": given(chosen),
         "bounds": options.bounds,
         "device": call.device,
+        "crs": call.crs,
     }
     width = halo(chosen)
     for core in layout.cores():
@@ -62,7 +63,7 @@ def perform(data: dict[str, Any], partial: Path) -> dict[str, Any]:
     points = read_points(data)
     found, device = call_as_given(function, points, options, data["device"], road="files")
     own = is_own(data["own"], found)
-    write_rows({name: values[own] for name, values in found.items()}, partial)
+    write_rows({name: values[own] for name, values in found.items()}, partial, crs=data["crs"])
     return {"rows": int(own.sum()), "device": device}
 
 

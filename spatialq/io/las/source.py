@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from io import BufferedReader
@@ -49,6 +50,7 @@ class LasSource:
 
     kind = "points"
     is_whole: bool = True
+    rows_of_part: int | None = None
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -62,6 +64,8 @@ class LasSource:
             self._chunks = octree_boxes(header, read_chunks(self._laszip))
         else:
             self._chunks = _record_ranges(header.data_offset, header.record_length, header.rows)
+        if len(self._chunks) > 1 and self._chunks[0].box is None:  # else a hint chooses
+            self.rows_of_part = self._chunks[0].rows
         self._dtype, columns = record_columns(header)
         self._columns = {column.name: column for column in columns}
         self.schema = pa.schema(
@@ -103,6 +107,25 @@ class LasSource:
         if any(chunk.coarser is None for chunk in self._chunks):
             reason = "has no octree (COPC), which resolution needs"
             raise FileError.of(reader, self.path, reason)
+        found = copy(self)
+        found._chunks, found.is_whole = kept, len(kept) == len(self._chunks)
+        return found
+
+    def of_rows(self, ranges: Sequence[tuple[int, int]]) -> "LasSource":
+        """Give the file without the parts that have no rows in ranges; rows keep their `point_id`.
+
+        Parameters
+        ----------
+        ranges : sequence of (int, int)
+            First row of each, and the one behind its last, in ascending order, without overlaps.
+        """
+        stops = [stop for _, stop in ranges]
+        kept = [
+            chunk
+            for chunk in self._chunks
+            if (k := bisect_right(stops, chunk.first)) < len(ranges)
+            and ranges[k][0] < chunk.first + chunk.rows
+        ]
         found = copy(self)
         found._chunks, found.is_whole = kept, len(kept) == len(self._chunks)
         return found
