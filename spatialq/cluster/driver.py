@@ -148,7 +148,8 @@ def run(
         function, paths, crs, fitted.options, fitted.upright, fitted.level, more, tile_size,
         part_format, kind_of(device),
     )  # fmt: skip
-    gpus = gpus_for(CALLER, device, declared, chosen) if executor == "local" else []
+    uses_gpus = executor == "local" and method.devices is None
+    gpus = gpus_for(CALLER, device, declared, chosen) if uses_gpus else []
     target, tick = JobFolder(Path(folder)), progress or (lambda *_: None)
     with target.held():
         if (before := target.manifest()) is None:
