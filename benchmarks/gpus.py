@@ -2,6 +2,7 @@
 
 python benchmarks/gpus.py --commit HASH [--out FOLDER] [--points N] [--elements N] [--rounds N]
                           [--parts call tiles gpu-jobs cpu-jobs] [--gpus K ...] [--workers W ...]
+                          [--methods F ...] [--job-points N]
 
 `call` is one call that several GPUs share: tiles of pairs of elements, strips of a sparse cloud.
 `tiles` are 8 calls of one function, on clouds or elements in main memory that are each bound
@@ -177,14 +178,14 @@ def rows_of(folder):
         return con.sql("SELECT count(*), bit_xor(hash(found)) FROM found").fetchall()[0]
 
 
-def jobs(arguments, device, workers):
+def jobs(arguments, device, workers, methods):
     """Jobs of each method of points, with so many workers."""
     found = []
     with tempfile.TemporaryDirectory() as base:
         tiles = Path(base) / "tiles"
         tiles.mkdir()
-        write_survey(tiles, arguments.points)
-        for name in arguments.methods:
+        write_survey(tiles, arguments.job_points)
+        for name in arguments.methods or methods:
             expected, runs = None, []
             for count in workers:
                 seconds = []
@@ -201,7 +202,7 @@ def jobs(arguments, device, workers):
             found.append(
                 measure.show(
                     {
-                        "what": f"{device}-jobs", "function": name, "points": arguments.points,
+                        "what": f"{device}-jobs", "function": name, "points": arguments.job_points,
                         "files": FILES, "rows": expected[0], "same_rows": True, "runs": runs,
                     }
                 )
@@ -219,7 +220,8 @@ def main():
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--gpus", nargs="+", type=int, default=[1, 2, 4])
     parser.add_argument("--workers", nargs="+", type=int, default=[1, 2, 4, 8, 16, 32])
-    parser.add_argument("--methods", nargs="+", default=["owm_ground"], choices=sorted(METHODS))
+    parser.add_argument("--job-points", type=int, default=8_000_000)
+    parser.add_argument("--methods", nargs="+", choices=sorted(METHODS), help="for jobs")
     arguments = parser.parse_args()
     there = [each for each in devices.gpus() if not each.problem]
     counts = [k for k in arguments.gpus if k <= len(there)]
@@ -230,11 +232,13 @@ def main():
     if counts and "tiles" in arguments.parts:
         found += tiles(arguments, wanted)
     if counts and "gpu-jobs" in arguments.parts:
-        found += jobs(arguments, "gpu", sorted({*counts, *(2 * k for k in counts), 4}))
+        workers = sorted({*counts, *(2 * k for k in counts), 4})
+        found += jobs(arguments, "gpu", workers, ["owm_ground", "classify_ground"])
     if "cpu-jobs" in arguments.parts:
         os.environ["SPATIALQ_THREADS"] = "1"
         most = len(os.sched_getaffinity(0))
-        found += jobs(arguments, "cpu", [k for k in arguments.workers if k <= most])
+        workers = [k for k in arguments.workers if k <= most]
+        found += jobs(arguments, "cpu", workers, ["owm_ground"])
     figures = {"gpus": [each.name for each in there], "cores": os.cpu_count(), "runs": found}
     header = measure.header if there else (lambda name, commit, **more: {"function": name, **more})
     measure.write(arguments.out, "gpus", header("gpus", arguments.commit, **figures))

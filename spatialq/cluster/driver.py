@@ -154,8 +154,14 @@ def run(
         function, paths, crs, fitted.options, fitted.upright, fitted.level, more, tile_size,
         part_format, kind_of(device),
     )  # fmt: skip
+<<<<<<< HEAD
     gpus = gpus_for(CALLER, device, declared, chosen) if executor == "local" else []
     target, tick = folder_of(CALLER, folder), progress or (lambda *_: None)
+=======
+    uses_gpus = executor == "local" and method.devices is None
+    gpus = gpus_for(CALLER, device, declared, chosen) if uses_gpus else []
+    target, tick = JobFolder(Path(folder)), progress or (lambda *_: None)
+>>>>>>> jgpus
     with target.held():
         if (before := target.manifest()) is None:
             target.require_new()

@@ -66,4 +66,4 @@ class Method:
     """Gets those options, `tile_size` and the parameters; raises a ValueError where they cannot be
     used, before anything is written."""
     devices: tuple[str, ...] | None = None
-    """What `device` may be; None for whatever the function takes."""
+    """What `device` may be where its tasks run on the CPU; None for all that the function takes."""

@@ -5,10 +5,11 @@ import dataclasses
 import pytest
 
 from spatialq import cluster
+from spatialq.cluster import driver
 from spatialq.cluster.executors import executor_of
 from spatialq.cluster.gpus import OF_CONTEXT, environment_of, gpus_for
 from spatialq.cluster.local_executor import LocalExecutor
-from spatialq.errors import DeviceError
+from spatialq.errors import DeviceError, JobError
 from spatialq.functions.catalogue import catalogue
 from spatialq.planner import devices
 
@@ -69,6 +70,27 @@ def test_the_device_says_which_gpus(monkeypatch):
         numbers("gpu:2")
     monkeypatch.setattr(type(OWM), "has_kernel", lambda _, device: device == "cpu")
     assert numbers("auto") == []
+
+
+@pytest.mark.parametrize(
+    ("function", "device", "seen"),
+    [("owm_ground", "auto", [0, 1]), ("owm_ground", "cpu", []), ("detect_planes", "auto", [])],
+)
+def test_workers_see_gpus_where_tasks_use_them(tmp_path, monkeypatch, function, device, seen):
+    """The tasks of a method that names its devices run on the CPU."""
+    asked = []
+
+    def executor_of(name, workers, memory, gpus):
+        asked.extend(each.number for each in gpus)
+        message = "no further"
+        raise JobError(message)
+
+    monkeypatch.setattr(devices, "gpus", lambda: gpus(2))
+    monkeypatch.setattr(driver, "executor_of", executor_of)
+    tiles = make(tmp_path / "tiles", columns=1, rows=1, n=50)
+    with pytest.raises(JobError, match="no further"):
+        cluster.run(function, tiles, tmp_path / "job", device=device, **QUIET)
+    assert asked == seen
 
 
 def test_without_a_gpu(monkeypatch):

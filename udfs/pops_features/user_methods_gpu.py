@@ -4,12 +4,17 @@
 without a GPU, replaces it there.
 """
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import lru_cache
 from math import isfinite, nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import cuda
+
+from spatialq.runtime import cuda as gpus
 
 from .user_methods import Function, reason
 
@@ -49,10 +54,31 @@ def fill_gpu(
         Out, for this scale: y of the patches varies fastest; NaN where there is no feature.
     """
     blocks = -(-out.shape[1] * out.shape[2] * scale.patches // THREADS)
-    _kernel(method.function, len(method.features))[max(blocks, MIN_BLOCKS), THREADS](
-        z, division.x.step, division.y.step, scale.x.size, scale.y.size, scale.x.step,
-        scale.y.step, scale.x.count, scale.y.count, first, min_cells, dx, dy, out,
-    )  # fmt: skip
+
+    def fill() -> None:
+        _kernel(method.function, len(method.features))[max(blocks, MIN_BLOCKS), THREADS](
+            z, division.x.step, division.y.step, scale.x.size, scale.y.size, scale.x.step,
+            scale.y.step, scale.x.count, scale.y.count, first, min_cells, dx, dy, out,
+        )  # fmt: skip
+
+    if gpus.numbers()[0] == 0:
+        fill()
+    else:
+        _in_new_thread(fill)
+
+
+def _in_new_thread(work: Callable[[], None]) -> None:
+    """Do work on the GPU of the call in a thread in which Numba has used no other one.
+
+    Numba keeps the GPU that it used first in a thread.
+    """
+
+    def on_gpu() -> None:
+        with gpus.device().use():
+            work()
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(copy_context().run, on_gpu).result()
 
 
 @lru_cache(maxsize=64)
