@@ -35,7 +35,7 @@ from spatialq.functions.catalogue import catalogue
 GIB = 1 << 30
 SIDE = 1000.0
 POINTS = 8_000_000
-RUN = 150_000
+RUN = 250_000
 BOXES = bytes(range(4)) * -(-POINTS // RUN)
 WARM = 20
 

@@ -12,7 +12,7 @@
 --     (degrees)
 -- tolerance: What reaches less far beyond, or has a narrower part in common seen along the
 --     direction, does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
--- device: 'auto', 'cpu' or 'gpu'.
+-- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
 -- gives: a b flags
@@ -56,7 +56,7 @@ FROM query(
 --     (degrees)
 -- tolerance: What reaches less far beyond, or has a narrower part in common seen along the
 --     direction, does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
--- device: 'auto', 'cpu' or 'gpu'.
+-- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
 -- gives: a b flags
@@ -100,7 +100,7 @@ FROM query(
 --     (degrees)
 -- tolerance: What reaches less far beyond, or has a narrower part in common seen along the
 --     direction, does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
--- device: 'auto', 'cpu' or 'gpu'.
+-- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
 -- gives: a b flags
@@ -144,7 +144,7 @@ FROM query(
 --     (degrees)
 -- tolerance: What reaches less far beyond, or has a narrower part in common seen along the
 --     direction, does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
--- device: 'auto', 'cpu' or 'gpu'.
+-- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
 -- gives: a b flags
@@ -188,7 +188,7 @@ FROM query(
 --     (degrees)
 -- tolerance: What reaches less far beyond, or has a narrower part in common seen along the
 --     direction, does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
--- device: 'auto', 'cpu' or 'gpu'.
+-- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
 -- gives: a b flags
@@ -232,7 +232,7 @@ FROM query(
 --     (degrees)
 -- tolerance: What reaches less far beyond, or has a narrower part in common seen along the
 --     direction, does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
--- device: 'auto', 'cpu' or 'gpu'.
+-- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
 -- gives: a b flags

@@ -7,7 +7,7 @@
 -- max_distance: Only pairs that are as near as this, or nearer. (metres; >= 0 or NULL)
 -- exclude_related: Whether to leave out the pairs of related_elements.
 -- relations: Name of the table of relations; by default relations for elements, else <a>_relations.
--- device: 'auto', 'cpu' or 'gpu'.
+-- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
 -- gives: a b distance ax ay az bx by bz flags: GlobalIds; metres; the nearest points of the two
@@ -51,7 +51,7 @@ ON r.a = p.a AND r.b = p.b;
 -- d: The distance. (metres)
 -- exclude_related: Whether to leave out the pairs of related_elements.
 -- relations: Name of the table of relations; by default relations for elements, else <a>_relations.
--- device: 'auto', 'cpu' or 'gpu'.
+-- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
 -- gives: the columns of distance
@@ -92,7 +92,7 @@ ON r.a = p.a AND r.b = p.b;
 -- a: Name of a table or view of elements, with global_id and mesh.
 -- b: Another one, or the same; every pair is given in both orders.
 -- d: The distance. (metres)
--- device: 'auto', 'cpu' or 'gpu'.
+-- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
 -- gives: a b
@@ -127,7 +127,7 @@ ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id
 --     openings and the like are not considered, unless there is nothing else: see spatial_elements.
 -- b: Another one; a itself, or NULL, stands for the nearest others.
 -- k: How many. (>= 1)
--- device: 'auto', 'cpu' or 'gpu'.
+-- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
 -- gives: the columns of distance
@@ -171,7 +171,7 @@ QUALIFY row_number() OVER (PARTITION BY p.a ORDER BY p.distance, p.b) <= coalesc
 --     1 where none is known. (metres; > 0 or NULL)
 -- crs: Coordinate reference system of the points, such as 'EPSG:25832'; NULL takes what is known of
 --     the table or file.
--- device: 'auto', 'cpu' or 'gpu'.
+-- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
 -- gives: point_id global_id distance: metres

@@ -12,7 +12,7 @@
 --     'rtree' or 'grid')
 -- exclude_related: Whether to leave out the pairs of related_elements.
 -- relations: Name of the table of relations; by default relations for elements, else <a>_relations.
--- device: 'auto', 'cpu' or 'gpu'.
+-- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
 -- gives: a b relation depth x y z flags: GlobalIds; overlap, contains, inside, covers, covered_by
@@ -66,7 +66,7 @@ ON r.a = p.a AND r.b = p.b;
 --     'rtree' or 'grid')
 -- exclude_related: Whether to leave out the pairs of related_elements.
 -- relations: Name of the table of relations; by default relations for elements, else <a>_relations.
--- device: 'auto', 'cpu' or 'gpu'.
+-- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
 -- gives: a b relation depth distance x y z flags: the relation of a to b, touch included, and the
@@ -113,7 +113,7 @@ ON r.a = p.a AND r.b = p.b;
 -- b: Another one, or the same; every pair is given in both orders.
 -- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
 --     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
--- device: 'auto', 'cpu' or 'gpu'.
+-- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
 -- gives: the columns of spatial_relations
@@ -148,7 +148,7 @@ WHERE p.relation = 'touch';
 -- b: Another one, or the same; every pair is given in both orders.
 -- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
 --     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
--- device: 'auto', 'cpu' or 'gpu'.
+-- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
 -- gives: the columns of spatial_relations
@@ -183,7 +183,7 @@ WHERE p.relation = 'overlap';
 -- b: Another one, or the same; every pair is given in both orders.
 -- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
 --     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
--- device: 'auto', 'cpu' or 'gpu'.
+-- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
 -- gives: the columns of spatial_relations
@@ -217,7 +217,7 @@ WHERE p.relation = 'contains';
 -- b: Another one, or the same; every pair is given in both orders.
 -- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
 --     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
--- device: 'auto', 'cpu' or 'gpu'.
+-- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
 -- gives: the columns of spatial_relations
@@ -251,7 +251,7 @@ WHERE p.relation = 'inside';
 -- b: Another one, or the same; every pair is given in both orders.
 -- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
 --     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
--- device: 'auto', 'cpu' or 'gpu'.
+-- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
 -- gives: the columns of spatial_relations
@@ -285,7 +285,7 @@ WHERE p.relation = 'covers';
 -- b: Another one, or the same; every pair is given in both orders.
 -- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
 --     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
--- device: 'auto', 'cpu' or 'gpu'.
+-- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
 -- gives: the columns of spatial_relations
@@ -319,7 +319,7 @@ WHERE p.relation = 'covered_by';
 -- b: Another one, or the same; every pair is given in both orders.
 -- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
 --     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
--- device: 'auto', 'cpu' or 'gpu'.
+-- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
 -- gives: the columns of spatial_relations
@@ -353,7 +353,7 @@ WHERE p.relation = 'equals';
 -- b: Another one, or the same; every pair is given in both orders.
 -- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
 --     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
--- device: 'auto', 'cpu' or 'gpu'.
+-- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
 -- gives: a b

@@ -37,7 +37,7 @@
 --     1 where none is known. (metres; > 0 or NULL)
 -- crs: Coordinate reference system of the points, such as 'EPSG:25832'; NULL takes what is known of
 --     the table or file.
--- device: 'auto', 'cpu' or 'gpu'.
+-- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
 -- gives: level cx cy cz size point_count nx ny nz thickness votes plane_id state

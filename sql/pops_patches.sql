@@ -30,7 +30,7 @@
 -- to_crs: Of a file: coordinate reference system to reproject it to before, such as 'EPSG:25832'.
 -- resolution: Of a file that is reprojected: side of its cells then, in the unit of to_crs; NULL
 --     keeps the size that cells have in the middle of the file.
--- device: 'auto', 'cpu' or 'gpu'.
+-- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
 -- gives: example_id method scale px py feature value

@@ -13,7 +13,7 @@
 -- object_width: Width of the widest objects; wider ones, such as halls, are taken for terrain.
 --     (metres; >= 0 and <= 1000)
 -- max_distance: Maximum distance of a ground point from level terrain, up or down. (metres; >= 0)
--- device: 'auto', 'cpu' or 'gpu'.
+-- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- window_size: Side of the square windows. In the unit of x and y, whole odd numbers give a window
 --     one unit narrower, as in the reference implementation. (metres; > 0 and <= 1e+09)
 -- overlap: Share of a window that the next one covers; the step between windows is rounded to 0.01

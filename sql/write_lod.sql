@@ -26,7 +26,7 @@
 --     border are considered; NULL takes all. ([xmin, ymin, xmax, ymax], finite numbers with the
 --     minima first, or NULL)
 -- crs: CRS of files that name none, such as 'EPSG:25832'.
--- device: 'auto', 'cpu' or 'gpu'.
+-- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
 -- gives: points nodes levels leaves inner_nodes voxels device outputs

@@ -10,7 +10,7 @@
 -- error_factor: Geometric error of a tile of points, in widths of its voxels. (> 0)
 -- crs: CRS of files that name none, such as 'EPSG:25832'.
 -- override_crs: Whether crs also takes the place of one that a file names.
--- device: 'auto', 'cpu' or 'gpu'.
+-- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- strategy: How a voxel gets its colour (Schütz et al. 2023, section 4.2): that of the first point
 --     in it, of a random one, the mean of all, or the mean of the neighbourhood within a cell's
 --     width, where nearer samples weigh more. ('first' or 'random' or 'average' or 'weighted')

@@ -218,7 +218,10 @@ def test_errors_are_one_line(tmp_path, arguments, code, message):
         (["--a", "ifc_clas = 'IfcBeam'"], "error: clash: a must be a condition over the columns"),
         (["--b", "1 = "], "error: clash: b must be a condition over the columns of read_ifc, or"),
         (["--method", "quick"], "error: intersects_with: method must be 'exact' or 'pairmesh'"),
-        (["--device", "tpu"], "error: intersects_with: device must be 'auto', 'cpu' or 'gpu'"),
+        (
+            ["--device", "tpu"],
+            "error: intersects_with: device must be 'auto', 'cpu', 'gpu' or one GPU",
+        ),
     ],
 )
 def test_wrong_options_are_one_line(tmp_path, arguments, message):

@@ -160,7 +160,7 @@ def test_every_default_is_allowed_and_reaches_the_kernel(name):
 @pytest.mark.parametrize("name", catalogue())
 def test_a_wrong_device_is_rejected(name):
     """Before anything is computed, whatever the function is of."""
-    sentence = f"{name}: device must be 'auto', 'cpu' or 'gpu', got 'tpu'"
+    sentence = f"{name}: device must be 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1', got 'tpu'"
     points = [np.arange(9.0)] * 3
     mesh = [(np.eye(4, 3), np.array([[0, 1, 2]]))]
     match catalogue()[name].inputs:

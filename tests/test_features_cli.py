@@ -265,7 +265,11 @@ def test_a_grid_with_a_hole_of_an_example(tmp_path):
         (["no/f.csv"], {}, "output: '.*no/f.csv': there is no folder"),
         (["f.csv"], {"scales": (1.0,)}, "pops_features: scales must be from 4, two cells along x"),
         (["f.csv"], {"methods": ("pcb",)}, "pops_features: no method 'pcb'; there is pca, stat,"),
-        (["f.csv"], {"device": "tpu"}, "pops_features: device must be 'auto', 'cpu' or 'gpu'"),
+        (
+            ["f.csv"],
+            {"device": "tpu"},
+            "pops_features: device must be 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'",
+        ),
         (["f.csv"], {"radius": 1.0}, "pops_features: no option 'radius'; there is"),
         (["f.csv"], {"band": 2}, "features: band must be 1 to 1 for"),
         (["f.png"], {"show": ["pca3"]}, "features: show must be of pca1, pca2, mean, .*got 'pca3'"),

@@ -25,7 +25,7 @@ def gpu_memory(device, monkeypatch):
     """Set how much memory the GPU, or the host in its place, has for a call."""
     if devices.gpu().problem:
         there = devices.DeviceInfo("gpu", "the host", device.multiprocessors, 1 << 40, "")
-        monkeypatch.setattr(devices, "_first_gpu", lambda: there)
+        monkeypatch.setattr(devices, "_found_gpus", lambda: (there,))
     monkeypatch.setattr(tiles, "MIN_ROWS", 500)
     return lambda size: monkeypatch.setenv(devices.GPU_MEMORY, f"{size}B")
 

@@ -173,7 +173,11 @@ def test_degrees_are_refused_before_anything_is_written(tmp_path):
         (["t.tif"], {"resolution": 0.0}, "ground_surface: resolution must be > 0"),
         (["t.tif"], {"method": "kriging"}, "ground_surface: method must be 'tin' or 'idw'"),
         (["g.las"], {"max_distance": -1.0}, "classify_ground: max_distance must be >= 0 metres"),
-        (["g.las"], {"device": "tpu"}, "classify_ground: device must be 'auto', 'cpu' or 'gpu'"),
+        (
+            ["g.las"],
+            {"device": "tpu"},
+            "classify_ground: device must be 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'",
+        ),
         (["g.copc.laz"], {}, "ground: output '.*' must be no COPC file: write a .laz"),
         (["g.las"], {"resolution": 0.0}, "ground_surface: resolution must be > 0"),
         (["g.las", "g.las"], {}, "ground: outputs must be different files, got '.*g.las' twice"),

@@ -544,7 +544,7 @@ def test_the_tree_is_built_once(model, monkeypatch):
 
 
 def test_elements_stay_on_the_host(model, monkeypatch):
-    monkeypatch.setattr(devices, "gpu", lambda: devices.DeviceInfo("gpu", "host", 2, 2**33, ""))
+    monkeypatch.setattr(devices, "gpus", lambda: [devices.DeviceInfo("gpu", "host", 2, 2**33, "")])
     with pytest.raises(duckdb.Error, match="elements are kept on the host, got device 'gpu'"):
         spatialq.pin(model, "elements", device="gpu")
 
@@ -556,7 +556,7 @@ def test_elements_stay_on_the_host(model, monkeypatch):
 def gpu(device, monkeypatch):
     if isinstance(device, HostDevice):
         info = devices.DeviceInfo("gpu", "host", 2, 2**33, "")
-        monkeypatch.setattr(devices, "gpu", lambda: info)
+        monkeypatch.setattr(devices, "gpus", lambda: [info])
         monkeypatch.setattr(points_transport, "on_gpu", device.is_here)
     return device
 
@@ -578,6 +578,6 @@ def test_columns_on_the_gpu(con, name):
 
 def test_without_a_gpu(con, monkeypatch):
     info = devices.DeviceInfo("gpu", "none", 0, 0, "there is none")
-    monkeypatch.setattr(devices, "gpu", lambda: info)
+    monkeypatch.setattr(devices, "gpus", lambda: [info])
     with pytest.raises(duckdb.Error, match="device 'gpu' cannot be used: there is none"):
         spatialq.pin(con, "pts", device="gpu")

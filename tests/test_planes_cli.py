@@ -210,7 +210,11 @@ def test_feet_of_two_kinds_are_one_unit(tmp_path):
         (["no/p.las"], {}, "output: '.*no/p.las': there is no folder"),
         (["a.las"], {}, "output must be another file than the input"),
         (["p.las"], {"max_distance": -1.0}, "detect_planes: max_distance must be > 0 or NULL, got"),
-        (["p.csv"], {"device": "tpu"}, "detect_planes: device must be 'auto', 'cpu' or 'gpu'"),
+        (
+            ["p.csv"],
+            {"device": "tpu"},
+            "detect_planes: device must be 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'",
+        ),
         (["p.las"], {"up": "w"}, "planes: up must be 'x', 'y' or 'z', got 'w'"),
         (["p.las"], {"crs": "EPSG:4326"}, "is not projected"),
     ],

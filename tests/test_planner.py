@@ -67,11 +67,11 @@ def function():
 def machine(monkeypatch):
     def build(gpu, kernels=("cpu", "gpu"), measured=RATES):
         monkeypatch.setattr(devices, "cpu", lambda: CPU)
-        monkeypatch.setattr(devices, "gpu", lambda: gpu)
+        monkeypatch.setattr(devices, "gpus", lambda: gpu if isinstance(gpu, list) else [gpu])
         monkeypatch.setattr(Function, "has_kernel", lambda _, device: device in kernels)
         monkeypatch.setattr(rates, "rate", lambda _, device: measured.get(device))
         monkeypatch.setattr(rates, "current", lambda: MACHINE)
-        monkeypatch.setattr(process, "is_started", lambda _: True)
+        monkeypatch.setattr(process, "is_started", lambda *_: True)
         monkeypatch.setattr(process, "is_loaded", lambda *_: True)
 
     return build
@@ -212,16 +212,19 @@ def test_a_requested_device_is_used_or_rejected_with_the_reason(function, machin
     machine(NO_GPU)
     with pytest.raises(DeviceError, match="device 'gpu' cannot be used: no NVIDIA driver"):
         plan(function, 10, "gpu")
-    with pytest.raises(ValueError, match="device must be 'auto', 'cpu' or 'gpu', got 'tpu'"):
+    with pytest.raises(
+        ValueError,
+        match="device must be 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1', got 'tpu'",
+    ):
         plan(function, 10, "tpu")
 
 
 def test_a_gpu_without_cupy_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(devices, "_ask_driver", lambda: GPU)
+    monkeypatch.setattr(devices, "_ask_driver", lambda: [GPU])
     monkeypatch.setattr(devices.importlib.util, "find_spec", lambda _: None)
-    devices._first_gpu.cache_clear()
+    devices._found_gpus.cache_clear()
     assert "pip install 'spatialq[gpu-cuda12]'" in devices.gpu().problem
-    devices._first_gpu.cache_clear()
+    devices._found_gpus.cache_clear()
 
 
 def test_plan_in_sql():
@@ -287,7 +290,7 @@ def test_a_first_call_pays_for_the_device_and_the_next_of_a_function_for_its_cod
     machine(GPU)
 
     def seconds(device, *, started, loaded):
-        monkeypatch.setattr(process, "is_started", lambda _: started)
+        monkeypatch.setattr(process, "is_started", lambda *_: started)
         monkeypatch.setattr(process, "is_loaded", lambda *_: loaded)
         return plan(function, 0, device).estimate.total
 
@@ -313,9 +316,9 @@ def test_the_log_corrects_what_is_off_by_more_than_a_factor_of_two(function, mac
     corrected = plan(function, 2 * 10**6)
     assert corrected.device == "gpu"
     assert corrected.reason.endswith("on the cpu (corrected by earlier calls: cpu x 4)")
-    cpu = corrected.estimate_on("cpu")
+    cpu = corrected.candidates[0].estimate
     assert cpu.kernel == pytest.approx(4 * (0.001 + 2e6 * 1e-8))
-    assert plan(function, 10**8).estimate_on("cpu").correction == 1  # of another order of size
+    assert plan(function, 10**8).candidates[0].estimate.correction == 1  # of another order of size
     assert log.correction("owm_ground", "gpu", 10**6) == 1
 
 
@@ -525,7 +528,7 @@ def test_negative_or_endless_times_are_damage(cache):
 
 def test_each_machine_has_a_file_of_its_own(cache, monkeypatch):
     here = calibration.path()
-    monkeypatch.setattr(devices, "gpu", lambda: GPU)
+    monkeypatch.setattr(devices, "gpus", lambda: [GPU])
     assert calibration.path() != here
 
 
@@ -566,16 +569,16 @@ def test_the_gpu_is_not_started_to_ask_for_its_memory(monkeypatch):
         def free_bytes(self):
             return 5
 
-    monkeypatch.setattr(cuda, "is_started", lambda: False)
-    assert cuda.free_bytes(100) == 100
-    monkeypatch.setattr(cuda, "is_started", lambda: True)
+    monkeypatch.setattr(cuda, "is_started", lambda _: False)
+    assert cuda.free_bytes(100) is None
+    monkeypatch.setattr(cuda, "is_started", lambda _: True)
     monkeypatch.setattr(cuda, "device", Started)
     assert cuda.free_bytes(100) == 5
 
 
 def test_a_limit_of_the_gpus_memory_counts(function, monkeypatch):
-    monkeypatch.setattr(devices, "_first_gpu", lambda: GPU)
-    monkeypatch.setattr(cuda, "free_bytes", lambda total: total)
+    monkeypatch.setattr(devices, "_found_gpus", lambda: (GPU,))
+    monkeypatch.setattr(cuda, "free_bytes", lambda total, _: total)
     assert devices.gpu().room == 8 * 2**30
     monkeypatch.setenv(devices.GPU_MEMORY, "1MiB")
     assert devices.gpu().room == 2**20
@@ -583,3 +586,131 @@ def test_a_limit_of_the_gpus_memory_counts(function, monkeypatch):
     monkeypatch.setenv(devices.GPU_MEMORY, "much")
     with pytest.raises(ValueError, match=r"^SPATIALQ_GPU_MEMORY must be a size .* got 'much'$"):
         devices.gpu()
+
+
+def gpus_with(*gibibytes):
+    """GPUs that have so much free memory."""
+    return [
+        dataclasses.replace(GPU, number=number, memory_bytes=2**37, free_bytes=free * 2**30)
+        for number, free in enumerate(gibibytes)
+    ]
+
+
+def test_of_several_gpus_the_one_with_most_free_memory_is_taken(function, machine, monkeypatch):
+    machine(gpus_with(5, 9, 7))
+    monkeypatch.setattr(process, "is_started", lambda *_: False)
+    chosen = plan(function, 100_000_000, "gpu")
+    assert chosen.gpus == (1,)
+    assert chosen.reason == (
+        "device := 'gpu' was asked for; on gpu:1, which has the most free memory"
+    )
+    assert [chosen.is_chosen(each) for each in chosen.candidates] == [False, False, True, False]
+
+
+def test_a_gpu_in_use_keeps_its_calls_while_it_has_memory(function, machine, monkeypatch):
+    machine(gpus_with(9, 6, 5))
+    monkeypatch.setattr(process, "is_started", lambda _, number=0: number == 1)
+    chosen = plan(function, 100_000_000, "gpu")
+    assert chosen.gpus == (1,)
+    assert chosen.reason.endswith("; on gpu:1, which is in use already")
+    machine(gpus_with(9, 4, 5))
+    monkeypatch.setattr(process, "is_started", lambda _, number=0: number == 1)
+    assert plan(function, 100_000_000, "gpu").gpus == (0,)
+    machine(gpus_with(9, 5, 3))  # in fewer tiles rather than in use
+    monkeypatch.setattr(process, "is_started", lambda _, number=0: number == 2)
+    assert plan(function, 200_000_000, "gpu").gpus == (0,)
+
+
+def test_one_gpu_may_be_asked_for(function, machine):
+    machine(gpus_with(5, 9))
+    chosen = plan(function, 100, "gpu:0")
+    assert (chosen.gpus, chosen.reason) == ((0,), "device := 'gpu:0' was asked for")
+    with pytest.raises(DeviceError, match=r"'gpu:2' cannot be used: there is gpu:0 to gpu:1$"):
+        plan(function, 100, "gpu:2")
+    machine(gpus_with(5))
+    with pytest.raises(DeviceError, match=r"'gpu:2' cannot be used: there is only gpu:0$"):
+        plan(function, 100, "gpu:2")
+    machine(NO_GPU)
+    with pytest.raises(DeviceError, match="'gpu:2' cannot be used: no NVIDIA driver"):
+        plan(function, 100, "gpu:2")
+    for wrong in ("gpu:", "gpu:-1", "gpu:x", "gpu1", 1, None):
+        with pytest.raises(ValueError, match=r"or one GPU such as 'gpu:1', got "):
+            plan(function, 100, wrong)
+
+
+def test_arrays_of_a_gpu_are_worked_on_there(function, machine):
+    machine(gpus_with(5, 9))
+    with cuda.on(0):
+        there = Size(1000, device="gpu")
+        assert plan_call([function], there, function.choose({}), "gpu").gpus == (0,)
+
+
+CLASH = {
+    "cpu": Rate(0.001, dict.fromkeys(("triangles", "elements", "pairs"), Step(0.0, 1e-5))),
+    "gpu": Rate(0.01, dict.fromkeys(("triangles", "elements", "pairs"), Step(1e-6))),
+}
+
+
+def test_gpus_share_the_tiles_of_a_call_where_that_is_faster(machine):
+    clash = catalogue()["intersects_with"]
+    machine(gpus_with(20, 20, 20, 20), measured=CLASH)
+    large = plan(clash, 3_000_000)
+    assert (large.gpus, large.tiles) == ((0, 1, 2, 3), 4)
+    assert large.reason.endswith(
+        "; in 4 tiles, as 4 GPUs share them; on gpu:0, gpu:1, gpu:2 and gpu:3"
+    )
+    alone = plan(clash, 3_000_000, "gpu:2")
+    assert (alone.gpus, alone.tiles) == ((2,), 1)
+    assert large.estimate.kernel == pytest.approx((alone.estimate.kernel - 0.01) / 4 + 0.01)
+    small = plan(clash, 200_000, "gpu")
+    assert len(small.gpus) < 4, "a tile has at least some rows"
+    assert plan(clash, 1000, "gpu").tiles == 1
+
+
+def test_tiles_are_as_many_as_fit_into_each_gpu(machine):
+    clash = catalogue()["intersects_with"]
+    machine(gpus_with(1, 1), measured=CLASH)
+    chosen = plan(clash, 40_000_000)
+    assert chosen.gpus == (0, 1)
+    assert chosen.tiles % 2 == 0
+    works = [
+        clash.output.work_in_tiles(Size(40_000_000), clash.choose({}), k).bytes_kernel
+        for k in (chosen.tiles, chosen.tiles - 2)
+    ]
+    assert works[0] <= 2**30 < works[1]
+
+
+def test_tiles_that_build_on_each_other_stay_on_one_gpu(machine):
+    planes = catalogue()["detect_planes"]
+    machine(gpus_with(5, 5), measured={})
+    chosen = plan(planes, 100_000_000, "gpu")
+    assert (len(chosen.gpus), chosen.tiles > 1) == (1, True)
+    assert chosen.reason.endswith("which has the most free memory, its tiles build on each other")
+
+
+def test_starting_more_gpus_costs_more_than_they_save(machine, monkeypatch):
+    clash = catalogue()["intersects_with"]
+    machine(gpus_with(20, 20), measured=CLASH)
+    monkeypatch.setattr(process, "is_started", lambda _, number=0: number == 0)
+    assert plan(clash, 1_000_000, "gpu").gpus == (0,)
+
+
+def test_each_gpu_has_its_free_memory(monkeypatch):
+    found = tuple(dataclasses.replace(GPU, number=k, bus=f"bus {k}") for k in range(3))
+    told = {"bus 0": 2**30, "bus 1": None, "bus 2": 2**50}
+    monkeypatch.setattr(devices, "_found_gpus", lambda: found)
+    monkeypatch.setattr(devices.nvml, "free_bytes", told.get)
+    monkeypatch.setattr(cuda, "is_started", lambda _: False)
+    devices._told_free.cache_clear()
+    assert [each.room for each in devices.gpus()] == [2**30, 2**33, 2**33]
+    monkeypatch.setenv(devices.GPU_MEMORY, "3GiB")
+    assert [each.room for each in devices.gpus()] == [2**30, 3 * 2**30, 3 * 2**30]
+    devices._told_free.cache_clear()
+
+
+def test_devices_in_sql_have_all_gpus(monkeypatch):
+    monkeypatch.setattr(devices, "gpus", lambda: gpus_with(5, 9))
+    with spatialq.connect() as con:
+        rows = con.sql("SELECT device, number, free_bytes FROM spatialq_devices()").fetchall()
+    assert [row[:2] for row in rows][:3] == [("cpu", None), ("gpu", 0), ("gpu", 1)]
+    assert rows[2][2] == 9 * 2**30

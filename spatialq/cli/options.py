@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from spatialq.functions.declaration import Parameter
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu or gpu.")]
+Device = Annotated[
+    str, typer.Option(help="Where to compute: auto, cpu, gpu or one GPU such as gpu:1.")
+]
 Crs = Annotated[
     str | None, typer.Option(help="CRS of a file that does not name one, such as EPSG:25832.")
 ]

@@ -11,14 +11,16 @@ from typing import Any
 
 from spatialq.cluster.executors import check_executor, executor_of
 from spatialq.cluster.folder import CALLER, JobFolder
+from spatialq.cluster.gpus import gpus_for
 from spatialq.cluster.job import Call, Job, given
 from spatialq.cluster.methods import METHODS
+from spatialq.cluster.sizes import side_of
 from spatialq.cluster.survey import MayBeStrayError
 from spatialq.errors import FileError, JobError
-from spatialq.execution.validation import is_finite
 from spatialq.functions.catalogue import catalogue
 from spatialq.io.formats import find_sources
 from spatialq.io.source import Progress
+from spatialq.planner.plan import kind_of
 from spatialq.runtime import budget
 from spatialq.runtime.progress import Task as CallTask
 from spatialq.runtime.progress import current, running
@@ -40,7 +42,7 @@ def run(
     *,
     executor: str = "local",
     workers: int | None = None,
-    tile_size: float | None = None,
+    tile_size: float | str | None = None,
     part_format: str | None = None,
     resume: bool = False,
     device: str = "auto",
@@ -65,15 +67,17 @@ def run(
     executor : 'local' or 'ray'
         Processes of this machine, or the workers of Ray, which need `pip install 'spatialq[ray]'`.
     workers : int, optional
-        By default as many as this machine has cores, or Ray has GPUs or CPUs.
-    tile_size : float, optional
-        Side of square tiles, in the unit of x and y, of which each is a task; by default each file
-        is one.
+        By default one for each GPU of this machine that `device` allows and the function has a
+        kernel for, else as many as it has cores; or Ray has GPUs or CPUs. More workers than GPUs
+        take these in turn, and share their memory.
+    tile_size : float or str, optional
+        Side of square tiles, of which each is a task: in the unit of x and y, or with its unit,
+        such as '500m'; by default each file is one.
     part_format : str, optional
         Of the parts, one of the method's: 'parquet', which is the default.
     resume : bool
         Go on with the job in the folder, if there is one: parts that are done and whole stay.
-    device : 'auto', 'cpu' or 'gpu'
+    device : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'
     memory : str or float, optional
         Main memory for all workers of a machine together, such as '2GB'; a number is in GiB. By
         default half of what is free.
@@ -104,10 +108,8 @@ def run(
     if method is None:
         message = f"{CALLER}: function must be one of {', '.join(METHODS)}, got {function!r}"
         raise ValueError(message)
-    check_executor(executor, workers)
-    if tile_size is not None and not (is_finite(tile_size) and tile_size > 0):
-        message = f"{CALLER}: tile_size must be a number above 0, got {tile_size!r}"
-        raise ValueError(message)
+    check_executor(executor, workers, device)
+    side = side_of(tile_size, None)
     declared = catalogue()[function]
     part_format = part_format or method.formats[0]
     if part_format not in method.formats:
@@ -116,27 +118,35 @@ def run(
             f"{part_format!r}"
         )
         raise ValueError(message)
+    if method.devices is not None and device not in method.devices:
+        message = (
+            f"{CALLER}: device must be one of {', '.join(method.devices)} for {function}, whose "
+            f"tasks run on the CPU, got {device!r}"
+        )
+        raise ValueError(message)
     more = {name: options.pop(name, default) for name, default in method.more.items()}
     chosen = declared.choose(options)
-    method.check(more, tile_size, chosen)
+    method.check(more, side, chosen)
     paths = [str(path.resolve()) for path in find_sources(function, source, method.kind)]
     if not paths:
         message = f"{CALLER}: source must be at least one file, pattern or folder, got none"
         raise ValueError(message)
     fitted, crs = method.open(declared, paths, chosen, more)
+    side = side_of(tile_size, crs)
     manifest = {
         "function": function,
         "options": given(chosen) | more,
-        "tile_size": tile_size,
+        "tile_size": side,
         "part_format": part_format,
         "version": version("spatialq"),
         "inputs": len(paths),
         "inputs_digest": blake2b("\n".join(paths).encode(), digest_size=16).hexdigest(),
     }
     call = Call(
-        function, paths, crs, fitted.options, fitted.upright, fitted.level, more, tile_size,
-        part_format, device,
+        function, paths, crs, fitted.options, fitted.upright, fitted.level, more, side,
+        part_format, kind_of(device),
     )  # fmt: skip
+    gpus = gpus_for(CALLER, device, declared, chosen) if executor == "local" else []
     target, tick = JobFolder(Path(folder)), progress or (lambda *_: None)
     with target.held():
         if (before := target.manifest()) is None:
@@ -147,7 +157,7 @@ def run(
             _forgotten_if_refused(target, before),
             target.recording() as journal,
             budget.within(CALLER, memory),
-            closing(executor_of(executor, workers, budget.current())) as able,
+            closing(executor_of(executor, workers, budget.current(), gpus)) as able,
             running(current() or CallTask()),
         ):
             job = Job(call, target, journal, able, manifest, tick, before)

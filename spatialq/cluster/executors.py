@@ -1,29 +1,39 @@
 """Who does the tasks of a job: processes of this machine, or Ray."""
 
+from collections.abc import Sequence
 from importlib.util import find_spec
 
 from spatialq.cluster.executor import Executor, cores
 from spatialq.cluster.local_executor import LocalExecutor
 from spatialq.cluster.ray_executor import RayExecutor
+from spatialq.planner.devices import DeviceInfo
+from spatialq.planner.plan import number_of, require_device
 
 EXECUTORS = ("local", "ray")
 MOST = 100_000
 
 
-def check_executor(name: str, workers: int | None) -> None:
+def check_executor(name: str, workers: int | None, device: str) -> None:
     """Refuse an executor that cannot be, before a job is begun.
 
     Raises
     ------
     ValueError
         If there is none of the name, it needs a package that is not installed, or the number of
-        workers is none.
+        workers or the device is none.
     """
+    require_device("cluster.run", device)
     if name not in EXECUTORS:
         message = f"cluster.run: executor must be one of {', '.join(EXECUTORS)}, got {name!r}"
         raise ValueError(message)
     if workers is not None and (type(workers) is not int or not 1 <= workers <= MOST):
         message = f"cluster.run: workers must be a whole number from 1 to {MOST}, got {workers!r}"
+        raise ValueError(message)
+    if name == "ray" and number_of(device) is not None:
+        message = (
+            "cluster.run: device must be 'auto', 'cpu' or 'gpu' with executor 'ray', which has "
+            f"GPUs of several machines, got {device!r}"
+        )
         raise ValueError(message)
     if name == "ray" and find_spec("ray") is None:
         message = (
@@ -33,17 +43,22 @@ def check_executor(name: str, workers: int | None) -> None:
         raise ValueError(message)
 
 
-def executor_of(name: str, workers: int | None, memory: int) -> Executor:
+def executor_of(
+    name: str, workers: int | None, memory: int, gpus: Sequence[DeviceInfo] = ()
+) -> Executor:
     """Make an executor.
 
     Parameters
     ----------
     name : 'local' or 'ray'
     workers : int, optional
-        By default the cores of this machine, or the CPUs or GPUs that Ray has.
+        By default one for each of the GPUs, without any for each core of this machine; or the CPUs
+        or GPUs that Ray has.
     memory : int
         Bytes that all workers of a machine may take together.
+    gpus : sequence of DeviceInfo
+        Of this machine, for its workers, see `gpus_for`.
     """
     if name == "ray":
         return RayExecutor(workers, memory)
-    return LocalExecutor(workers or cores(), memory)
+    return LocalExecutor(workers or len(gpus) or cores(), memory, gpus)

@@ -17,7 +17,6 @@ from spatialq.cluster.task import Done, Task
 from spatialq.errors import JobError
 from spatialq.io.source import Progress
 
-
 INTERVAL = 1.0
 """Seconds between two manifests that only say how many tasks are done, at least."""
 
@@ -71,7 +70,8 @@ class Job:
         self._manifest, self._progress = dict(manifest), progress
         self._before, self._told = before, -INTERVAL
         self._manifest |= dict.fromkeys(("points", "rows", "parts", "resumed"))
-        self._manifest["started"] = time.time()
+        self._manifest |= dict.fromkeys(("tasks", "done", "journal"), 0)
+        self._manifest |= dict.fromkeys(("started", "begun", "told"), time.time())
 
     def survey(self, left_out: Sequence[int] = ()) -> Survey:
         """Look at all files of points, but for those that were looked at before.
@@ -196,7 +196,8 @@ class Job:
         }
         if len(there) != before["parts"]:
             return False
-        self._update(resumed=len(there), **{name: before[name] for name in ("parts", "rows")})
+        counts = dict.fromkeys(("tasks", "done", "resumed"), len(there))
+        self._update(**counts, **{name: before[name] for name in ("parts", "rows")})
         return True
 
     def end(self) -> None:

@@ -4,26 +4,39 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import suppress
 from queue import Empty, Queue
 from typing import Any
 
 from spatialq.cluster.executor import TRIES, cores, environment
+from spatialq.cluster.gpus import environment_of
 from spatialq.cluster.task import Done, Task
 from spatialq.cluster.worker import read_answer
 from spatialq.errors import JobError
+from spatialq.planner.devices import DeviceInfo
 from spatialq.runtime.progress import INTERVAL, check
 
 WORKER = "from spatialq.cluster.worker import main; main()"
 
 
 class LocalExecutor:
-    """Processes of this machine, which are new ones and know nothing of the driver's modules."""
+    """Processes of this machine, which are new ones and know nothing of the driver's modules.
 
-    def __init__(self, workers: int, memory: int) -> None:
+    Parameters
+    ----------
+    workers : int
+    memory : int
+        Bytes that they may take together.
+    gpus : sequence of DeviceInfo
+        Each worker sees one of them, in turn.
+    """
+
+    def __init__(self, workers: int, memory: int, gpus: Sequence[DeviceInfo] = ()) -> None:
         variables = os.environ | environment(workers, cores(), memory)
-        self._processes = [_Process(variables) for _ in range(workers)]
+        self._processes = [
+            _Process(variables | environment_of(gpus, worker, workers)) for worker in range(workers)
+        ]
         self._threads: list[threading.Thread] = []
 
     def map(self, tasks: Iterable[Task]) -> Generator[Done, None, None]:
@@ -52,10 +65,10 @@ class LocalExecutor:
                 thread.start()
             working = len(self._threads)
             while working:
+                check()
                 try:
                     found = answers.get(timeout=INTERVAL)
                 except Empty:
-                    check()
                     continue
                 if isinstance(found, BaseException):
                     raise found

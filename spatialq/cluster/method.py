@@ -64,3 +64,5 @@ class Method:
     check: Callable[[Mapping[str, Any], float | None, Any], None] = check_nothing
     """Gets those options, `tile_size` and the parameters; raises a ValueError where they cannot be
     used, before anything is written."""
+    devices: tuple[str, ...] | None = None
+    """What `device` may be; None for whatever the function takes."""

@@ -5,8 +5,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spatialq.cluster.folder import PARTS, JobFolder
-from spatialq.cluster.points import COVERING, GEOMETRY
+from spatialq.cluster.folder import JobFolder
 from spatialq.errors import FileError, JobError
 from spatialq.functions.catalogue import catalogue
 from spatialq.functions.sql_text import identifier, literal
@@ -14,7 +13,6 @@ from spatialq.functions.sql_text import identifier, literal
 if TYPE_CHECKING:
     import duckdb
 
-GEO = (GEOMETRY, COVERING)
 LISTER, CALLER = "cluster.jobs", "cluster.table"
 
 
@@ -98,8 +96,16 @@ def table(
     FileError
         If there is no job in the folder.
     JobError
-        If it is not done.
+        If it is not done, or its parts are no Parquet.
     """
+    query = query_of(folder)
+    if name is not None:
+        con.execute(f"CREATE OR REPLACE VIEW {identifier(name)} AS {query}")
+    return con.sql(query)
+
+
+def query_of(folder: str | Path) -> str:
+    """Write the query that gives the rows of a job, see `table`."""
     job = JobFolder(Path(folder))
     manifest = job.manifest()
     if manifest is None:
@@ -108,13 +114,12 @@ def table(
         message = f"{CALLER}: the job in '{folder}' is not done: resume it"
         raise JobError(message)
     columns = catalogue()[manifest["function"]].output.columns
+    if (kind := manifest.get("part_format", "parquet")) != "parquet":
+        message = f"{CALLER}: the parts of the job in '{folder}' are .{kind} files, no table"
+        raise JobError(message)
     if manifest["parts"] == 0:
         nothing = ", ".join(f"NULL::{kind} AS {each}" for each, kind in columns.items())
-        query = f"SELECT {nothing} WHERE false"
-    else:
-        parts = f"{glob.escape(str(job.parts.resolve()))}/*.parquet"
-        others = ", ".join(literal(each) for each in GEO if each not in columns)
-        query = f"SELECT COLUMNS(lambda c: c NOT IN ({others})) FROM read_parquet({literal(parts)})"
-    if name is not None:
-        con.execute(f"CREATE OR REPLACE VIEW {identifier(name)} AS {query}")
-    return con.sql(query)
+        return f"SELECT {nothing} WHERE false"
+    parts = f"{glob.escape(str(job.parts.resolve()))}/*.parquet"
+    names = ", ".join(map(identifier, columns))  # GeoParquet has boxes besides
+    return f"SELECT {names} FROM read_parquet({literal(parts)})"

@@ -24,6 +24,7 @@ def devices_table(road: Road, calls: Any) -> Any:
     rows: list[dict[str, Any]] = [
         {
             "device": info.device,
+            "number": info.number if info.device == "gpu" and info.memory_bytes else None,
             "name": info.name,
             "cores": info.cores,
             "memory_bytes": info.memory_bytes,
@@ -73,14 +74,15 @@ def plan_table(names: Any, row_counts: Any, requested: Any) -> Any:
             [
                 {
                     "device": candidate.device,
-                    "chosen": candidate.device == plan.device,
+                    "number": candidate.gpus[0] if candidate.gpus else None,
+                    "chosen": plan.is_chosen(candidate),
                     "estimated_seconds": candidate.seconds,
                     "memory_bytes": candidate.memory_bytes,
                     "reason": plan.reason
-                    if candidate.device == plan.device
+                    if plan.is_chosen(candidate)
                     else candidate.problem
                     or candidate.doubt
-                    or "slower by the estimate, or not asked for",
+                    or "slower by the estimate, not asked for, or with less free memory",
                 }
                 for candidate in plan.candidates
             ]

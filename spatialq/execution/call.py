@@ -21,7 +21,7 @@ from spatialq.planner import log, process
 from spatialq.planner.plan import Plan, plan_call
 from spatialq.planner.rates import Road
 from spatialq.planner.statistics import size_of
-from spatialq.runtime import file_memory
+from spatialq.runtime import cuda, file_memory
 from spatialq.runtime.progress import (
     INTERVAL,
     Listener,
@@ -57,7 +57,7 @@ def call(
         attributes of points, the `grid`, the meshes `a` and `b`, or `elements`.
     options : Parameters
         As `Function.choose` makes them.
-    requested : 'auto', 'cpu' or 'gpu'
+    requested : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'
     road : 'arrays', 'native', 'lists' or 'files'
         How the data came and will go, for the estimate and the log: as arrays of Python, by the
         extension of DuckDB, in lists of DuckDB, or from files.
@@ -189,7 +189,10 @@ def _run(
 
     # a kernel of the GPU spends no time in code that Ctrl-C does not end, and its stream is that
     # of this thread
-    return stoppable(run) if device == "cpu" else run()
+    if device == "cpu":
+        return stoppable(run)
+    with cuda.on(*execution.gpus):
+        return run()
 
 
 def stoppable(work: Callable[[], Result]) -> Result:
@@ -239,8 +242,10 @@ class Execution:
     is_free: bool
     """Whether it may go to the other device."""
     tiles: int = 1
-    """Tiles that it runs in, one after the other."""
+    """Tiles that it runs in."""
     most_tiles: int = 1
+    gpus: tuple[int, ...] = ()
+    """Numbers of the GPUs that it runs on; several share its tiles."""
 
     def give_way(self, full: MemoryError) -> None:
         """Go on in tiles of half the size, or on the CPU; raise the error if neither may be."""
@@ -291,7 +296,7 @@ def planned(
     name = functions[0].name
     plan = plan_call(functions, size, options, requested, road)
     execution = Execution(
-        plan.device, plan.reason, requested == "auto", plan.tiles, plan.most_tiles
+        plan.device, plan.reason, requested == "auto", plan.tiles, plan.most_tiles, plan.gpus
     )
     with file_memory.noting() as note:
         try:
@@ -329,7 +334,7 @@ def _learn(functions: Sequence[Function], plan: Plan, entry: log.Entry) -> None:
     device = plan.device
     if entry.device != device:
         return
-    process.loaded(functions[0].folder, device)
+    process.loaded(functions[0].folder, device, *plan.gpus)
     estimate = plan.estimate
     # with several outputs at once, another function may have been estimated than the log names
     if estimate is not None and estimate.is_warm and len(functions) == 1:

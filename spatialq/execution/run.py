@@ -61,7 +61,7 @@ def run(
     elements : Meshes, or sequence of (vertices, faces), optional
         Of a function of points and elements, as for `run_elements`, in the memory of the host;
         `element` in the result is a position, -1 for none.
-    device : 'auto', 'cpu' or 'gpu'
+    device : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'
         Arrays of the GPU are worked on there.
     memory : str or number, optional
         Main memory that the call may take, such as '2GB', or in GiB; by default `SPATIALQ_MEMORY`,
@@ -116,7 +116,7 @@ def run(
             names = *_attributes(first), *_more_columns(first, options)
             columns |= {name: options.pop(name, None) for name in names}
             if any(on_gpu(values) for values in columns.values()):
-                with cuda.device().use():
+                with cuda.beside(first.name, *columns.values()):
                     found = _run_points(functions, columns, given, "gpu", progress, options)
             else:
                 found = _run_points(functions, columns, given, device, progress, options)
@@ -151,7 +151,7 @@ def run_grid(
         Width and height of a cell, in the unit of all lengths; by default cells are squares.
     x0, y0 : float
         Centre of the south-western cell.
-    device : 'auto', 'cpu' or 'gpu'
+    device : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'
         Arrays of the GPU are worked on there.
     memory : str or number, optional
         Main memory that the call may take, such as '2GB', or in GiB; by default `SPATIALQ_MEMORY`,
@@ -195,9 +195,9 @@ def run_grid(
             raise ValueError(message)
     frame = x0, y0, dx, dy
     if on_gpu(z):
-        gpu = cuda.device()
-        with gpu.use(), limited:
-            found = _run_heights(functions, gpu.view(z), frame, "gpu", progress, options)
+        with cuda.beside(name, z), limited:
+            view = cuda.device().view(z)
+            found = _run_heights(functions, view, frame, "gpu", progress, options)
     else:
         with limited:
             found = _run_heights(functions, np.asanyarray(z), frame, device, progress, options)
@@ -224,7 +224,7 @@ def run_elements(
         Vertices float64[n, 3] in metres, faces int[m, 3], counter-clockwise seen from outside.
         Without `b` all pairs within `a`. A `spatialq.Meshes` may hold arrays of the GPU, of any
         library that has `__cuda_array_interface__` or DLPack, which stay there.
-    device : 'auto', 'cpu' or 'gpu'
+    device : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'
         Arrays of the GPU are worked on there.
     memory : str or number, optional
         Main memory that the call may take, such as '2GB', or in GiB; by default `SPATIALQ_MEMORY`,
@@ -267,7 +267,8 @@ def run_elements(
         message = f"{name}: a and b must be in one memory"
         raise ValueError(message)
     limited = budget.within(name, memory)
-    with cuda.device().use() if any(there) else nullcontext(), limited:
+    faces = [meshes.faces for meshes in sets.values() if meshes is not None]
+    with cuda.beside(name, *faces) if any(there) else nullcontext(), limited:
         device = "gpu" if any(there) else device
         found, _ = call_outputs(functions, sets, chosen, device, progress)
     return found[name] if isinstance(function, str) else found

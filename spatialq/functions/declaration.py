@@ -480,6 +480,8 @@ class Output:
     work_in_tiles: Callable[[Size, Any, int], Work] | None = None
     """For a kernel of the GPU that takes `tiles`: how much a call does in so many tiles, one after
     the other; `bytes_kernel` is what the largest needs. None: it runs as a whole only."""
+    are_apart: Callable[[Size, Any, int], bool] | None = None
+    """Whether no tile needs what another one found, so that several GPUs may share them."""
     windows: Callable[[Any, Any], Any] = lambda *_: None
     """For a function of grids: of a grid and parameters, the `spatialq.data.grid.Windows` that a
     band of a large file must hold whole."""

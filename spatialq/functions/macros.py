@@ -59,7 +59,7 @@ CLOUD = Argument(
     "'tiles/', or a list of these, whose files are one cloud with the point_ids of read_points.",
     rows="Points",
 )
-DEVICE = Argument("device", "'auto', 'cpu' or 'gpu'.", "'auto'", choices=("auto", "cpu", "gpu"))
+DEVICE = Argument("device", "'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.", "'auto'", "text")
 MEMORY = Argument(
     "memory",
     "Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes "

@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from spatialq.functions.declaration import Device
-from spatialq.runtime import budget, cuda, memory
+from spatialq.runtime import budget, cuda, memory, nvml
 from spatialq.runtime.threads import n_threads
 
 
@@ -33,6 +33,10 @@ class DeviceInfo:
     """Bytes per second of a GPU's own memory; 0 where it is not known."""
     float64_rate: float = 0.0
     """Operations per second of a GPU in double precision; 0 where it is not known."""
+    number: int = 0
+    """Of a GPU, among those that the process sees."""
+    bus: str = ""
+    """PCI address of a GPU."""
 
     @property
     def room(self) -> int:
@@ -41,8 +45,8 @@ class DeviceInfo:
 
 
 def devices() -> list[DeviceInfo]:
-    """List the CPU and the first GPU."""
-    return [cpu(), gpu()]
+    """List the CPU, and the GPUs or why there is none."""
+    return [cpu(), *gpus()]
 
 
 @lru_cache(maxsize=1)
@@ -75,88 +79,124 @@ def cpu_name() -> str:
 
 
 GPU_MEMORY = "SPATIALQ_GPU_MEMORY"
-"""Variable of the environment: the most memory of the GPU that a call may use, such as '8GB'."""
+"""Variable of the environment: the most memory of a GPU that a call may use, such as '8GB'."""
 
 
 def gpu() -> DeviceInfo:
-    """Describe the first NVIDIA GPU, or say why there is none to use.
+    """Describe the first NVIDIA GPU, or say why there is none to use; see `gpus`."""
+    return gpus()[0]
+
+
+def gpus() -> list[DeviceInfo]:
+    """Describe the NVIDIA GPUs that `CUDA_VISIBLE_DEVICES` leaves, in the order of their numbers.
+
+    Returns
+    -------
+    list of DeviceInfo
+        At least one: where there is no GPU to use, one that says why.
 
     Raises
     ------
     ValueError
         If `SPATIALQ_GPU_MEMORY` is no size.
     """
-    found = _first_gpu()
-    if found.problem:
-        return found
-    free, most = cuda.free_bytes(found.memory_bytes), os.environ.get(GPU_MEMORY)
-    if most:
-        free = min(free, budget.parse_size(most, GPU_MEMORY))
-    return replace(found, free_bytes=free)
+    given = os.environ.get(GPU_MEMORY)
+    most = budget.parse_size(given, GPU_MEMORY) if given else None
+    return [each if each.problem else _with_room(each, most) for each in _found_gpus()]
+
+
+def _with_room(info: DeviceInfo, most: int | None) -> DeviceInfo:
+    free = cuda.free_bytes(info.memory_bytes, info.number)
+    if free is None:
+        free = info.memory_bytes
+        if (told := _told_free(info.bus, int(4 * time.monotonic()))) is not None:
+            free = min(free, told)
+    return replace(info, free_bytes=free if most is None else min(free, most))
+
+
+@lru_cache(maxsize=64)
+def _told_free(bus: str, moment: int) -> int | None:
+    """Ask the driver for the free memory of a GPU once in a moment."""
+    del moment
+    return nvml.free_bytes(bus)
 
 
 @cache
-def _first_gpu() -> DeviceInfo:
+def _found_gpus() -> tuple[DeviceInfo, ...]:
     try:
         found = _ask_driver()
     except OSError as error:
-        return DeviceInfo("gpu", "none", 0, 0, str(error))
+        return (DeviceInfo("gpu", "none", 0, 0, str(error)),)
     if importlib.util.find_spec("cupy") is None:
         problem = "CuPy is not installed (pip install 'spatialq[gpu-cuda12]' or [gpu-cuda13])"
-        return replace(found, problem=problem)
-    return found
+        return tuple(replace(each, problem=problem) for each in found)
+    return tuple(found)
 
 
 SINGLES = {(6, 0): 64, (7, 0): 64, (7, 2): 64, (7, 5): 64, (8, 0): 64}
 """Single-precision units of a multiprocessor by compute capability; the others have 128."""
 
 
-def _ask_driver() -> DeviceInfo:
-    """Describe device 0 by the CUDA driver API, which starts nothing on the GPU.
+def _ask_driver() -> list[DeviceInfo]:
+    """Describe all GPUs by the CUDA driver API, which starts nothing on them.
 
     Raises
     ------
     OSError
         With the reason, when there is no driver or no device.
     """
-    library = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
-    try:
-        driver = ctypes.CDLL(library)
-    except OSError:
-        message = "no NVIDIA driver on this machine"
-        raise OSError(message) from None
+    driver, count = _Driver(), ctypes.c_int()
+    driver.ask("cuInit", 0)
+    driver.ask("cuDeviceGetCount", ctypes.byref(count))
+    if count.value == 0:
+        message = "the NVIDIA driver sees no GPU"
+        raise OSError(message)
+    return [driver.describe(number) for number in range(count.value)]
 
-    def ask(function: str, *arguments: object) -> None:
-        status = getattr(driver, function)(*arguments)
+
+class _Driver:
+    """The CUDA driver API."""
+
+    def __init__(self) -> None:
+        library = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+        try:
+            self._functions = ctypes.CDLL(library)
+        except OSError:
+            message = "no NVIDIA driver on this machine"
+            raise OSError(message) from None
+
+    def ask(self, function: str, *arguments: object) -> None:
+        """Call a function; raise an OSError if it fails."""
+        status = getattr(self._functions, function)(*arguments)
         if status != 0:
             message = f"the NVIDIA driver has no usable GPU ({function} gave error {status})"
             raise OSError(message)
 
-    count, device, value = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
-    name, total = ctypes.create_string_buffer(256), ctypes.c_size_t()
-    ask("cuInit", 0)
-    ask("cuDeviceGetCount", ctypes.byref(count))
-    if count.value == 0:
-        message = "the NVIDIA driver sees no GPU"
-        raise OSError(message)
-    ask("cuDeviceGet", ctypes.byref(device), 0)
-    ask("cuDeviceGetName", name, len(name), device)
-    ask("cuDeviceTotalMem_v2", ctypes.byref(total), device)
+    def describe(self, number: int) -> DeviceInfo:
+        """Describe the GPU of a number."""
+        device, value, total = ctypes.c_int(), ctypes.c_int(), ctypes.c_size_t()
+        name, bus = ctypes.create_string_buffer(256), ctypes.create_string_buffer(32)
+        self.ask("cuDeviceGet", ctypes.byref(device), number)
+        self.ask("cuDeviceGetName", name, len(name), device)
+        self.ask("cuDeviceTotalMem_v2", ctypes.byref(total), device)
+        self.ask("cuDeviceGetPCIBusId", bus, len(bus), device)
 
-    def attribute(number: int) -> int:
-        ask("cuDeviceGetAttribute", ctypes.byref(value), number, device)
-        return value.value
+        def attribute(which: int) -> int:
+            self.ask("cuDeviceGetAttribute", ctypes.byref(value), which, device)
+            return value.value
 
-    multiprocessors, kilohertz = attribute(16), attribute(13)
-    memory_kilohertz, bus_bits = attribute(36), attribute(37)
-    singles_per_double, major, minor = attribute(87), attribute(75), attribute(76)
-    singles = multiprocessors * SINGLES.get((major, minor), 128) * 2e3 * kilohertz
-    return DeviceInfo(
-        "gpu",
-        name.value.decode(errors="replace"),
-        multiprocessors,
-        total.value,
-        "",
-        bandwidth=2e3 * memory_kilohertz * bus_bits / 8,  # double data rate
-        float64_rate=singles / singles_per_double if singles_per_double else 0.0,
-    )
+        multiprocessors, kilohertz = attribute(16), attribute(13)
+        memory_kilohertz, bus_bits = attribute(36), attribute(37)
+        singles_per_double, major, minor = attribute(87), attribute(75), attribute(76)
+        singles = multiprocessors * SINGLES.get((major, minor), 128) * 2e3 * kilohertz
+        return DeviceInfo(
+            "gpu",
+            name.value.decode(errors="replace"),
+            multiprocessors,
+            total.value,
+            "",
+            bandwidth=2e3 * memory_kilohertz * bus_bits / 8,  # double data rate
+            float64_rate=singles / singles_per_double if singles_per_double else 0.0,
+            number=number,
+            bus=bus.value.decode(errors="replace"),
+        )

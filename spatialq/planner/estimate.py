@@ -43,26 +43,46 @@ class Estimate:
 
 
 def estimate(
-    function: Function, device: DeviceInfo, size: Size, work: Work, road: Road
+    function: Function,
+    device: DeviceInfo,
+    size: Size,
+    work: Work,
+    road: Road,
+    gpus: tuple[int, ...] = (),
 ) -> Estimate | None:
-    """Estimate a call; None where its kernel was never measured on the device."""
+    """Estimate a call; None where its kernel was never measured on the device.
+
+    Parameters
+    ----------
+    function, size, work, road
+        As of the call.
+    device : DeviceInfo
+        One device, of several GPUs the slowest.
+    gpus : tuple of int
+        Numbers of the GPUs that share the tiles of the call: each has a part of the loops, and of
+        what travels to them, but what comes back goes through the host's memory.
+    """
     measured, rate = rates.current(), rates.rate(function.name, device.device)
     if rate is None or not set(work.steps) <= set(rate.steps):
         return None
-    is_started = process.is_started(device.device)
-    is_loaded = is_started and process.is_loaded(function.folder, device.device)
+    numbers, count = gpus or (0,), max(1, len(gpus))
+    cold = sum(not process.is_started(device.device, each) for each in numbers)
+    is_loaded = cold == 0 and all(
+        process.is_loaded(function.folder, device.device, each) for each in numbers
+    )
     transfer = 0.0
     if device.device == "gpu" and size.device == "cpu":
         up = "page-locked" if road in rates.PAGE_LOCKED else "pageable"
         # a download is as slow as the new memory of the host that it goes to: as arrays of tiles
         into_new = (work.bytes_out + work.bytes_host) * measured.transfer["download"]
-        transfer = work.bytes_in * measured.transfer[up] + into_new
+        transfer = work.bytes_in * measured.transfer[up] / count + into_new
     correction = log.correction(function.name, device.device, size.rows)
+    loops = rate.seconds(work, device.cores if device.device == "cpu" else 1) - rate.start
     return Estimate(
-        start=0.0 if is_started else measured.start[device.device],
+        start=cold * measured.start[device.device],
         load=0.0 if is_loaded else rate.load,
         transfer=correction * transfer,
-        kernel=correction * rate.seconds(work, device.cores if device.device == "cpu" else 1),
+        kernel=correction * (rate.start + loops / count),
         road=measured.roads[road].seconds(work),
         correction=correction,
     )

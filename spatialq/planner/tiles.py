@@ -52,3 +52,35 @@ def fitting(function: Function, size: Size, options: Any, room: int) -> tuple[in
         fits = work(size, options, middle).bytes_kernel <= room
         low, high = (low, middle) if fits else (middle, high)
     return high, work(size, options, high)
+
+
+def shared(
+    function: Function, size: Size, options: Any, room: int, gpus: int
+) -> tuple[int, Work] | None:
+    """Find tiles that several GPUs share: one for each, or as few more as make them fit.
+
+    Parameters
+    ----------
+    function : Function
+    size : Size
+    options : Parameters
+    room : int
+        Bytes of the memory of the GPU that has least.
+    gpus : int
+
+    Returns
+    -------
+    tiles, work
+        None if a tile needs what others found, or no number of tiles fits.
+    """
+    output, limit = function.output, most(function, size, options)
+    if output.work_in_tiles is None or output.are_apart is None or limit < gpus:
+        return None
+    count, work = gpus, output.work_in_tiles(size, options, gpus)
+    if work.bytes_kernel > room:
+        fits = fitting(function, size, options, room)
+        if fits is None:
+            return None
+        count = min(limit, gpus * -(-fits[0] // gpus))
+        work = output.work_in_tiles(size, options, count)
+    return (count, work) if output.are_apart(size, options, count) else None

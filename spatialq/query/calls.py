@@ -12,7 +12,7 @@ from spatialq.query.steps import Quoted, Step, Table, in_order
 
 CALL = re.compile(r"(\w+)\($")
 """What stands before the first table that a function takes."""
-DEVICE = re.compile(r"device := '(\w+)'")
+DEVICE = re.compile(r"device := '([\w:]+)'")
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Call:
     kind: str
     """Of what these rows are, such as 'Points'."""
     device: str
-    """'auto', 'cpu' or 'gpu'."""
+    """'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'."""
 
     @property
     def is_of_points(self) -> bool:

@@ -37,7 +37,7 @@ class Points(PointVerbs):
         bounds: Sequence[float] | None = None,
         unit: float | str | None = None,
         crs: str | None = None,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Nodes:
         """Levels of detail of a point cloud, a hybrid voxel-point octree: one row per node, level
@@ -75,8 +75,8 @@ class Points(PointVerbs):
         crs : str | None
             Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
             known of the table or file.
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -118,7 +118,7 @@ class Points(PointVerbs):
         bounds: Sequence[float] | None = None,
         unit: float | str | None = None,
         crs: str | None = None,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Self:
         """Ground of a LiDAR cloud, and the height above it: one row per point.
@@ -155,8 +155,8 @@ class Points(PointVerbs):
         crs : str | None
             Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
             known of the table or file.
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -204,7 +204,7 @@ class Points(PointVerbs):
         bounds: Sequence[float] | None = None,
         unit: float | str | None = None,
         crs: str | None = None,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Query:
         """Planes of a point cloud by the kernel-based 3D Hough transform: one row per plane, the
@@ -259,8 +259,8 @@ class Points(PointVerbs):
         crs : str | None
             Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
             known of the table or file.
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -313,7 +313,7 @@ class Points(PointVerbs):
         bounds: Sequence[float] | None = None,
         unit: float | str | None = None,
         crs: str | None = None,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Grid:
         """A terrain grid, interpolated between the ground seeds of a cloud (those of owm_ground) or
@@ -363,8 +363,8 @@ class Points(PointVerbs):
         crs : str | None
             Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
             known of the table or file.
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -409,7 +409,7 @@ class Points(PointVerbs):
         bounds: Sequence[float] | None = None,
         unit: float | str | None = None,
         crs: str | None = None,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Points:
         """Ground seeds of a LiDAR cloud by the Overlap Window Method: the points that are the
@@ -443,8 +443,8 @@ class Points(PointVerbs):
         crs : str | None
             Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
             known of the table or file.
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -495,7 +495,7 @@ class Points(PointVerbs):
         bounds: Sequence[float] | None = None,
         unit: float | str | None = None,
         crs: str | None = None,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Query:
         """Which elements of a building model the planes of a cloud belong to, and how far they are
@@ -561,8 +561,8 @@ class Points(PointVerbs):
         crs : str | None
             Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
             known of the table or file.
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -623,7 +623,7 @@ class Points(PointVerbs):
         bounds: Sequence[float] | None = None,
         unit: float | str | None = None,
         crs: str | None = None,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Query:
         """The planar nodes of the octree from which detect_planes finds its planes: one row per
@@ -678,8 +678,8 @@ class Points(PointVerbs):
         crs : str | None
             Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
             known of the table or file.
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -734,7 +734,7 @@ class Points(PointVerbs):
         bounds: Sequence[float] | None = None,
         unit: float | str | None = None,
         crs: str | None = None,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Self:
         """The plane of each point, of those that detect_planes finds: one row per point; plane_id
@@ -789,8 +789,8 @@ class Points(PointVerbs):
         crs : str | None
             Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
             known of the table or file.
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -832,7 +832,7 @@ class Points(PointVerbs):
         *,
         unit: float | str | None = None,
         crs: str | None = None,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Query:
         """Which elements the points of a cloud are near, and how far from each: one row per point
@@ -851,8 +851,8 @@ class Points(PointVerbs):
         crs : str | None
             Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
             known of the table or file.
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -892,7 +892,7 @@ class Elements(ElementVerbs):
         strict: bool = False,
         true_north: float | None = None,
         tolerance: float | str = 0.001,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Pairs:
         """The pairs of which b lies above a.
@@ -913,8 +913,8 @@ class Elements(ElementVerbs):
         tolerance : float | str
             What reaches less far beyond, or has a narrower part in common seen along the direction,
             does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -948,7 +948,7 @@ class Elements(ElementVerbs):
         strict: bool = False,
         true_north: float | None = None,
         tolerance: float | str = 0.001,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Pairs:
         """The pairs of which b lies below a.
@@ -969,8 +969,8 @@ class Elements(ElementVerbs):
         tolerance : float | str
             What reaches less far beyond, or has a narrower part in common seen along the direction,
             does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -1003,7 +1003,7 @@ class Elements(ElementVerbs):
         *,
         exclude_related: bool = False,
         relations: Query | str | None = None,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Pairs:
         """The pairs that are at most d apart.
@@ -1018,8 +1018,8 @@ class Elements(ElementVerbs):
             Whether to leave out the pairs of related_elements.
         relations : Query | str | None
             Name of the table of relations; by default relations for elements, else <a>_relations.
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -1049,7 +1049,7 @@ class Elements(ElementVerbs):
         b: Elements | str,
         *,
         tolerance: float | str = 0.001,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Pairs:
         """The pairs of which b lies inside a, without contact with its surface.
@@ -1063,8 +1063,8 @@ class Elements(ElementVerbs):
         tolerance : float | str
             Surfaces that are nearer to each other than this touch; a thinner common part is
             ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -1092,7 +1092,7 @@ class Elements(ElementVerbs):
         b: Elements | str,
         *,
         tolerance: float | str = 0.001,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Pairs:
         """The pairs of which a lies inside b, in contact with its surface.
@@ -1104,8 +1104,8 @@ class Elements(ElementVerbs):
         tolerance : float | str
             Surfaces that are nearer to each other than this touch; a thinner common part is
             ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -1133,7 +1133,7 @@ class Elements(ElementVerbs):
         b: Elements | str,
         *,
         tolerance: float | str = 0.001,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Pairs:
         """The pairs of which b lies inside a, in contact with its surface.
@@ -1145,8 +1145,8 @@ class Elements(ElementVerbs):
         tolerance : float | str
             Surfaces that are nearer to each other than this touch; a thinner common part is
             ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -1174,7 +1174,7 @@ class Elements(ElementVerbs):
         b: Elements | str,
         *,
         tolerance: float | str = 0.001,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Pairs:
         """The pairs that are disjoint: of all pairs of a and b, those without any other relation.
@@ -1186,8 +1186,8 @@ class Elements(ElementVerbs):
         tolerance : float | str
             Surfaces that are nearer to each other than this touch; a thinner common part is
             ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -1217,7 +1217,7 @@ class Elements(ElementVerbs):
         max_distance: float | str | None = None,
         exclude_related: bool = False,
         relations: Query | str | None = None,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Pairs:
         """How far elements are from each other, and where: 0 when they meet, or one is inside the
@@ -1233,8 +1233,8 @@ class Elements(ElementVerbs):
             Whether to leave out the pairs of related_elements.
         relations : Query | str | None
             Name of the table of relations; by default relations for elements, else <a>_relations.
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -1268,7 +1268,7 @@ class Elements(ElementVerbs):
         strict: bool = False,
         true_north: float | None = None,
         tolerance: float | str = 0.001,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Pairs:
         """The pairs of which b lies east of a.
@@ -1289,8 +1289,8 @@ class Elements(ElementVerbs):
         tolerance : float | str
             What reaches less far beyond, or has a narrower part in common seen along the direction,
             does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -1339,7 +1339,7 @@ class Elements(ElementVerbs):
         b: Elements | str,
         *,
         tolerance: float | str = 0.001,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Pairs:
         """The pairs of which a and b are the same body.
@@ -1351,8 +1351,8 @@ class Elements(ElementVerbs):
         tolerance : float | str
             Surfaces that are nearer to each other than this touch; a thinner common part is
             ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -1380,7 +1380,7 @@ class Elements(ElementVerbs):
         b: Elements | str,
         d: float | str,
         *,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Pairs:
         """The pairs that are more than d apart: of all pairs of a and b, those that are not
@@ -1392,8 +1392,8 @@ class Elements(ElementVerbs):
             Another one, or the same; every pair is given in both orders.
         d : float | str
             The distance. (metres)
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -1421,7 +1421,7 @@ class Elements(ElementVerbs):
         b: Elements | str,
         *,
         tolerance: float | str = 0.001,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Pairs:
         """The pairs of which a lies inside b, without contact with its surface.
@@ -1433,8 +1433,8 @@ class Elements(ElementVerbs):
         tolerance : float | str
             Surfaces that are nearer to each other than this touch; a thinner common part is
             ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -1466,7 +1466,7 @@ class Elements(ElementVerbs):
         broad_phase: Literal["auto", "rtree", "grid"] = "auto",
         exclude_related: bool = False,
         relations: Query | str | None = None,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Pairs:
         """The pairs of elements that have a common interior: what clashes.
@@ -1490,8 +1490,8 @@ class Elements(ElementVerbs):
             Whether to leave out the pairs of related_elements.
         relations : Query | str | None
             Name of the table of relations; by default relations for elements, else <a>_relations.
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -1525,7 +1525,7 @@ class Elements(ElementVerbs):
         b: Elements | str | None,
         *,
         k: int = 1,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Pairs:
         """The k nearest elements of b for every element of a.
@@ -1536,8 +1536,8 @@ class Elements(ElementVerbs):
             Another one; a itself, or None, stands for the nearest others.
         k : int
             How many. (>= 1)
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -1568,7 +1568,7 @@ class Elements(ElementVerbs):
         strict: bool = False,
         true_north: float | None = None,
         tolerance: float | str = 0.001,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Pairs:
         """The pairs of which b lies north of a.
@@ -1589,8 +1589,8 @@ class Elements(ElementVerbs):
         tolerance : float | str
             What reaches less far beyond, or has a narrower part in common seen along the direction,
             does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -1621,7 +1621,7 @@ class Elements(ElementVerbs):
         b: Elements | str,
         *,
         tolerance: float | str = 0.001,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Pairs:
         """The pairs of which a and b overlap: they have a common interior, and each has a part
@@ -1636,8 +1636,8 @@ class Elements(ElementVerbs):
         tolerance : float | str
             Surfaces that are nearer to each other than this touch; a thinner common part is
             ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -1668,7 +1668,7 @@ class Elements(ElementVerbs):
         strict: bool = False,
         true_north: float | None = None,
         tolerance: float | str = 0.001,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Pairs:
         """The pairs of which b lies south of a.
@@ -1689,8 +1689,8 @@ class Elements(ElementVerbs):
         tolerance : float | str
             What reaches less far beyond, or has a narrower part in common seen along the direction,
             does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -1725,7 +1725,7 @@ class Elements(ElementVerbs):
         broad_phase: Literal["auto", "rtree", "grid"] = "auto",
         exclude_related: bool = False,
         relations: Query | str | None = None,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Pairs:
         """The relation of all pairs of elements that are not disjoint.
@@ -1747,8 +1747,8 @@ class Elements(ElementVerbs):
             Whether to leave out the pairs of related_elements.
         relations : Query | str | None
             Name of the table of relations; by default relations for elements, else <a>_relations.
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -1781,7 +1781,7 @@ class Elements(ElementVerbs):
         b: Elements | str,
         *,
         tolerance: float | str = 0.001,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Pairs:
         """The pairs of which a touches b: they are in contact, and have no common interior.
@@ -1793,8 +1793,8 @@ class Elements(ElementVerbs):
         tolerance : float | str
             Surfaces that are nearer to each other than this touch; a thinner common part is
             ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -1825,7 +1825,7 @@ class Elements(ElementVerbs):
         strict: bool = False,
         true_north: float | None = None,
         tolerance: float | str = 0.001,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Pairs:
         """The pairs of which b lies west of a.
@@ -1846,8 +1846,8 @@ class Elements(ElementVerbs):
         tolerance : float | str
             What reaches less far beyond, or has a narrower part in common seen along the direction,
             does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -1915,7 +1915,7 @@ class Grid(GridVerbs):
         quantiles: Literal["median_unbiased", "linear"] = "median_unbiased",
         unit: float | str | None = None,
         crs: str | None = None,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Query:
         """Multi-scale terrain features of a grid (POPS): patches of several scales in square
@@ -1954,8 +1954,8 @@ class Grid(GridVerbs):
         crs : str | None
             Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
             known of the table or file.
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.
@@ -2001,7 +2001,7 @@ class Grid(GridVerbs):
         quantiles: Literal["median_unbiased", "linear"] = "median_unbiased",
         unit: float | str | None = None,
         crs: str | None = None,
-        device: Literal["auto", "cpu", "gpu"] = "auto",
+        device: str = "auto",
         memory: str | float | None = None,
     ) -> Query:
         """Features of the patches of a grid (POPS), before pops_features aggregates them: one row
@@ -2039,8 +2039,8 @@ class Grid(GridVerbs):
         crs : str | None
             Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
             known of the table or file.
-        device : Literal["auto", "cpu", "gpu"]
-            'auto', 'cpu' or 'gpu'.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
             Main memory that the call may take, such as '2GB', or a number of GiB; None takes
             SPATIALQ_MEMORY, or half of what is free.

@@ -1,4 +1,4 @@
-"""The interface of kernels to the first GPU: arrays, transfers, launches.
+"""The interface of kernels to the GPUs: arrays, transfers, launches.
 
 Only this module imports CuPy. `udfs/*/gpu.py` use `device()` for everything, so that tests can
 replace it by a device that runs the same CUDA sources on the host.
@@ -7,7 +7,7 @@ replace it by a device that runs the same CUDA sources on the host.
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from contextvars import ContextVar
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -35,35 +35,42 @@ def include_folders(source: Path) -> tuple[Path, Path]:
 
 
 class Device:
-    """The first NVIDIA GPU.
+    """One NVIDIA GPU.
+
+    What is compiled, and streams and buffers of transfers, are its own. Its methods work on the
+    GPU that the thread uses, see `use`.
 
     Attributes
     ----------
     xp : module
         CuPy, which has the functions of NumPy for arrays of the device.
+    number : int
+        Among the GPUs that the process sees.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, number: int = 0) -> None:
         import cupy
 
         self.xp = cupy
+        self.number = number
         self._cuda = cupy.cuda
         self._kernels: dict[tuple[Path, str], Any] = {}
         self._modules: dict[Path, Any] = {}
         self._lanes: list[_Lane] = []
         self._together: _Lane | None = None
         self._lock = Lock()
-        attributes = self._cuda.Device(0).attributes
+        attributes = self._cuda.Device(number).attributes
         self.multiprocessors = int(attributes["MultiProcessorCount"])
 
     @contextmanager
     def use(self) -> Iterator[None]:
         """Use this GPU; if memory runs out, free the unused blocks of CuPy's memory pool."""
         try:
-            with self._cuda.Device(0):
+            with self._cuda.Device(self.number):
                 yield
         except self._cuda.memory.OutOfMemoryError:
-            self.trim()
+            with self._cuda.Device(self.number):
+                self.trim()
             raise
 
     def launch(self, source: Path, kernel: str, blocks: Any, threads: int, *arguments: Any) -> None:
@@ -118,8 +125,9 @@ class Device:
 
     def free_bytes(self) -> int:
         """Available memory: free memory, and unused blocks of CuPy's memory pool."""
-        free, _ = self._cuda.runtime.memGetInfo()
-        return int(free) + int(self.xp.get_default_memory_pool().free_bytes())
+        with self._cuda.Device(self.number):
+            free, _ = self._cuda.runtime.memGetInfo()
+            return int(free) + int(self.xp.get_default_memory_pool().free_bytes())
 
     def trim(self) -> None:
         """Free the unused blocks of CuPy's memory pool.
@@ -215,7 +223,7 @@ class Device:
         queue = iter(pieces)
 
         def send(lane: "_Lane") -> None:
-            with self._cuda.Device(0):
+            with self._cuda.Device(self.number):
                 try:
                     for piece, target in queue:  # next() of a list's iterator is atomic
                         progress.check()
@@ -265,6 +273,16 @@ def on_gpu(array: Any) -> bool:
     return where is not None and int(where()[0]) == 2  # kDLCUDA
 
 
+def number_of(array: Any) -> int:
+    """Give the number of the GPU that has an array of any library, 0 for one of the host."""
+    where = getattr(array, "__dlpack_device__", None)
+    if where is not None:
+        return int(where()[1])
+    import cupy
+
+    return int(cupy.asarray(array).device.id)
+
+
 def from_ordered(bits: Any) -> list[float]:
     """Invert `ordered` of the CUDA sources, which maps float64 to uint64 of the same order."""
     sign = np.uint64(1 << 63)
@@ -284,23 +302,81 @@ def bounds(bits: Any) -> tuple[list[float], list[float]] | None:
     return ends[::2], ends[1::2]
 
 
-@cache
-def device() -> Any:
-    """Return the first GPU; `spatialq.planner.devices` tells whether there is one."""
-    return Device()
+_numbers: ContextVar[tuple[int, ...]] = ContextVar("spatialq_gpus", default=(0,))
 
 
-def is_started() -> bool:
-    """Whether this process uses the GPU already, so that asking it costs next to nothing."""
-    info = getattr(device, "cache_info", None)
-    return info is None or info().currsize > 0  # tests put another device in its place
+def numbers() -> tuple[int, ...]:
+    """Give the numbers of the GPUs that the call of this thread may use; the first is its own."""
+    return _numbers.get()
 
 
-def free_bytes(total: int) -> int:
-    """Give the free bytes of the first GPU where this process uses it already, else the total.
+@contextmanager
+def on(*numbers: int) -> Iterator[None]:
+    """Let what is called in the block use some GPUs; without numbers those that it had."""
+    token = _numbers.set(numbers or _numbers.get())
+    try:
+        yield
+    finally:
+        _numbers.reset(token)
+
+
+@contextmanager
+def beside(caller: str, *arrays: Any) -> Iterator[None]:
+    """Use the GPU that has those of some arrays that are on a GPU, of which there is one at least.
+
+    Raises
+    ------
+    ValueError
+        If they are on several GPUs.
+    """
+    there = sorted({number_of(each) for each in arrays if on_gpu(each)})
+    if len(there) > 1:
+        several = " and ".join(f"gpu:{number}" for number in there)
+        message = f"{caller}: all arrays must be on one GPU, got some on {several}"
+        raise ValueError(message)
+    with on(*there), device().use():
+        yield
+
+
+class _Devices:
+    """The GPUs that this process uses, by their numbers."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, Device] = {}
+        self._lock = Lock()
+
+    def __call__(self) -> Any:
+        """Return the GPU of this thread, see `numbers`.
+
+        `spatialq.planner.devices` tells whether there is one.
+        """
+        number = numbers()[0]
+        found = self._made.get(number)
+        if found is None:
+            with self._lock:
+                found = self._made.get(number) or Device(number)
+                self._made[number] = found
+        return found
+
+    def has(self, number: int) -> bool:
+        return number in self._made
+
+
+device: Any = _Devices()
+
+
+def is_started(number: int = 0) -> bool:
+    """Whether this process uses a GPU already, so that asking it costs next to nothing."""
+    # tests put another device in its place
+    return not isinstance(device, _Devices) or device.has(number)
+
+
+def free_bytes(total: int, number: int = 0) -> int | None:
+    """Give the free bytes of a GPU that this process uses already, else None.
 
     To ask is to start the GPU, which takes half a second and some hundred MiB of its memory.
     """
-    if not is_started():
-        return total
-    return min(int(device().free_bytes()), total)
+    if not is_started(number):
+        return None
+    with on(number):
+        return min(int(device().free_bytes()), total)

@@ -88,7 +88,7 @@ def find_clashes(
         Leave out the pairs of `related_elements`.
     geometry : 'auto' or 'exact'
         Which library makes the meshes, see `read_ifc`.
-    device : 'auto', 'cpu' or 'gpu'
+    device : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'
     progress : callable, optional
         Called with a model, its meshes so far and in all.
     **options

@@ -16,9 +16,8 @@ import numpy as np
 from spatialq.errors import CrsWarning, files_read_by
 from spatialq.export.atomic import together
 from spatialq.export.features_picture import MAX_ROWS, Terrain, write_features_picture
-from spatialq.export.raster import write_bands
 from spatialq.functions.sql_text import literal
-from spatialq.io.crs import require_same, same, with_one_unit
+from spatialq.io.crs import require_same, same
 from spatialq.io.reproject import utm_zone
 from spatialq.io.source import Progress
 from spatialq.planner import log
@@ -31,6 +30,7 @@ from spatialq.workflows.feature_choice import (
     feature_maps,
     label_features,
 )
+from spatialq.workflows.feature_raster import write_examples
 from spatialq.workflows.lengths import with_numbers
 from spatialq.workflows.outputs import (
     PICTURE,
@@ -115,7 +115,7 @@ def write_features(
     resolution : float, optional
         Side of the cells then, in the unit of `to_crs`; by default cells keep the size that they
         have in the middle of the file.
-    device : 'auto', 'cpu' or 'gpu'
+    device : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'
     memory : str or float, optional
         Main memory to use, such as '2GB'; a number is in GiB. By default half of what is free.
     progress : callable, optional
@@ -218,13 +218,46 @@ def _choose(options: Mapping[str, Any], grid: "GridSource") -> Any:
     from spatialq.functions.catalogue import catalogue
     from spatialq.udfs.pops_features.division import divide
 
-    function = catalogue()[FUNCTION]
-    code = grid.crs and utm_zone(grid.crs, grid.box)
-    remedy = f"--to-crs {code} reprojects it to its UTM zone" if code else "reproject it first"
-    numbers = with_numbers(COMMAND, options, function.parameters, grid.path, grid.crs, remedy)
-    chosen = function.choose(numbers)
+    chosen = catalogue()[FUNCTION].choose(_with_numbers(options, grid))
     divide(grid.frame, chosen)
     return chosen
+
+
+def _with_numbers(options: Mapping[str, Any], grid: "GridSource") -> dict[str, Any]:
+    from spatialq.functions.catalogue import catalogue
+
+    code = grid.crs and utm_zone(grid.crs, grid.box)
+    remedy = f"--to-crs {code} reprojects it to its UTM zone" if code else "reproject it first"
+    parameters = catalogue()[FUNCTION].parameters
+    return with_numbers(COMMAND, options, parameters, grid.path, grid.crs, remedy)
+
+
+def lengths_of_first(
+    source: str | Path | Sequence[str | Path],
+    of_file: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Convert options that are lengths with a unit to numbers in the unit of the first file.
+
+    Parameters
+    ----------
+    source : path or paths
+        As for `write_features`; all in one CRS.
+    of_file : mapping
+        Its nodata, band, to_crs and resolution.
+    options : mapping
+        Of `pops_features`.
+
+    Raises
+    ------
+    FileError
+        If the first file cannot be read.
+    ValueError
+        If a text is no length.
+    CrsError
+        If a length cannot be converted, since x and y are degrees.
+    """
+    return _with_numbers(options, _open_grid(input_files(COMMAND, source, "grid")[0], of_file))
 
 
 def _write_tables(
@@ -299,22 +332,17 @@ def _write_raster(
     shown: Features,
     target: Path,
 ) -> None:
-    """Write the means, one cell per example: as wide as the step, with the example's centre."""
-    from spatialq.udfs.pops_features.division import divide
+    from spatialq.udfs.pops_features.division import Examples, divide
 
-    cells = grid.frame
-    division = divide(cells, options)
-    x, y = division.x, division.y
-    bands = {}
-    for label, (method, feature) in shown.items():
-        for scale in sorted(options.scales):
-            means = con.execute(MEANS, [method, feature, scale]).fetchnumpy()["mean"]
-            values = np.ma.filled(means.astype(np.float64), np.nan)
-            bands[f"{label} {scale:g} mean"] = values.reshape(x.count, y.count).T[::-1]
-    west = cells.x0 + (x.size - 1 - x.step) / 2 * cells.dx
-    north = cells.y0 + (y.size - 1 + (2 * y.count - 1) * y.step) / 2 * cells.dy
-    corner = (x.step * cells.dx, 0.0, west, 0.0, -y.step * cells.dy, north)
-    write_bands(target, bands, corner, grid.crs and with_one_unit(grid.crs))
+    division = divide(grid.frame, options)
+    x, y = division.x.count, division.y.count
+
+    def means(method: str, feature: str, k: int) -> Any:
+        given = [method, feature, division.scales[k].length]
+        found = con.execute(MEANS, given).fetchnumpy()["mean"]
+        return np.ma.filled(found.astype(np.float64), np.nan).reshape(x, y)
+
+    write_examples(target, grid, division, Examples(range(x), range(y)), shown, means)
 
 
 def _calls(started: datetime) -> list[log.Entry]:

@@ -93,7 +93,7 @@ def write_ground(
     point_resolution : float or str, optional
         Spacing of points at which the nodes of an octree (COPC, EPT) are dense enough, in the unit
         of x and y or as a text such as '50cm': finer nodes are neither read nor written.
-    device : 'auto', 'cpu' or 'gpu'
+    device : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'
     memory : str or float, optional
         Main memory to use, such as '2GB'; a number is in GiB. By default half of what is free.
         Larger arrays are in files beside the first output.

@@ -83,7 +83,7 @@ def write_lod(
     resolution : float or str, optional
         Spacing of points at which the nodes of an octree (COPC, EPT) are dense enough, in the unit
         of x and y or as a text such as '50cm': finer nodes are not read.
-    device : 'auto', 'cpu' or 'gpu'
+    device : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'
     memory : str or float, optional
         Main memory for points and nodes, such as '2GB'; a number is in GiB. By default half of what
         is free. A cloud that needs more goes through files beside the first output, of 82 bytes per

@@ -101,7 +101,7 @@ class TreeBuild:
     options : Parameters
     frame : Frame
         What is known of the coordinates.
-    device : 'auto', 'cpu' or 'gpu'
+    device : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'
     targets : Outputs
         Temporary files go beside the first.
     room : int

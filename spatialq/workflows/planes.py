@@ -82,7 +82,7 @@ def write_planes(
     resolution : float or str, optional
         Spacing of points at which the nodes of an octree (COPC, EPT) are dense enough, in the unit
         of x and y or as a text such as '50cm': finer nodes are neither read nor written.
-    device : 'auto', 'cpu' or 'gpu'
+    device : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'
     memory : str or float, optional
         Main memory to use, such as '2GB'; a number is in GiB. By default half of what is free.
         Larger arrays are in files beside the first output.
@@ -173,7 +173,7 @@ def _require_room(cloud: "PointSource") -> None:
 
     if are_las([cloud]):
         nothing = np.empty(0, np.int32), np.empty(0, np.float32)
-        lay_out(open_las(cloud.path).header, _fields(*nothing))
+        lay_out(open_las(cloud.path).header, fields_of(*nothing))
 
 
 def _write_clouds(
@@ -193,7 +193,7 @@ def _write_clouds(
     distance = points.by_position(of_points["distance"], np.float32, missing=np.nan)
     for target, group in wanted:
         rows = points.rows_of(group)
-        fields = _fields(plane_id[rows], distance[rows])
+        fields = fields_of(plane_id[rows], distance[rows])
         keep = None if points.keep is None else points.keep[rows]
         if are_las(group):
             paths = [cloud.path for cloud in group]
@@ -227,7 +227,8 @@ def _orientation(normal_up: "NDArray[np.float64]", tolerance: float) -> "NDArray
     return codes.astype(np.int8)
 
 
-def _fields(plane_id: "NDArray[np.int32]", distance: "NDArray[np.float32]") -> "list[Field]":
+def fields_of(plane_id: "NDArray[np.int32]", distance: "NDArray[np.float32]") -> "list[Field]":
+    """Give the fields of points in LAS files."""
     from spatialq.export.las_extra import Field
 
     return [

@@ -221,7 +221,11 @@ def test_files_of_different_systems_are_refused(tmp_path):
             {"depth": 3},
             "build_lod: no option 'depth'; there is attributes, bounds, crs, full_precision, grid_",
         ),
-        (["n.png"], {"device": "tpu"}, "build_lod: device must be 'auto', 'cpu' or 'gpu'"),
+        (
+            ["n.png"],
+            {"device": "tpu"},
+            "build_lod: device must be 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'",
+        ),
         (["n.png"], {"crs": 25832}, "lod: crs must be text such as EPSG:25832, got 25832"),
         (["n.png"], {"memory": "1 cow"}, "lod: memory must be a size above 0 such as '2GB'"),
         (["n.png"], {"memory": True}, "lod: memory must be a size above 0 such as .*got True"),

@@ -305,7 +305,9 @@ def test_arrays_of_the_gpu_give_what_those_of_the_host_give(device, monkeypatch)
     """Numbers of other types, too, as far as they fit."""
     put = partial(on_device, device)
     if isinstance(device, HostDevice):
-        monkeypatch.setattr(devices, "gpu", lambda: devices.DeviceInfo("gpu", "host", 2, 2**33, ""))
+        monkeypatch.setattr(
+            devices, "gpus", lambda: [devices.DeviceInfo("gpu", "host", 2, 2**33, "")]
+        )
         for module in (run, validation):
             monkeypatch.setattr(module, "on_gpu", device.is_here)
     expected = arrays_in(spatialq.run("build_lod", **CLOUD, **SMALL, device="cpu"))

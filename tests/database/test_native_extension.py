@@ -427,7 +427,10 @@ def test_a_callback_that_fails_early_is_an_error(con, monkeypatch):
 
 def test_a_long_message_is_cut_between_letters(con):
     query = f"SELECT owm_ground_list(point_id, x, y, z, device := '{3000 * 'ä'}') FROM pts"
-    with pytest.raises(duckdb.Error, match="device must be 'auto', 'cpu' or 'gpu', got 'ää"):
+    with pytest.raises(
+        duckdb.Error,
+        match="device must be 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1', got 'ää",
+    ):
         con.execute(query).fetchall()
 
 

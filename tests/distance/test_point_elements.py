@@ -203,7 +203,10 @@ def test_a_point_of_one_id_twice_and_one_without_id_are_not_lost(con):
             "'points', 'elements', 1, unit := 0",
             "point_elements: unit must be > 0 metres or NULL",
         ),
-        ("'points', 'elements', 1, device := 'tpu'", "device must be 'auto', 'cpu' or 'gpu'"),
+        (
+            "'points', 'elements', 1, device := 'tpu'",
+            "device must be 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'",
+        ),
         ("'odd', 'elements', 1", "x, y and z must be finite numbers, .*nan.*, point_id 9"),
         ("'gap', 'elements', 1", "x, y and z must be finite numbers, .*'y': NULL.*, point_id 9"),
         ("'points', 'nowhere', 1", "nowhere"),

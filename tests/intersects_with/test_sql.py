@@ -179,7 +179,10 @@ def test_null_among_the_values_of_a_mesh(con):
         ("'elements', tolerance := NULL", "intersects_with: tolerance must not be NULL"),
         ("'elements', method := 'fast'", "method must be 'exact' or 'pairmesh', got 'fast'"),
         ("'elements', broad_phase := 'x'", "broad_phase must be 'auto' or 'rtree' or 'grid'"),
-        ("'elements', device := 'tpu'", "device must be 'auto', 'cpu' or 'gpu', got 'tpu'"),
+        (
+            "'elements', device := 'tpu'",
+            "device must be 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1', got 'tpu'",
+        ),
         ("'nowhere'", "Table with name nowhere does not exist"),
         ("'walls', exclude_related := true", "walls_relations does not exist"),
         ("'relations'", 'Column "(global_id|mesh)" in REPLACE list not found'),

@@ -417,7 +417,7 @@ def test_a_window_has_the_examples_that_lie_in_it(step, west, east):
         for c in range(x.count)
         for r in range(y.count)
         if west <= c * x.step and c * x.step + x.size <= east
-        and 2 <= r * y.step and r * y.step + y.size <= 21
+        and r * y.step >= 2 and r * y.step + y.size <= 21
     }  # fmt: skip
     for of in (patches, features):
         expected = {key: row for key, row in of(grid, options).items() if key[0] in inside}

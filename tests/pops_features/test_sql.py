@@ -474,7 +474,9 @@ def test_run_grid_takes_integers_masks_and_rows_from_the_north():
 @both
 def test_run_grid_on_the_gpu_gives_what_the_cpu_gives(device, function, monkeypatch):
     if isinstance(device, HostDevice):
-        monkeypatch.setattr(devices, "gpu", lambda: devices.DeviceInfo("gpu", "host", 2, 2**33, ""))
+        monkeypatch.setattr(
+            devices, "gpus", lambda: [devices.DeviceInfo("gpu", "host", 2, 2**33, "")]
+        )
     chosen = {"x0": X0, "y0": Y0, "dx": DX, "dy": DY, **SCALES}
     expected = spatialq.run_grid(function, GRID.z, **chosen, device="cpu")
     for z in (GRID.z, device.xp.asarray(GRID.z)):

@@ -136,7 +136,7 @@ WRONG = {
         c
     ).classify_ground(object_width=-1),
     "detect_planes: kernel must be 'tangent'": lambda c: points(c).detect_planes(kernel="tange"),
-    "classify_ground: device must be 'auto', 'cpu' or 'gpu'": lambda c: (
+    "classify_ground: device must be 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'": lambda c: (
         points(c).classify_ground(device="tpu").fetchall()
     ),
     "intersects_with: b must be elements, which have the columns global_id, mesh": lambda c: (

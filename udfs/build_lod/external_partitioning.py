@@ -13,7 +13,7 @@ import numpy as np
 
 from spatialq.data.strays import strays_of, warn_of
 from spatialq.functions.declaration import Device
-from spatialq.runtime import file_memory
+from spatialq.runtime import cuda, file_memory
 
 from . import CHANNELS, DECLARATION, cpu
 from .colours import colours
@@ -33,6 +33,7 @@ class Execution(Protocol):
     """Where a call runs, which may change on the way."""
 
     device: Device
+    gpus: tuple[int, ...]
 
     def fall_back(self, full: MemoryError) -> None:
         """Go on on the CPU, or raise the error if that may not be."""
@@ -245,7 +246,8 @@ def _most_points(options: "Options", execution: Execution, budget: int) -> int:
     if execution.device == "gpu":
         from . import gpu
 
-        budget = min(budget, gpu.capacity(options))
+        with cuda.on(*execution.gpus):
+            budget = min(budget, gpu.capacity(options))
     return max(budget, options.max_points)
 
 
@@ -259,7 +261,8 @@ def _tiler(
             from . import gpu
 
             try:
-                return gpu.build_and_bring(*given)
+                with cuda.on(*execution.gpus):
+                    return gpu.build_and_bring(*given)
             except MemoryError as full:
                 execution.fall_back(full)
         return cpu.build(*given)

@@ -18,11 +18,11 @@ from spatialq.runtime import buffers
 from spatialq.runtime.threads import Workers, workers
 
 from . import assign
-from .cells import FINER, MOMENTS
+from .cells import FINER, GRID, MOMENTS, OPEN
 from .cpu import CpuCloud
 from .cpu_cells import CpuCells
 from .detection import Detection, detect
-from .octree import Cube
+from .octree import MAX_LEVEL, Cube
 from .surfaces import Near, Rasters, Surfaces
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Pass:
     kept: int | None
     """Number of the pass that listed the points of open cells, if these are meant."""
     values: dict[str, Any]
-    """Numbers that are needed: values of JSON; `rows` and `width` of what is summed up."""
+    """Values of JSON that are needed; `tables`: rows and columns of sums, by their names."""
     arrays: dict[str, Any]
 
 
@@ -130,6 +130,7 @@ class Elsewhere(CpuCells):
         self.size, self.cube, self.passes, self.listed = size, cube, passes, listed
         self.kept: int | None = None
         self.first: Any = None  # moments of the first grid
+        self.finer: Any = None  # moments of the grid in open cells
         self.boxed = 0, NOTHING  # points in a box, and the ends of their coordinates
 
     def _over(self, name: str, arrays: Arrays, kept: int | None = None, **values: Any) -> Arrays:
@@ -164,48 +165,54 @@ class Elsewhere(CpuCells):
 
     def moments(self, n_cells: int, level: int) -> Any:
         """Sum up the points of open cells in their parts, see `octree.Cloud`."""
-        if self.kept is None and self.first is not None:
-            return self.first
-        wanted = {"level": level, "rows": n_cells, "width": MOMENTS}
-        table = _dense(self._over("moments", {}, self.kept, **wanted), n_cells, MOMENTS)
-        if self.kept is None:
-            self.first = table
-        return table
+        if self.kept is not None:
+            return self.finer
+        if self.first is None:
+            found = self._over("moments", {}, level=level, tables={"sums": (n_cells, MOMENTS)})
+            self.first = _dense(found, "sums", n_cells)
+        return self.first
 
     def sift(self, level: int, state: Any, ranks: Any, planes: Any, corners: Any) -> Any:
-        """Sum up outliers, and list the points of open cells, see `octree.Cloud`."""
+        """Sum up outliers, list the points of open cells, and sum these up for the next grid."""
         arrays = {"state": state, "ranks": ranks, "planes": planes, "corners": corners}
-        wanted = {"level": level, "rows": len(planes), "width": MOMENTS}
-        found = self._over("sift", arrays, self.kept, **wanted)
+        n_cells = int(np.count_nonzero(state == OPEN)) << 3 * FINER if level < MAX_LEVEL else 0
+        tables = {"sums": (len(planes), MOMENTS), "finer": (n_cells, MOMENTS)}
+        found = self._over("sift", arrays, self.kept, level=level, tables=tables)
         self.kept = self._last
-        return _dense(found, len(planes), MOMENTS)
+        self.finer = _dense(found, "finer", n_cells)
+        return _dense(found, "sums", len(planes))
 
     def sides(self, grid: int, levels: Any, codes: Any, planes: Any, corners: Any) -> Any:
         """Describe the points on either side of nodes, see `octree.Cloud`."""
         arrays, rows = {"levels": levels, "planes": planes, "corners": corners}, 2 * levels.size
-        found = self._over("sides", arrays, grid=grid, rows=rows, width=MOMENTS)
-        return self.describe(levels, codes, _dense(found, rows, MOMENTS))
+        found = self._over("sides", arrays, grid=grid, tables={"sums": (rows, MOMENTS)})
+        return self.describe(levels, codes, _dense(found, "sums", rows))
 
     def forget(self) -> None:
         """Go back to all points."""
-        self.kept = None
+        self.kept = self.finer = None
 
     def rest(self, near: Near, planes: Any) -> "Elsewhere":
         """Give the points that no plane explains: see `assign.rest`."""
-        found = self._over("rest", _near(near) | {"planes": planes}, grid=near.grid)
+        n_cells = 1 << 3 * GRID
+        tables = {"first": (n_cells, MOMENTS)}
+        found = self._over(
+            "rest", _near(near) | {"planes": planes}, grid=near.grid, tables=tables
+        )  # fmt: skip
         count = int(found["count"][0])
-        return Elsewhere(self.threads, count, self.cube, self.passes, self._last)
+        cloud = Elsewhere(self.threads, count, self.cube, self.passes, self._last)
+        cloud.first = _dense(found, "first", n_cells)
+        return cloud
 
     def cover(self, near: Near, rasters: Rasters, planes: Any) -> Any:
         """Mark the pixels with points, and sum up the points of planes: see `assign.cover`."""
         arrays = _near(near) | _rasters(rasters) | {"planes": planes}
-        size, n = (len(planes), assign.SUMS), rasters.n_pixels
-        found = self._over(
-            "cover", arrays, grid=near.grid, rows=size[0], width=size[1], pixels=n
-        )  # fmt: skip
+        rows, n = len(planes), rasters.n_pixels
+        tables = {"sums": (rows, assign.SUMS)}
+        found = self._over("cover", arrays, grid=near.grid, pixels=n, tables=tables)
         covered = np.zeros(n, np.uint8)
         covered[found["pixels"]] = 1
-        return covered, _dense(found, *size)
+        return covered, _dense(found, "sums", rows, assign.SUMS)
 
     def settle(
         self, near: Near, rasters: Rasters, planes: Any, surfaces: Surfaces, *, label: bool
@@ -213,11 +220,11 @@ class Elsewhere(CpuCells):
         """Assign points to surfaces, and sum up the points of surfaces: see `assign.settle`."""
         n = len(surfaces.plane)
         arrays = _near(near) | _rasters(rasters) | {"planes": planes, "labels": surfaces.labels}
-        wanted = {"grid": near.grid, "rows": n, "width": assign.SUMS, "label": label}
-        found = self._over("settle", arrays, **wanted)
+        tables = {"sums": (n, assign.SUMS)}
+        found = self._over("settle", arrays, grid=near.grid, label=label, tables=tables)
         farthest = np.full((n, assign.SIDES), -1)
         farthest[found["reached"]] = found["farthest"]
-        return _dense(found, n, assign.SUMS), farthest, NOTHING, NOTHING
+        return _dense(found, "sums", n, assign.SUMS), farthest, NOTHING, NOTHING
 
     def name(self, owner: Any, distance: Any, ids: Any, step: float) -> Any:
         """Note how points get their planes."""
@@ -233,17 +240,17 @@ def _rasters(rasters: Rasters) -> dict[str, Any]:
     return {"frames": rasters.frames, "starts": rasters.starts, "shapes": rasters.shapes}
 
 
-def _dense(found: Arrays, rows: int, width: int) -> Any:
+def _dense(found: Arrays, name: str, rows: int, width: int = MOMENTS) -> Any:
     """Make a table of the rows that are not zero."""
     table = buffers.zeros((rows, width), np.int64)
-    table[found["at"]] = found["sums"]
+    table[found[f"{name}_at"]] = found[name]
     return table
 
 
-def _sparse(table: Any) -> dict[str, Any]:
+def _sparse(name: str, table: Any) -> dict[str, Any]:
     """Give the rows that are not zero: they have points, of which the first column is the count."""
     at = buffers.positions(table[:, 0] != 0)
-    return {"at": at, "sums": buffers.take(table, at)}
+    return {f"{name}_at": at, name: buffers.take(table, at)}
 
 
 def go_over(wanted: Pass, xyz: Sequence[Any], listed: Any, kept: "Arrays | None") -> Arrays:
@@ -278,24 +285,35 @@ def go_over(wanted: Pass, xyz: Sequence[Any], listed: Any, kept: "Arrays | None"
 
 def put_together(wanted: Pass, found: Iterable[Arrays]) -> Arrays:
     """Put together what a pass has found in all runs: sums, maxima, and pixels with points."""
-    values = wanted.values
-    if wanted.name in ("within", "rest"):
-        return _counted(found)
-    table = buffers.zeros((values["rows"], values["width"]), np.int64)
-    farthest = np.full((values["rows"] if wanted.name == "settle" else 0, assign.SIDES), -1)
-    covered = np.zeros(values.get("pixels", 0), np.bool_)
+    n_reached = wanted.values["tables"]["sums"][0] if wanted.name == "settle" else 0
+    farthest = np.full((n_reached, assign.SIDES), -1)
+    covered = np.zeros(wanted.values.get("pixels", 0), np.bool_)
+    count, ends = 0, np.array([[np.inf, -np.inf]] * 3)
+    tables = {
+        name: buffers.zeros(shape, np.int64)
+        for name, shape in wanted.values.get("tables", {}).items()
+    }
     for each in found:
-        table[each["at"]] += each["sums"]
+        for name, table in tables.items():
+            table[each[f"{name}_at"]] += each[name]
         if wanted.name == "settle":
             at = each["reached"]
             farthest[at] = np.maximum(farthest[at], each["farthest"])
-        elif wanted.name == "cover":
+        if wanted.name == "cover":
             covered[each["pixels"]] = True
+        if wanted.name in ("within", "rest"):
+            count += int(each["count"][0])
+        if wanted.name == "within":
+            ends[:, 0] = np.minimum(ends[:, 0], each["ends"][:, 0])
+            ends[:, 1] = np.maximum(ends[:, 1], each["ends"][:, 1])
     reached = np.flatnonzero((farthest >= 0).any(1))
-    return {
-        **_sparse(table), "reached": reached, "farthest": farthest[reached],
-        "pixels": np.flatnonzero(covered),
+    merged = {
+        "reached": reached, "farthest": farthest[reached], "pixels": np.flatnonzero(covered),
+        "count": np.array([count]), "ends": ends,
     }  # fmt: skip
+    for name, table in tables.items():
+        merged |= _sparse(name, table)
+    return merged
 
 
 def planes_of(n: int, naming: Naming | None, settled: Arrays, listed: Any) -> tuple[Any, Any]:
@@ -329,16 +347,6 @@ def planes_of(n: int, naming: Naming | None, settled: Arrays, listed: Any) -> tu
     return plane_id, distance
 
 
-def _counted(found: Iterable[Arrays]) -> Arrays:
-    count, ends = 0, np.array([[np.inf, -np.inf]] * 3)
-    for each in found:
-        count += int(each["count"][0])
-        if "ends" in each:
-            ends[:, 0] = np.minimum(ends[:, 0], each["ends"][:, 0])
-            ends[:, 1] = np.maximum(ends[:, 1], each["ends"][:, 1])
-    return {"count": np.array([count]), "ends": ends}
-
-
 def _within(cloud: CpuCloud, wanted: Pass, _: Any) -> dict[str, Any]:
     here = cloud.within(wanted.values["lows"], wanted.values["highs"])
     ends = [
@@ -348,56 +356,62 @@ def _within(cloud: CpuCloud, wanted: Pass, _: Any) -> dict[str, Any]:
 
 
 def _rest(cloud: CpuCloud, wanted: Pass, _: Any) -> dict[str, Any]:
-    return _list_of(cloud.unexplained(_near_of(wanted), wanted.arrays["planes"]))
+    at = cloud.unexplained(_near_of(wanted), wanted.arrays["planes"])
+    left = cloud.of([buffers.take(values, at) for values in cloud.points], wanted.cube)
+    return _list_of(at) | _sparse("first", left.moments(1 << 3 * GRID, GRID))
 
 
 def _list_of(positions: Any) -> dict[str, Any]:
     return {"listed": positions, "count": np.array([positions.size])}
 
 
-def _moments(cloud: CpuCloud, wanted: Pass, kept: Any) -> dict[str, Any]:
-    level, n_cells = wanted.values["level"], wanted.values["rows"]
-    if kept is None:
-        return _sparse(cloud.moments(n_cells, level))
-    cells, slots = np.unique(kept["slots"], return_inverse=True)  # few of all open cells
-    cloud.go_on(kept["points"], slots.astype(np.int32))
-    found = _sparse(cloud.moments(cells.size << 3 * FINER, level))
-    at = found["at"]
-    found["at"] = cells[at >> 3 * FINER].astype(np.int64) << 3 * FINER | at & (1 << 3 * FINER) - 1
-    return found
+def _moments(cloud: CpuCloud, wanted: Pass, _: Any) -> dict[str, Any]:
+    n_cells, _ = wanted.values["tables"]["sums"]
+    return _sparse("sums", cloud.moments(n_cells, wanted.values["level"]))
 
 
 def _sift(cloud: CpuCloud, wanted: Pass, kept: Any) -> dict[str, Any]:
     if kept is not None:
         cloud.go_on(kept["points"], kept["slots"])
-    names = "state", "ranks", "planes", "corners"
-    outliers = cloud.sift(wanted.values["level"], *(wanted.arrays[name] for name in names))
+    level, names = wanted.values["level"], ("state", "ranks", "planes", "corners")
+    outliers = cloud.sift(level, *(wanted.arrays[name] for name in names))
     points, slots = cloud.open_points()
-    return _sparse(outliers) | {"points": points, "slots": slots}
+    found = _sparse("sums", outliers) | {"points": points, "slots": slots}
+    # few of all open cells: only for those is a table made
+    cells, numbers = np.unique(slots, return_inverse=True)
+    if level >= MAX_LEVEL:
+        cells, points = cells[:0], points[:0]
+    cloud.go_on(points, numbers.astype(np.int32))
+    finer = _sparse("finer", cloud.moments(cells.size << 3 * FINER, level + FINER))
+    at, inside = finer["finer_at"], (1 << 3 * FINER) - 1
+    finer["finer_at"] = cells[at >> 3 * FINER].astype(np.int64) << 3 * FINER | at & inside
+    return found | finer
 
 
 def _sides(cloud: CpuCloud, wanted: Pass, _: Any) -> dict[str, Any]:
     names = "levels", "planes", "corners"
     arrays = (wanted.arrays[name] for name in names)
-    return _sparse(cloud.add_sides(wanted.values["grid"], *arrays))
+    return _sparse("sums", cloud.add_sides(wanted.values["grid"], *arrays))
 
 
 def _cover(cloud: CpuCloud, wanted: Pass, _: Any) -> dict[str, Any]:
     rasters = _rasters_of(wanted)
     covered, sums = cloud.cover(_near_of(wanted), rasters, wanted.arrays["planes"])
-    return _sparse(sums) | {"pixels": np.flatnonzero(covered)}
+    return _sparse("sums", sums) | {"pixels": np.flatnonzero(covered)}
 
 
 def _settle(cloud: CpuCloud, wanted: Pass, _: Any) -> dict[str, Any]:
     arrays = wanted.arrays
-    surfaces = Surfaces(np.zeros(wanted.values["rows"], np.int64), NOTHING, arrays["labels"])
+    surfaces = Surfaces(
+        np.zeros(wanted.values["tables"]["sums"][0], np.int64), NOTHING, arrays["labels"]
+    )
     sums, farthest, owner, distance = cloud.settle(
         _near_of(wanted), _rasters_of(wanted), arrays["planes"], surfaces,
         label=wanted.values["label"],
     )  # fmt: skip
     reached = np.flatnonzero((farthest >= 0).any(1))
     rows = {"reached": reached, "farthest": farthest[reached]}
-    return _sparse(sums) | rows | {"owner": owner, "distance": distance}
+    return _sparse("sums", sums) | rows | {"owner": owner, "distance": distance}
 
 
 def _near_of(wanted: Pass) -> Near:

@@ -50,6 +50,7 @@ DECLARATION = Declaration(
             },
             work=work,
             work_in_tiles=work_in_tiles,
+            are_apart=lambda *_: True,
         ),
     ),
 )

@@ -36,4 +36,5 @@ def work_in_tiles(size: Size, options: Any, tiles: int) -> Work:
     """Count parts of the pairs, each with its elements."""
     whole = work(size, options)
     needed = ceil(COPIES * whole.bytes_kernel / tiles)
-    return replace(whole, bytes_in=COPIES * whole.bytes_in, bytes_kernel=needed)
+    copied = COPIES * whole.bytes_in
+    return replace(whole, bytes_in=copied, bytes_kernel=needed, bytes_host=copied)

@@ -7,9 +7,9 @@ import numpy as np
 
 from spatialq.data.meshes import Meshes
 from spatialq.geometry import rtree_gpu
-from spatialq.geometry.indexed_meshes import boxes_of, tiles_of_pairs, tree_of
+from spatialq.geometry.indexed_meshes import PairTile, boxes_of, tiles_of_pairs, tree_of
 from spatialq.geometry.prepared_meshes_gpu import PreparedMeshes, to_device
-from spatialq.runtime import cuda, progress
+from spatialq.runtime import cuda, gpus, progress
 
 from . import Options
 from .candidates import box_distance, candidates, table
@@ -44,7 +44,7 @@ def run(
     device = cuda.device()
     with device.use():
         if tiles > 1:
-            return _in_tiles(device, a, b, options, pairs, tiles)
+            return _in_tiles(a, b, options, pairs, tiles)
         here = device.is_here(a.vertices)
         progress.stage("near pairs", 0.3)
         both = to_device(device, a if b is None else a.followed_by(b))
@@ -92,16 +92,21 @@ def _measure(
 
 
 def _in_tiles(
-    device: Any, a: Meshes, b: Meshes | None, options: Options, pairs: Any, tiles: int
+    a: Meshes, b: Meshes | None, options: Options, pairs: Any, tiles: int
 ) -> dict[str, Any]:
-    """Measure the pairs in parts, each with its elements on the device."""
+    """Measure the pairs in parts, each with its elements on one of the devices of the call."""
     progress.stage("near pairs", 0.2)
     boxes_a, boxes_b = boxes_of(a), None if b is None else boxes_of(b)
     rows_a, rows_b = pairs or candidates(boxes_a, boxes_b, options, tree_of(a), tree_of(b))
     progress.stage("distances", 1.0)
     measures = np.empty((len(rows_a), 7))
-    for tile in tiles_of_pairs(a, b, boxes_a, rows_a, rows_b, tiles):
+
+    def measure(tile: PairTile) -> tuple[Any, Any]:
+        device = cuda.device()
         there = to_device(device, tile.meshes)
         limits = rtree_gpu.boxes(device, there)
-        measures[tile.at] = _measure(device, there, limits, tile.rows_a, tile.rows_b, options)
+        return tile.at, _measure(device, there, limits, tile.rows_a, tile.rows_b, options)
+
+    for at, found in gpus.each(measure, tiles_of_pairs(a, b, boxes_a, rows_a, rows_b, tiles)):
+        measures[at] = found
     return table(rows_a, rows_b, measures, options)

@@ -77,6 +77,7 @@ DECLARATION = Declaration(
             },
             work=work,
             work_in_tiles=work_in_tiles,
+            are_apart=lambda *_: True,
             codes={"relation": RELATIONS},
         ),
     ),

@@ -7,9 +7,9 @@ import numpy as np
 
 from spatialq.data.meshes import Meshes
 from spatialq.geometry import broad_phase, rtree_gpu
-from spatialq.geometry.indexed_meshes import boxes_of, tiles_of_pairs, tree_of
+from spatialq.geometry.indexed_meshes import PairTile, boxes_of, tiles_of_pairs, tree_of
 from spatialq.geometry.prepared_meshes_gpu import PreparedMeshes, to_device
-from spatialq.runtime import cuda, progress
+from spatialq.runtime import cuda, gpus, progress
 
 from . import Options
 from .cpu import MIN_TOLERANCE
@@ -49,7 +49,7 @@ def run(
     device = cuda.device()
     with device.use():
         if tiles > 1:
-            return _in_tiles(device, a, b, options, pairs, tiles)
+            return _in_tiles(a, b, options, pairs, tiles)
         here = device.is_here(a.vertices)
         t = max(options.tolerance, MIN_TOLERANCE)
         progress.stage("near pairs", 0.3)
@@ -96,9 +96,9 @@ def _table(rows_a: Any, rows_b: Any, relation: Any, measures: Any, is_open: Any)
 
 
 def _in_tiles(
-    device: Any, a: Meshes, b: Meshes | None, options: Options, pairs: Any, tiles: int
+    a: Meshes, b: Meshes | None, options: Options, pairs: Any, tiles: int
 ) -> dict[str, Any]:
-    """Relate the pairs in parts, each with its elements on the device."""
+    """Relate the pairs in parts, each with its elements on one of the devices of the call."""
     progress.stage("near pairs", 0.3)
     t = max(options.tolerance, MIN_TOLERANCE)
     boxes_a, boxes_b = boxes_of(a), None if b is None else boxes_of(b)
@@ -109,14 +109,18 @@ def _in_tiles(
     n = len(rows_a)
     relation, measures = np.zeros(n, np.int8), np.empty((n, 5))
     is_open = np.zeros((2, n), np.bool_)
-    for tile in tiles_of_pairs(a, b, boxes_a, rows_a, rows_b, tiles):
+
+    def relate(tile: PairTile) -> tuple[Any, ...]:
+        device = cuda.device()
         there = to_device(device, tile.meshes)
         meshes = PreparedMeshes(device, there, rtree_gpu.boxes(device, there))
         both = [device.upload_small(rows.astype(np.int32)) for rows in (tile.rows_a, tile.rows_b)]
         found = relate_pairs(device, meshes, both[0], both[1], t, touches=options.relations)
-        relation[tile.at], measures[tile.at] = map(device.download, found)
-        for k, rows in enumerate(both):
-            is_open[k, tile.at] = device.download(meshes.side[rows] == 0)
+        sides = (meshes.side[rows] == 0 for rows in both)
+        return tile.at, *map(device.download, (*found, *sides))
+
+    for at, *found in gpus.each(relate, tiles_of_pairs(a, b, boxes_a, rows_a, rows_b, tiles)):
+        relation[at], measures[at], is_open[0, at], is_open[1, at] = found
     keep = np.flatnonzero(relation > (0 if options.relations else 1))
     rows_a, rows_b = rows_a[keep], rows_b[keep]
     kept = np.ascontiguousarray(measures[keep].T).T

@@ -12,7 +12,7 @@ from spatialq.functions.declaration import (
     parameter,
 )
 
-from .cost import work, work_in_tiles
+from .cost import are_apart, work, work_in_tiles
 from .rounding import window_step
 
 MAX_SIZE = 1e9
@@ -99,6 +99,7 @@ DECLARATION = Declaration(
             },
             work=work,
             work_in_tiles=work_in_tiles,
+            are_apart=are_apart,
             examples=("FROM owm_ground('points', window_size := 5.0) WHERE hits > 2",),
         ),
     ),

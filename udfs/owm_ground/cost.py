@@ -90,6 +90,11 @@ def keeps_cells(size: Size, options: Any, tiles: int) -> bool:
     return runs.bytes_kernel <= strips.bytes_kernel
 
 
+def are_apart(size: Size, options: Any, tiles: int) -> bool:
+    """Whether tiles are strips, of which none needs what another one found."""
+    return not keeps_cells(size, options, tiles)
+
+
 def _in_runs(size: Size, options: Any, tiles: int) -> Work:
     """Count runs, each of which meets all cells.
 

@@ -4,7 +4,7 @@ Windows and fill cells lie where those of the whole cloud lie, and `min_points` 
 whole, so that a point has in its strip the hits that it has in the whole.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from spatialq.data.points import all_finite, not_finite, read_only
 from spatialq.data.tiles import Strip, gather, members, strips
-from spatialq.runtime import progress
+from spatialq.runtime import gpus, progress
 from spatialq.runtime.threads import workers
 
 from .cost import halo
@@ -88,6 +88,8 @@ def in_strips(
 ) -> Columns:
     """Run the kernel for each strip, keep the rows of the strip's own points, and join them.
 
+    Strips need nothing of each other: the GPUs of a call share them.
+
     Parameters
     ----------
     kernel, cloud, options
@@ -99,14 +101,20 @@ def in_strips(
     """
     n = cloud[0].size
     enough = options.min_points or default_min_points(n, box, options.window_size)
-    options, parts = replace(options, min_points=enough), []
+    options = replace(options, min_points=enough)
     x, y, *_ = cloud
     found = members(x if tiles[0].axis == "x" else y, tiles)
-    for k, (strip, at) in enumerate(zip(tiles, found, strict=True), 1):
-        progress.stage(f"tile {k} of {len(tiles)}", k / len(tiles))
+
+    def of_strip(tile: "tuple[Strip, NDArray[np.int64]]") -> Columns:
         with progress.nested():
-            parts.append(_of_strip(kernel, cloud, options, strip, at, box))
-    return _join(parts)
+            return _of_strip(kernel, cloud, options, *tile, box)
+
+    def numbered() -> "Iterator[tuple[Strip, NDArray[np.int64]]]":
+        for k, tile in enumerate(zip(tiles, found, strict=True), 1):
+            progress.stage(f"tile {k} of {len(tiles)}", k / len(tiles))
+            yield tile
+
+    return _join([*gpus.each(of_strip, numbered())])
 
 
 def _of_strip(

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from spatialq.cli.jobs import Executor, Resume, Tasks, TileSize, Workers, run_job
 from spatialq.cli.options import (
     Bounds,
     Crs,
@@ -39,7 +40,19 @@ def planes(
             "-o",
             help="File to write; may be given several times: .laz or .las for the points with "
             "their plane, .parquet, .gpkg, .fgb, .csv, .json or .xlsx for a table, "
-            ".png for a picture; a folder such as out/ gets a file for each input.",
+            ".png for a picture; a folder such as out/ gets a file for each input. For a job, its "
+            "folder.",
+        ),
+    ] = None,
+    executor: Executor = None,
+    workers: Workers = None,
+    tile_size: TileSize = None,
+    resume: Resume = False,
+    part_format: Annotated[
+        str | None,
+        typer.Option(
+            help="Parts of a job: parquet, a table of all planes, which is the default, or laz, "
+            "the points with their plane."
         ),
     ] = None,
     options: dict[str, Any],
@@ -56,6 +69,29 @@ def planes(
     """Find the planes of a point cloud: a table, the plane of each point, a picture."""
     from spatialq.workflows.planes import write_planes
 
+    tasks, box = Tasks(executor, workers, tile_size, resume=resume), bounds_of("planes", bounds)
+    if tasks.are_wanted or part_format is not None:
+        run_job(
+            "plane_points" if part_format == "laz" else "detect_planes",
+            files,
+            output,
+            tasks,
+            part_format=part_format,
+            device=device,
+            memory=memory,
+            as_json=as_json,
+            command="planes",
+            refused={
+                "--up": up != "z",
+                "--override-crs": override_crs,
+                "--resolution": resolution,
+            },
+            bounds=box,
+            crs=crs,
+            noise=False,
+            **options,
+        )
+        return
     with progress() as update:
         row = write_planes(
             files,
@@ -63,7 +99,7 @@ def planes(
             crs=crs,
             override_crs=override_crs,
             up=up,
-            bounds=bounds_of("planes", bounds),
+            bounds=box,
             resolution=resolution,
             device=device,
             memory=memory,

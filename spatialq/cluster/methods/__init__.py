@@ -3,6 +3,17 @@
 from collections.abc import Mapping
 
 from spatialq.cluster.method import Method
-from spatialq.cluster.methods import owm_ground
+from spatialq.cluster.methods import (
+    detect_planes,
+    owm_ground,
+    pops_features,
+)
 
-METHODS: Mapping[str, Method] = {method.function: method for method in (owm_ground.METHOD,)}
+METHODS: Mapping[str, Method] = {
+    method.function: method
+    for method in (
+        *detect_planes.METHODS,
+        owm_ground.METHOD,
+        pops_features.METHOD,
+    )
+}

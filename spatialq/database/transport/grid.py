@@ -126,11 +126,11 @@ def _query(
     }
     files = find_files(function.name, grid)
     sources = [each for file in files for each in find_grids(function.name, [file], **reader)]
-    announce(function, chosen, map(_frame, sources))
+    announce(function, chosen, map(frame_of, sources))
     queries = []
     for source in sources:
         warn_about(function.name, source)
-        frame = asdict(_frame(source, is_announced=True))
+        frame = asdict(frame_of(source, is_announced=True))
         request = Request.new(options, grid=plan_of(source), frame=frame)
         plan, count = literal(request.text), Bands(function, source, chosen).count
         lists = (
@@ -149,7 +149,8 @@ def _open(request: Request) -> GridSource:
     return planned(request.source["grid"])
 
 
-def _frame(source: GridSource, *, is_announced: bool = False) -> Frame:
+def frame_of(source: GridSource, *, is_announced: bool = False) -> Frame:
+    """Say what is known of the coordinates of a file."""
     subject, remedy = f"'{source.path}'", ""
     if source.crs is not None and (code := utm_zone(source.crs, source.box)):
         remedy = f"to_crs := '{code}' reprojects {subject} to its UTM zone"
@@ -168,7 +169,9 @@ class Bands:
     def rows(self, index: int) -> tuple[int, int]:
         """First row of a band, from the south, and the one behind its last."""
         first = index * self._n
-        return self._windows.rows(first, min(first + self._n, self._windows.count))
+        stop = min(first + self._n, self._windows.count)
+        found: tuple[int, int] = self._windows.rows(first, stop)
+        return found
 
 
 def _of_band(

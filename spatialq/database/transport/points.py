@@ -105,7 +105,7 @@ def answers(
             columns = pin.arrays(function)
             if pin.device == "gpu":
                 device = "gpu"
-                stack.enter_context(cuda.device().use())
+                stack.enter_context(cuda.beside(function.name, *columns.values()))
         way = "files" if is_file else road
         result, _ = call(function, columns, options, device, road=way, frame=request.frame)
         result = {
