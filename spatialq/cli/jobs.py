@@ -33,6 +33,10 @@ TileSize = Annotated[
 ]
 
 
+FILES = (".laz", ".las", ".tif", ".tiff", ".png", ".parquet", ".csv", ".json", ".xlsx")
+"""Endings of files that commands write, which no folder of a job has."""
+
+
 @dataclass(frozen=True)
 class Tasks:
     """The options of a command that make it a job."""
@@ -99,6 +103,9 @@ def run_job(
             f"{command}: --output must be one folder, that of the job, got {len(outputs or ())}"
         )
         raise ValueError(message)
+    if Path(outputs[0]).suffix.lower() in FILES:
+        message = f"{command}: --output must be the folder of the job, got '{outputs[0]}'"
+        raise ValueError(message)
     with called(command), progress() as update:
         row = run(
             function,
@@ -115,3 +122,32 @@ def run_job(
             **options,
         )
     show([row], as_json=as_json)
+
+
+def with_lengths(
+    command: str, function: str, files: Sequence[str], options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Convert the options of a job that are lengths with a unit to numbers.
+
+    Parameters
+    ----------
+    command, function : str
+    files : sequence of str
+        Point clouds, patterns or folders; '2u' is two units of x and y of the first file.
+    options : mapping
+
+    Raises
+    ------
+    FileError
+        If the first file cannot be read.
+    ValueError, CrsError
+        As `spatialq.workflows.lengths.with_numbers`.
+    """
+    from spatialq.functions.catalogue import catalogue
+    from spatialq.io.formats import open_source
+    from spatialq.workflows.lengths import with_numbers
+    from spatialq.workflows.outputs import input_files
+
+    first = input_files(command, files)[0]
+    crs = open_source(command, first, ["points"]).crs
+    return with_numbers(command, options, catalogue()[function].parameters, first, crs)

@@ -58,7 +58,7 @@ def run(
     Parameters
     ----------
     function : str
-        'owm_ground'.
+        'owm_ground' or 'classify_ground'.
     source : path or paths
         Point clouds, patterns of them, or folders: together one cloud, whose `point_id` runs on
         from file to file.
@@ -84,7 +84,8 @@ def run(
     progress : callable, optional
         Called with the stage, `survey` or `parts`, tasks done so far and tasks in all.
     **options
-        The function's parameters, `bounds` among them.
+        The function's parameters, `bounds` among them, and for `classify_ground` `by_class` and
+        `ground_only`, see docs/scale.md.
 
     Returns
     -------
@@ -161,7 +162,8 @@ def run(
             running(current() or CallTask()),
         ):
             job = Job(call, target, journal, able, manifest, tick, before)
-            method.run(job)
+            if not job.was_done():
+                method.run(job)
             job.end()
     return {
         "function": function,

@@ -31,8 +31,8 @@ def check_executor(name: str, workers: int | None, device: str) -> None:
         raise ValueError(message)
     if name == "ray" and number_of(device) is not None:
         message = (
-            "cluster.run: device must be 'auto', 'cpu' or 'gpu' with executor 'ray', which has "
-            f"GPUs of several machines, got {device!r}"
+            "cluster.run: device must be 'auto', 'cpu' or 'gpu' with executor 'ray', since workers "
+            f"of Ray get their GPUs from it, got {device!r}"
         )
         raise ValueError(message)
     if name == "ray" and find_spec("ray") is None:

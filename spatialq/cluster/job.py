@@ -17,6 +17,8 @@ from spatialq.cluster.task import Done, Task
 from spatialq.errors import JobError
 from spatialq.io.source import Progress
 
+RESULT = ("points", "rows", "parts")
+"""What a manifest says of the result."""
 INTERVAL = 1.0
 """Seconds between two manifests that only say how many tasks are done, at least."""
 
@@ -69,7 +71,7 @@ class Job:
         self._folder, self._journal, self._executor = folder, journal, executor
         self._manifest, self._progress = dict(manifest), progress
         self._before, self._told = before, -INTERVAL
-        self._manifest |= dict.fromkeys(("points", "rows", "parts", "resumed"))
+        self._manifest |= dict.fromkeys((*RESULT, "resumed"))
         self._manifest |= dict.fromkeys(("tasks", "done", "journal"), 0)
         self._manifest |= dict.fromkeys(("started", "begun", "told"), time.time())
 
@@ -134,14 +136,24 @@ class Job:
         """
         return self._done(stage, "", [tasks], total, is_same)
 
-    def files(self, stage: str, tasks: Iterable[Task], total: int) -> Iterator[Done]:
+    def files(
+        self,
+        stage: str,
+        tasks: Iterable[Task],
+        total: int,
+        is_same: Callable[[Done], bool] = lambda _: True,
+    ) -> Iterator[Done]:
         """Have tasks done that write files for later stages, see `path`; as `facts`.
 
         The files are removed when the job is done.
         """
         folder = self._folder
         folder.place(stage).mkdir(parents=True, exist_ok=True)
-        return self._done(stage, str(folder.path.resolve()), [tasks], total, folder.is_there)
+
+        def holds(done: Done) -> bool:
+            return is_same(done) and folder.is_there(done)
+
+        return self._done(stage, str(folder.path.resolve()), [tasks], total, holds)
 
     def path(self, stage: str, name: str) -> str:
         """Give the file that a task of an earlier stage has written."""
@@ -184,20 +196,26 @@ class Job:
     def was_done(self) -> bool:
         """Whether the job was done when it was resumed, and its parts are still there.
 
-        Then a method needs no stage whose files are removed at the end.
+        Then no stage is needed, whose files were removed at the end.
+
+        Raises
+        ------
+        JobError
+            If a file has changed that a task has given the `stamp` of.
         """
         before = self._before
         if before is None or before["state"] != "done":
             return False
-        there = {
-            done.name
-            for done in self._folder.journal()
-            if done.stage == PARTS and self._folder.is_there(done, is_last=True)
-        }
+        there = set()
+        for done in self._folder.journal():
+            if "stamp" in done.facts:
+                self.is_unchanged(done)
+            if done.stage == PARTS and self._folder.is_there(done, is_last=True):
+                there.add(done.name)
         if len(there) != before["parts"]:
             return False
         counts = dict.fromkeys(("tasks", "done", "resumed"), len(there))
-        self._update(**counts, **{name: before[name] for name in ("parts", "rows")})
+        self._update(state="done", **counts, **{name: before[name] for name in RESULT})
         return True
 
     def end(self) -> None:
@@ -208,7 +226,7 @@ class Job:
     @property
     def found(self) -> dict[str, Any]:
         """What is known of the result: points, parts, rows, and resumed of the parts."""
-        return {name: self._manifest[name] for name in ("points", "rows", "parts", "resumed")}
+        return {name: self._manifest[name] for name in (*RESULT, "resumed")}
 
     def _update(self, **facts: Any) -> None:
         self._manifest |= facts
@@ -253,20 +271,23 @@ class Job:
         self._reach(n)
 
     def is_unchanged(self, done: Done) -> bool:
-        """Whether a file is the one that was looked at, by a task of its name, with its `stamp`.
+        """Whether a file is the one whose `stamp` a task has given.
+
+        It is the one that the fact `path` names, or the task itself.
 
         Raises
         ------
         JobError
             If it is not.
         """
+        path = done.facts.get("path", done.name)
         try:
-            is_same = bool(stamp_of(Path(done.name)) == done.facts["stamp"])
+            is_same = bool(stamp_of(Path(path)) == done.facts["stamp"])
         except OSError:
             is_same = False
         if not is_same:
             message = (
-                f"{CALLER}: '{done.name}' has changed since the job in '{self._folder.path}' was "
+                f"{CALLER}: '{path}' has changed since the job in '{self._folder.path}' was "
                 "begun: take another folder"
             )
             raise JobError(message)

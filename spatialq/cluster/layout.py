@@ -70,9 +70,13 @@ class Layout:
             yield from self._tiles(self._tile_size)
             return
         for k in np.flatnonzero(self._survey.points > 0).tolist():
-            low, high = self._survey.low[k], self._survey.high[k]
-            box = float(low[0]), float(low[1]), float(high[0]), float(high[1])
-            yield Core(f"{k:07}", box, k)
+            yield self.core_of(k)
+
+    def core_of(self, k: int) -> Core:
+        """Give the core that is a file; its box is NaN where that has no points."""
+        low, high = self._survey.low[k], self._survey.high[k]
+        box = float(low[0]), float(low[1]), float(high[0]), float(high[1])
+        return Core(f"{k:07}", box, k)
 
     def _tiles(self, side: float) -> Iterator[Core]:
         if self._survey.total == 0:

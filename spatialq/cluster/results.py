@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spatialq.cluster.folder import JobFolder
+from spatialq.cluster.points import COVERING, GEOMETRY
 from spatialq.errors import FileError, JobError
 from spatialq.functions.catalogue import catalogue
 from spatialq.functions.sql_text import identifier, literal
@@ -13,6 +14,8 @@ from spatialq.functions.sql_text import identifier, literal
 if TYPE_CHECKING:
     import duckdb
 
+GEO = (GEOMETRY, COVERING)
+PARQUET = "parquet"
 LISTER, CALLER = "cluster.jobs", "cluster.table"
 
 
@@ -96,7 +99,7 @@ def table(
     FileError
         If there is no job in the folder.
     JobError
-        If it is not done, or its parts are no Parquet.
+        If it is not done, or its parts are other files than Parquet.
     """
     query = query_of(folder)
     if name is not None:
@@ -114,12 +117,15 @@ def query_of(folder: str | Path) -> str:
         message = f"{CALLER}: the job in '{folder}' is not done: resume it"
         raise JobError(message)
     columns = catalogue()[manifest["function"]].output.columns
-    if (kind := manifest.get("part_format", "parquet")) != "parquet":
-        message = f"{CALLER}: the parts of the job in '{folder}' are .{kind} files, no table"
+    if (kind := manifest.get("part_format", PARQUET)) != PARQUET:
+        message = (
+            f"{CALLER}: the parts of the job in '{folder}' are {kind} files, no rows: read them as "
+            f"any others, '{folder}/parts/*.{kind}'"
+        )
         raise JobError(message)
     if manifest["parts"] == 0:
         nothing = ", ".join(f"NULL::{kind} AS {each}" for each, kind in columns.items())
         return f"SELECT {nothing} WHERE false"
     parts = f"{glob.escape(str(job.parts.resolve()))}/*.parquet"
-    names = ", ".join(map(identifier, columns))  # GeoParquet has boxes besides
-    return f"SELECT {names} FROM read_parquet({literal(parts)})"
+    others = ", ".join(literal(each) for each in GEO if each not in columns)
+    return f"SELECT COLUMNS(lambda c: c NOT IN ({others})) FROM read_parquet({literal(parts)})"

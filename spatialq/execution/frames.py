@@ -231,7 +231,7 @@ def _lengths(function: Function) -> list[str]:
 
 
 def _with_heights(arguments: Mapping[str, Any], level: float) -> dict[str, Any]:
-    if level == 1:
+    if level == 1 or not arguments:  # a job fits its parameters before it reads
         return dict(arguments)
     if "grid" in arguments:
         grid = arguments["grid"]

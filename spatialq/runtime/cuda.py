@@ -156,14 +156,16 @@ class Device:
     def lock_pages(self, address: int, size: int) -> bool:
         """Lock pages of the host, from and to which copies then go directly; whether it worked."""
         try:
-            self._cuda.runtime.hostRegister(address, size, PORTABLE)
+            with self._cuda.Device(self.number):
+                self._cuda.runtime.hostRegister(address, size, PORTABLE)
         except self._cuda.runtime.CUDARuntimeError:  # such as beyond a limit of the system
             return False
         return True
 
     def unlock_pages(self, address: int) -> None:
         """Undo `lock_pages`, after all copies have ended."""
-        self._cuda.runtime.hostUnregister(address)
+        with self._cuda.Device(self.number):
+            self._cuda.runtime.hostUnregister(address)
 
     def upload_small(self, array: Any) -> Any:
         """Copy one small NumPy array to the device; `upload` copies several in one transfer."""

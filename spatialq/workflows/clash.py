@@ -2,8 +2,9 @@
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spatialq.database.element_sets import NO_PAIRS
@@ -13,14 +14,21 @@ from spatialq.workflows.tables import dicts
 
 if TYPE_CHECKING:
     import duckdb
+    import pyarrow as pa
 
     from spatialq.io.ifc.columns import Geometry
-    from spatialq.io.ifc.model import IfcModel
     from spatialq.io.source import Progress
 
 COMMAND = "clash"
 MAX_GAP = 1000.0
 """Metres between the boxes of two models that hardly belong together."""
+Extent = tuple[str, list[float], list[float]]
+"""The path of a model, and the low and high corners of the box around its elements, metres."""
+ELEMENTS = """
+CREATE TABLE elements AS
+SELECT *, count(*) OVER (PARTITION BY file_name, global_id) > 1 AS is_duplicate
+FROM clash_elements ORDER BY row
+"""
 
 # The macros get the number of the row as the GlobalId, since real ones are not always unique.
 SIDE = """
@@ -115,33 +123,73 @@ def find_clashes(
         For models that are odd in some way or far from each other, and for a condition that no
         element meets.
     """
-    from spatialq.database import selection
     from spatialq.database.connection import connect_quietly
     from spatialq.functions.catalogue import catalogue
 
     chosen = catalogue()["intersects_with"].choose(options).values()
     del chosen["relations"]  # follows from `closer_than`
+    require_sides(a, b)
     con = connect_quietly()
-    for side, condition in (("a", a), ("b", b)):
-        selection.require(con, COMMAND, side, condition)
     _read(con, models, geometry, progress)
+    select(con, a, b, stacklevel=3)
+    pairs = pairs_sql({**chosen, "device": device}, within_a=b is None, closer_than=closer_than)
+    related = "FROM related_elements('relations')" if exclude_related else NO_PAIRS
+    con.execute(CLASHES.format(pairs=pairs, related=related))
+    return con
+
+
+def require_sides(a: str | None, b: str | None) -> None:
+    """Make sure that `a` and `b` of `find_clashes` mean elements, before models are read.
+
+    Raises
+    ------
+    ValueError
+        If one is no selector and no condition.
+    """
+    from spatialq.database import selection
+    from spatialq.database.connection import connect_quietly
+
+    with connect_quietly() as con:
+        for side, condition in (("a", a), ("b", b)):
+            selection.require(con, COMMAND, side, condition)
+
+
+def select(
+    con: "duckdb.DuckDBPyConnection", a: str | None, b: str | None, *, stacklevel: int
+) -> None:
+    """Make the views `clash_a` and `clash_b` of the tables of all models.
+
+    Raises
+    ------
+    ValueError
+        If a selector names a property that no model has.
+
+    Warns
+    -----
+    FileWarning
+        If there is no such element; `stacklevel` is as in `warnings.warn`.
+    """
+    from spatialq.database import selection
+
     for side, condition in (("a", a), ("b", b)):
         rows = selection.elements(COMMAND, side, condition)
         con.execute(SIDE.format(side=side, elements=rows))
         if con.sql(f"SELECT count(*) FROM clash_{side}").fetchall() == [(0,)]:
             message = f"{COMMAND}: no element of the models matches {side}: {condition}"
-            warnings.warn(message, FileWarning, stacklevel=2)
-    within_a = b is None
-    named = {**chosen, "device": device}
-    pairs = PAIRS["clash" if closer_than is None else "clearance"].format(
+            warnings.warn(message, FileWarning, stacklevel=stacklevel)
+
+
+def pairs_sql(options: Mapping[str, Any], *, within_a: bool, closer_than: float | None) -> str:
+    """Write the query for the pairs of `clash_a` and `clash_b`, by the numbers of their rows.
+
+    `options` are `device` and those of `intersects_with`.
+    """
+    return PAIRS["clash" if closer_than is None else "clearance"].format(
         b="NULL" if within_a else "'clash_b'",
         closer_than=closer_than,
-        options=", ".join(f"{name} := {literal(value)}" for name, value in named.items()),
-        device=literal(device),
+        options=", ".join(f"{name} := {literal(value)}" for name, value in options.items()),
+        device=literal(options["device"]),
     )
-    related = "FROM related_elements('relations')" if exclude_related else NO_PAIRS
-    con.execute(CLASHES.format(pairs=pairs, related=related))
-    return con
 
 
 def _read(
@@ -150,9 +198,7 @@ def _read(
     geometry: "Geometry",
     progress: "Progress | None",
 ) -> None:
-    """Make the tables of the models; `elements` with the number of each row."""
-    import pyarrow as pa
-
+    """Read the models and make their tables."""
     from spatialq.database.readers.ifc_models import warn_about_model
     from spatialq.io import georeference
     from spatialq.io.files import find_files
@@ -170,37 +216,55 @@ def _read(
     for model in models:
         warn_about_model(COMMAND, model, stacklevel=4)
     georeference.require_same(COMMAND, [(f"'{m.path}'", m.georeference) for m in models])
-    _warn_if_far_apart(models)
-    rows = pa.concat_tables([model.tables["elements"] for model in models])
+    extents = (extent_of(model.path, model.tables["elements"]) for model in models)
+    warn_if_far_apart([each for each in extents if each is not None], stacklevel=4)
+    make_tables(con, [model.tables for model in models])
+
+
+def make_tables(
+    con: "duckdb.DuckDBPyConnection", models: "Sequence[Mapping[str, pa.Table]]"
+) -> None:
+    """Make the tables of models, one below the other.
+
+    `elements` gets `row`, its number, and `is_duplicate`: its file has the GlobalId once more.
+    """
+    import pyarrow as pa
+
+    rows = pa.concat_tables([tables["elements"] for tables in models])
     con.register("clash_elements", rows.append_column("row", pa.array(range(rows.num_rows))))
-    con.execute(
-        "CREATE TABLE elements AS SELECT *, "
-        "count(*) OVER (PARTITION BY file_name, global_id) > 1 AS is_duplicate "
-        "FROM clash_elements ORDER BY row"
-    )
+    con.execute(ELEMENTS)
     con.unregister("clash_elements")
-    for name in models[0].tables.keys() - {"elements"}:
-        con.register(name, pa.concat_tables([model.tables[name] for model in models]))
+    for name in models[0].keys() - {"elements"}:
+        con.register(name, pa.concat_tables([tables[name] for tables in models]))
 
 
-def _warn_if_far_apart(models: "Sequence[IfcModel]") -> None:
+def extent_of(path: Path, elements: "pa.Table") -> Extent | None:
+    """Give the box around the elements of a model; None if it has none."""
     import pyarrow.compute as pc
 
-    boxes = []
-    for model in models:
-        table = model.tables["elements"]
-        if table.num_rows:
-            low = [pc.min(table[name]).as_py() for name in ("xmin", "ymin", "zmin")]
-            high = [pc.max(table[name]).as_py() for name in ("xmax", "ymax", "zmax")]
-            boxes.append((model.path, low, high))
-    for (path, low, high), (other, low2, high2) in pairwise(boxes):
+    if elements.num_rows == 0:
+        return None
+    low = [pc.min(elements[name]).as_py() for name in ("xmin", "ymin", "zmin")]
+    high = [pc.max(elements[name]).as_py() for name in ("xmax", "ymax", "zmax")]
+    return str(path), low, high
+
+
+def warn_if_far_apart(extents: Sequence[Extent], *, stacklevel: int) -> None:
+    """Warn of models, one after the other, that are far from each other.
+
+    Warns
+    -----
+    FileWarning
+        `stacklevel` is as in `warnings.warn`.
+    """
+    for (path, low, high), (other, low2, high2) in pairwise(extents):
         gap = max(max(q - h, p - k) for p, h, q, k in zip(low, high, low2, high2, strict=True))
         if gap > MAX_GAP:
             message = (
                 f"{COMMAND}: '{path}' and '{other}' are {gap / 1000:.1f} km apart: they seem to "
                 "have different origins"
             )
-            warnings.warn(message, FileWarning, stacklevel=4)
+            warnings.warn(message, FileWarning, stacklevel=stacklevel)
 
 
 COUNTS = """

@@ -210,26 +210,66 @@ def _write_clouds(
     only: bool,
 ) -> None:
     """Write the points with their new classes."""
-    from spatialq.export.las import write_classified
-
     wanted = las_outputs(clouds, targets)
     if not wanted:
         return
+    mark_ground(points, is_ground)
+    keep = points.by_position(is_ground, np.bool_, missing=False) if only else points.keep
+    for target, group in wanted:
+        write_cloud(group, target, points, keep, tick, crs)
+
+
+def mark_ground(points: Points, is_ground: "NDArray[np.bool_]") -> None:
+    """Give points their new classes: ground, or none where they had been ground."""
     classes = points.classes
     for start, stop in chunks(classes.size):
         part = classes[start:stop]
         part[part == GROUND] = UNCLASSIFIED
     for start, stop in chunks(is_ground.size):
         classes[points.point_id[start:stop][is_ground[start:stop]]] = GROUND
-    keep = points.by_position(is_ground, np.bool_, missing=False) if only else points.keep
-    for target, group in wanted:
-        rows = points.rows_of(group)
-        new, some = classes[rows], None if keep is None else keep[rows]
-        if are_las(group):
-            paths = [cloud.path for cloud in group]
-            write_classified(paths, target, new, some, partial(tick, target), crs=crs)
-        else:
-            write_with_columns(group, target, {CLASS: new}, tick, crs=crs, keep=some)
+
+
+def write_cloud(
+    clouds: "Sequence[PointSource]",
+    target: Path,
+    points: Points,
+    keep: "NDArray[np.bool_] | None",
+    tick: Progress,
+    crs: str | None,
+) -> int:
+    """Write neighbouring clouds to one LAS or LAZ file, with the classes that their points have.
+
+    Parameters
+    ----------
+    clouds : sequence of PointSource
+        Some of those that the points are of.
+    target : Path
+    points : Points
+    keep : bool[], optional
+        By position: the points to write; by default all.
+    tick : callable
+        Called with the target, rows so far and rows in all.
+    crs : str, optional
+        PROJJSON.
+
+    Returns
+    -------
+    int
+        Points written.
+
+    Raises
+    ------
+    FileError
+        If a source cannot be read, or the target cannot be written.
+    """
+    from spatialq.export.las import write_classified
+
+    rows = points.rows_of(clouds)
+    new, some = points.classes[rows], None if keep is None else keep[rows]
+    if not are_las(clouds):
+        return write_with_columns(clouds, target, {CLASS: new}, tick, crs=crs, keep=some)
+    paths = [cloud.path for cloud in clouds]
+    return write_classified(paths, target, new, some, partial(tick, target), crs=crs)
 
 
 def _write_maps(

@@ -1,6 +1,5 @@
 """From point cloud files to their levels of detail: the table of nodes, a picture."""
 
-import json
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,8 +17,6 @@ from spatialq.export.atomic import together, until_all_appeared
 from spatialq.export.kept import Kept, keeping
 from spatialq.export.lod_writers import NODE_WRITERS, POINT_WRITERS
 from spatialq.export.tiles.options import TileOptions
-from spatialq.functions.declaration import BOUNDS, COORDINATES
-from spatialq.io.crs import with_one_unit
 from spatialq.io.source import PointSource, Progress
 from spatialq.runtime import budget
 from spatialq.workflows.cloud_files import crs_of, open_clouds, thinned
@@ -27,7 +24,14 @@ from spatialq.workflows.cloud_points import checked_bounds, warn_of_nothing
 from spatialq.workflows.lod_kept import KeptTiles
 from spatialq.workflows.lod_nodes import Seen, open_writers, require_targets
 from spatialq.workflows.lod_points import octree_of_table, write_points
-from spatialq.workflows.lod_table import Compact, TreeSummary, node_writer
+from spatialq.workflows.lod_table import (
+    Compact,
+    TreeSummary,
+    Write,
+    metadata_of,
+    node_writer,
+    own_options,
+)
 from spatialq.workflows.lod_tree import Reading, TreeBuild
 from spatialq.workflows.outputs import PARQUET, PICTURE, Outputs, input_files, named, subject
 
@@ -152,17 +156,8 @@ def write_lod(
         raise ValueError(message)
     more = numbers_in(COMMAND, clouds, chosen.more_columns)
     points = sum(cloud.rows for cloud in clouds)
-    passed = (BOUNDS, *COORDINATES)
-    own = {
-        name: value
-        for name, value in chosen.values().items()
-        if name not in passed and value is not None
-    }
-    own |= {} if box is None else {BOUNDS: box}
-    known = {
-        "crs": None if crs is None else with_one_unit(crs),
-        FUNCTION: json.dumps(own),
-    }
+    own = own_options(chosen, box)
+    known = metadata_of(own, crs)
     points_to = targets.ending_in(*POINT_WRITERS)
     if targets.ending_in(*NODE_WRITERS):
         seen = Seen(COMMAND, known["crs"], chosen.values()["unit"])
@@ -213,9 +208,6 @@ def write_lod(
         "seconds": time.perf_counter() - began,
         "outputs": targets.names,
     }
-
-
-Write = Callable[[Mapping[str, Any]], None]
 
 
 def _made_of(clouds: Sequence[PointSource], options: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,10 +3,9 @@
 A tile is kept where each output goes on behind its nodes, as 3D Tiles do, and no table is written.
 """
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from spatialq.export.kept import Kept
 from spatialq.export.lod_writers import NODE_WRITERS
@@ -77,33 +76,16 @@ class KeptTiles:
         if known is None or arrays is None:
             return None
         self.before.include(TreeSummary(**known))
-        return _part(arrays)
+        from spatialq.udfs.build_lod.tiles import Part
+
+        return Part.of_arrays(arrays)
 
     def keep_tile(self, k: int, part: "Part") -> None:
         """Keep the first node of a tile, whose nodes were written last."""
         if self.keeps_tiles and self.written is not None:
-            self._kept.save_arrays(_name(k), _arrays(part))
+            self._kept.save_arrays(_name(k), part.arrays())
             self._kept.save(_name(k), asdict(self.written))
 
 
 def _name(k: int) -> str:
     return f"{TILE} {k}"
-
-
-def _arrays(part: "Part") -> dict[str, Any]:
-    """Give the arrays of a part by names that tell where they belong."""
-    tree = {f"tree {name}": values for name, values in vars(part.tree).items()}
-    points = {f"points {name}": values for name, values in vars(part.points).items()}
-    return {**tree, **points, "classification": part.classification}
-
-
-def _part(arrays: Mapping[str, Any]) -> "Part":
-    from spatialq.udfs.build_lod.tiles import Part
-    from spatialq.udfs.build_lod.tree import Points, Tree
-
-    def of(kind: str) -> dict[str, Any]:
-        prefix = f"{kind} "
-        names = [name for name in arrays if name.startswith(prefix)]
-        return {name.removeprefix(prefix): arrays[name] for name in names}
-
-    return Part(Tree(**of("tree")), Points(**of("points")), arrays["classification"])

@@ -1,5 +1,6 @@
 """The nodes of a level-of-detail tree as a Parquet file, written some nodes at a time."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,12 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.functions.declaration import BOUNDS, COORDINATES
+from spatialq.io.crs import with_one_unit
 from spatialq.io.source import Layout
 from spatialq.runtime.threads import workers
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from spatialq.functions.declaration import Parameters
+
+Write = Callable[[Mapping[str, Any]], None]
+"""Writes some nodes."""
 GROUP_SAMPLES = 1 << 18
 """Samples of a row group of the file: a viewer that wants a node reads no more than these."""
 
@@ -66,6 +73,18 @@ def arrow_table(nodes: Mapping[str, Any]) -> "pa.Table":
     from spatialq.functions.catalogue import catalogue
 
     return pa.Table.from_struct_array(structs(catalogue()["build_lod"], nodes))
+
+
+def own_options(options: "Parameters", bounds: Sequence[float] | None) -> dict[str, Any]:
+    """Give the parameters of `build_lod` that have a value, but those that say what files are."""
+    chosen = {name: each for name, each in options.values().items() if each is not None}
+    own = {name: each for name, each in chosen.items() if name not in (BOUNDS, *COORDINATES)}
+    return own | ({} if bounds is None else {BOUNDS: bounds})
+
+
+def metadata_of(own: Mapping[str, Any], crs: str | None) -> dict[str, str | None]:
+    """Give the metadata of a file of nodes: CRS (PROJJSON), and `own_options` as JSON."""
+    return {"crs": None if crs is None else with_one_unit(crs), "build_lod": json.dumps(own)}
 
 
 @dataclass(frozen=True)
@@ -130,18 +149,27 @@ def grouped(tables: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
 
 
 @contextmanager
-def node_writer(
-    target: Path,
+def node_writer(target: Path, *how: Any, **named: Any) -> Iterator[Write]:
+    """Write a file that appears whole or not at all, some nodes at a time; see `partial_writer`."""
+    from spatialq.export.atomic import whole
+
+    with whole(target) as partial, partial_writer(partial, *how, **named) as write:
+        yield write
+
+
+@contextmanager
+def partial_writer(
+    partial: Path,
     known: Mapping[str, str | None],
     summary: TreeSummary,
     more: Mapping[str, np.dtype[Any]] = {},
     compact: Compact | None = None,
-) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+) -> Iterator[Write]:
     """Write a file, some nodes at a time.
 
     Parameters
     ----------
-    target : Path
+    partial : Path
     known : mapping of str to str, or None
         Metadata of the file.
     summary : TreeSummary
@@ -158,7 +186,6 @@ def node_writer(
     """
     import pyarrow.parquet as pq
 
-    from spatialq.export.atomic import whole
     from spatialq.udfs.build_lod.attributes import with_attributes
     from spatialq.udfs.build_lod.table import no_rows
 
@@ -167,7 +194,6 @@ def node_writer(
     schema = to_table(with_attributes(no_rows(), None, nothing)).schema
     schema = schema.with_metadata({name: text for name, text in known.items() if text})
     with (
-        whole(target) as partial,
         pq.ParquetWriter(
             partial,
             schema,
@@ -175,7 +201,7 @@ def node_writer(
             compression_level=1,
             use_dictionary=False,  # few samples are alike
             write_statistics=schema.names[: len(schema.names) - schema.names[::-1].index("count")],
-        ) as writer,
+        ) as writer
     ):
 
         def write(nodes: Mapping[str, Any]) -> None:

@@ -136,7 +136,7 @@ class Outputs:
         targets = list(self.paths)
         for folder in self.folders:
             new_folder(folder)
-            self._require_names(folder, sources)
+            self.require_names(folder, sources)
             targets += self.in_folder(folder, sources)
         require_outputs(self.command, sources, targets, endings)
 
@@ -164,7 +164,14 @@ class Outputs:
                     reason = f"output must not be one of '{each}', which the next run would read"
                     raise FileError.of(self.command, target, reason)
 
-    def _require_names(self, folder: Path, sources: Sequence[Path]) -> None:
+    def require_names(self, folder: Path, sources: Sequence[Path]) -> None:
+        """Reject a folder in which two inputs would have one name.
+
+        Raises
+        ------
+        FileError
+            If there are two.
+        """
         there: dict[str, Path] = {}
         for source, target in zip(sources, self.in_folder(folder, sources), strict=True):
             if one := there.get(target.name):

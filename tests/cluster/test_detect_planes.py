@@ -1,16 +1,22 @@
 """Planes of a survey as a job: those of one call on all files, and so are the planes of points."""
 
 import json
+import shutil
 
+import laspy
 import numpy as np
+import pyproj
 import pytest
 
 import spatialq
 from spatialq import cluster
 from spatialq.cluster import driver
+from spatialq.errors import CrsWarning, FileError, JobError
 from tests.cluster import surveys
-from tests.cluster.test_jobs import InThisProcess, needs_ray
-from tests.conftest import made_once
+from tests.cluster.test_jobs import InThisProcess, needs_ray, wait_for_lines
+from tests.command_line import rows as command_rows
+from tests.command_line import spatialq_command
+from tests.conftest import made_once, real_file
 from tests.detect_planes.cases import rooms
 
 FUNCTIONS = ("detect_planes", "plane_points")
@@ -21,11 +27,11 @@ def at_once(monkeypatch):
     monkeypatch.setattr(driver, "executor_of", lambda *_: InThisProcess())
 
 
-def make(folder, columns=3, rows=2, n=20_000, unit=1.0):
+def make(folder, columns=3, rows=2, n=20_000, scene_of=rooms.building):
     """Write tiles of a building whose walls go on across borders; many points lie on these."""
     folder.mkdir(parents=True, exist_ok=True)
-    scene = rooms.building(n)
-    xyz = np.round(np.array([scene.x, scene.y, scene.z]).T, 2) * unit + [1000, 5000, 20]
+    scene = scene_of(n)
+    xyz = np.round(np.array([scene.x, scene.y, scene.z]).T, 2) + [1000, 5000, 20]
     xyz = np.round(xyz, 2)
     low, high = xyz.min(0), xyz.max(0)
     at = (xyz[:, :2] - low[:2]) / (high - low)[:2] * [columns, rows]
@@ -102,3 +108,162 @@ def test_parts_have_the_rows_of_one_piece(at_once, tiles, tmp_path, name, tile_s
 def test_executors_give_the_same(tiles, tmp_path, executor, function):
     run(function, tiles, tmp_path / "out", executor=executor, workers=2)
     assert assert_same(function, tiles, tmp_path / "out") > 5
+
+
+def cut(cloud, folder, columns=5, rows=4):
+    """Write twenty tiles of a real cloud, with borders through whatever is there."""
+    x, y, z = (np.asarray(each) for each in (cloud.x, cloud.y, cloud.z))
+    column = np.minimum(((x - x.min()) / np.ptp(x) * columns).astype(int), columns - 1)
+    row = np.minimum(((y - y.min()) / np.ptp(y) * rows).astype(int), rows - 1)
+    folder.mkdir()
+    for k in range(columns * rows):
+        own = (column == k % columns) & (row == k // columns)
+        surveys.write_tile(folder / f"tile_{k:02}.laz", x[own], y[own], z[own])
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_real_tiles(at_once, tmp_path, function):
+    cloud = laspy.read(real_file("data/lidar/ahn3_cropped_1.laz"))
+    tiles = cut(cloud, tmp_path / "tiles")
+    run(function, tiles, tmp_path / "out")
+    assert assert_same(function, tiles, tmp_path / "out") > 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_heights_in_another_unit(at_once, tmp_path, function):
+    """Feet along x and y, and metres upright."""
+    tiles = tmp_path / "tiles"
+    make(tiles)
+    (tiles / "nothing.laz").unlink()
+    crs = pyproj.CRS.from_user_input("EPSG:2278+5703")
+    for path in tiles.iterdir():
+        cloud = laspy.read(path)
+        cloud.header.add_crs(crs)
+        cloud.write(path)
+    with pytest.warns(CrsWarning, match="heights were converted"):
+        cluster.run(function, str(tiles), tmp_path / "out")
+    with pytest.warns(CrsWarning, match="heights"):
+        count = assert_same(function, tiles, tmp_path / "out", unit=None)
+    assert count > 3
+
+
+@pytest.mark.slow
+def test_what_only_the_cube_leaves_out(at_once, tmp_path):
+    """Few points that are far enough for the cube, and near enough to be no stray points."""
+    tiles = make(tmp_path / "tiles", n=890, scene_of=rooms.box)
+    for k in range(10):  # more than may be stray on a side of so few points
+        surveys.write_tile(tiles / f"zz_{k}.laz", *np.array([[1500.0 + k], [5005.0], [25.0]]))
+    for function in FUNCTIONS:
+        out = tmp_path / function
+        run(function, tiles, out)
+        assert assert_same(function, tiles, out) > 1
+        journal = (out / "journal.jsonl").read_text()
+        assert '"pass": "within"' in journal
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tile_size", [None, 5.7])
+def test_clouds_have_the_planes_of_one_piece(at_once, tiles, tmp_path, tile_size):
+    copy = tmp_path / "tiles"
+    shutil.copytree(tiles, copy)
+    path = copy / "tile_03.laz"
+    cloud = laspy.read(path)
+    cloud.classification[::50] = 7  # noise is of no plane
+    cloud.write(path)
+    bounds = "1001.3,5000.7,1009.0,5008.8"
+    out = tmp_path / "out"
+    given = ["--tile-size", tile_size] if tile_size else ["--executor", "local"]
+    (made,) = command_rows(
+        "planes",
+        copy,
+        "-o",
+        out,
+        "--part-format",
+        "laz",
+        "--bounds",
+        bounds,
+        "--workers",
+        1,
+        *given,
+    )
+    command_rows("planes", copy, "-o", tmp_path / "one.laz", "--bounds", bounds)
+    found = [laspy.read(each) for each in sorted((out / "parts").iterdir())]
+    expected = laspy.read(tmp_path / "one.laz")
+    assert made["rows"] == len(expected) > 1000
+    names = "X", "Y", "Z", "classification", "plane_id", "plane_distance"
+
+    def rows(clouds):
+        columns = [np.concatenate([np.asarray(each[name]) for each in clouds]) for name in names]
+        return sorted(
+            zip(*(np.nan_to_num(each, nan=-99).tolist() for each in columns), strict=True)
+        )
+
+    assert rows(found) == rows([expected])
+    assert max(expected["plane_id"]) > 3
+    with spatialq.connect() as con, pytest.raises(JobError, match="are laz files, no rows"):
+        cluster.table(con, out)
+
+
+def test_two_parts_of_one_name_are_refused(at_once, tiles, tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        shutil.copy(tiles / "tile_01.laz", tmp_path / name)
+    source = [str(tmp_path / name / "tile_01.laz") for name in ("a", "b")]
+    with pytest.raises(FileError, match=r"would both be 'tile_01\.laz' in it"):
+        cluster.run("plane_points", source, tmp_path / "out", unit=1.0, part_format="laz")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_driver_that_is_killed(tiles, tmp_path, function):
+    """In the middle of the passes; what was done then is left as it is."""
+    out = tmp_path / "out"
+    process = surveys.begin(tiles, out, function=function)
+    wait_for_lines(out, 60, process)
+    process.kill()
+    process.communicate(timeout=60)
+    lines = (out / "journal.jsonl").read_text().splitlines()
+    before = {(line["stage"], line["name"]) for line in map(json.loads, lines)}
+    assert not any(stage == "parts" for stage, _ in before)
+    run(function, tiles, out, workers=2, resume=True)
+    assert assert_same(function, tiles, out) > 5
+    after = (out / "journal.jsonl").read_text().splitlines()[len(lines) :]
+    again = {(line["stage"], line["name"]) for line in map(json.loads, after)} & before
+    assert {stage for stage, _ in again} <= {"survey"}
+    count = len(lines) + len(after)
+    run(function, tiles, out, workers=2, resume=True)
+    assert surveys.journal_lines(out) == count
+
+
+def test_passes_run_on_the_cpu(tiles, tmp_path):
+    with pytest.raises(
+        ValueError, match=r"device must be one of auto, cpu for detect_planes, .*gpu"
+    ):
+        run("detect_planes", tiles, tmp_path / "out", device="gpu")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_nothing_in_bounds(at_once, tiles, tmp_path):
+    for function in FUNCTIONS:
+        result = run(function, tiles, tmp_path / function, bounds=[0, 0, 1, 1])
+        assert result["rows"] == 0
+        assert_same(function, tiles, tmp_path / function, bounds=[0, 0, 1, 1])
+
+
+def test_commands(at_once, tiles, tmp_path):
+    wrong = spatialq_command("planes", tiles, "-o", tmp_path / "a.png", "--executor", "local")
+    assert wrong.returncode == 1
+    assert "--output must be the folder of the job" in wrong.stderr
+    wrong = spatialq_command("planes", tiles, "-o", tmp_path / "a", "--resume", "--up", "y")
+    assert "--up is no option of a job" in wrong.stderr
+    wrong = spatialq_command("planes", tiles, "-o", tmp_path / "a", "--part-format", "laz")
+    assert "--part-format is an option of a job" in wrong.stderr
+    (made,) = command_rows(
+        "planes", tiles, "-o", tmp_path / "out", "--executor", "local", "--max-distance", "5cm"
+    )
+    assert (made["function"], made["parts"]) == ("detect_planes", 1)
+    assert assert_same("detect_planes", tiles, tmp_path / "out", max_distance=0.05) == made["rows"]

@@ -22,6 +22,8 @@ from spatialq.data import grid as data_grid
 from spatialq.errors import CrsError, CrsWarning, FileError, FileWarning, JobError
 from spatialq.execution import call
 from tests.cluster import surveys
+from tests.command_line import rows as command_rows
+from tests.command_line import spatialq_command
 from tests.conftest import made_once, real_file
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
@@ -344,3 +346,38 @@ def test_an_infinite_height_is_refused_as_in_one_piece(at_once, tmp_path):
         run(path, tmp_path / "out", tile_size=20.0)
     with spatialq.connect() as con, pytest.raises(Exception, match=r"got inf at x = 500091\.0"):
         con.sql(f"FROM {in_one_piece(path)}").fetchall()
+
+
+FLAGS = ("--scales", "5m,7m", "--example-scale", "20m")
+
+
+@pytest.mark.slow
+def test_the_command_runs_a_job(at_once, grids, tmp_path):
+    out = tmp_path / "out"
+    (made,) = command_rows("features", f"{grids}/*.tif", "-o", out, "--tile-size", 60, *FLAGS)
+    assert (made["parts"], made["folder"]) == (15, str(out))
+    assert require_same(out, in_one_piece(f"{grids}/*.tif")) == made["rows"]
+    again = [f"{grids}/*.tif", "-o", out, "--tile-size", 60, "--resume", *FLAGS]
+    assert command_rows("features", *again)[0]["resumed"] == 15
+    rasters = ["features", grids / "a.tif", "-o", tmp_path / "tif", "--executor", "local", *FLAGS]
+    (made,) = command_rows(*rasters, "--part-format", "tif")
+    assert [path.name for path in (tmp_path / "tif/parts").iterdir()] == ["0000000.tif"]
+    assert made["rows"] == 77
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--executor", "local", "--show", "pca1"), "--show is no option of a job: leave it out"),
+        (("--executor", "local", "--define", __file__), "--define is no option of a job"),
+        (("--executor", "local", "-o", "b"), "--output must be one folder, that of the job, got 2"),
+        (("--part-format", "tif"), "--part-format is an option of a job: give --executor, too"),
+        (("--tile-size", "0"), "tile_size must be a number above 0, got 0"),
+        (("--executor", "local", "--scales", "5"), "scales must say its unit, got '5'"),
+    ],
+)
+def test_what_the_command_refuses(grids, tmp_path, arguments, message):
+    result = spatialq_command("features", grids / "a.tif", "-o", tmp_path / "a", *arguments)
+    assert result.returncode == 1
+    assert message in " ".join(result.stderr.split())
+    assert not (tmp_path / "a").exists()

@@ -241,6 +241,41 @@ def rows_in_memory(x: Any, y: Any, z: Any, options: "Options", execution: Execut
     return (yield from tiler.of_cloud(cloud.points, cloud.classification))
 
 
+def rows_in_cell(
+    root: Root,
+    cube: Cube,
+    points: Points,
+    classification: Any,
+    options: "Options",
+    execution: Execution,
+    budget: int,
+) -> Rows:
+    """Give the rows of all nodes of a cloud in a cell of its cube.
+
+    Parameters
+    ----------
+    root : Root
+        The cell: the whole cube, or one of which every cell above has more points than a leaf.
+    cube : Cube
+    points : Points
+        All that are in the cell, in main memory.
+    classification : uint8[n]
+    options : Options
+    execution : Execution
+        The device, as for `rows_of`.
+    budget : int
+        Number of points that fit into main memory while their nodes are built.
+
+    Raises
+    ------
+    MemoryError
+        If memory does not suffice.
+    """
+    budget = _most_points(options, execution, budget)
+    tiler = _tiler(cube, options, execution, budget, only_ids=False)
+    return (yield from tiler.of_cloud(points, classification, root))
+
+
 def _most_points(options: "Options", execution: Execution, budget: int) -> int:
     """Give the number of points of a tile at most: those that fit into the GPU's memory, too."""
     if execution.device == "gpu":

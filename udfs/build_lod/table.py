@@ -98,6 +98,8 @@ def concatenate(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def by_level(tables: list[dict[str, Any]]) -> dict[str, Any]:
     """Merge the tables of a tree level by level, in the order of a tree that is built at once.
 
+    The tree may be that of a tile.
+
     The tables are emptied column by column, so that only one column is in memory twice.
     """
     if len(tables) == 1:
@@ -106,7 +108,8 @@ def by_level(tables: list[dict[str, Any]]) -> dict[str, Any]:
     ranked = np.array(sorted(range(len(given)), key=lambda k: (len(given[k]), given[k])))
     names = [given[k] for k in ranked]
     number = {name: k for k, name in enumerate(names)}
-    parents = np.array([number.get(name[:-1], -1) for name in names])
+    above = -1 if names[0] == "r" else len(names)  # of the first node
+    parents = np.array([number.get(name[:-1], above) for name in names])
     counts = np.concatenate([table["count"] for table in tables])[ranked]
     offsets = np.cumsum([0, *counts])
     slots = np.empty(len(ranked), np.int64)
@@ -121,7 +124,7 @@ def by_level(tables: list[dict[str, Any]]) -> dict[str, Any]:
             move_lists(part, each.offsets, own, fields[name])
     known = {
         "node": Text(np.arange(len(names)), names),
-        "parent": Text(parents, names),
+        "parent": Text(parents, [*names, names[0][:-1]]),
         "samples": Lists(offsets, fields),
     }
     return {

@@ -6,7 +6,7 @@ are filled from the first nodes of the tiles, whose voxels represent all points 
 result is equal, bit for bit, to that of one build.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +62,23 @@ class Part:
         )
         return Part(node, take(self.points, kept), self.classification[kept])
 
+    def arrays(self) -> dict[str, Any]:
+        """Give the arrays by names that tell where they belong, as `of_arrays` takes them."""
+        tree = {f"tree {name}": values for name, values in vars(self.tree).items()}
+        points = {f"points {name}": values for name, values in vars(self.points).items()}
+        return {**tree, **points, "classification": self.classification}
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, Any]) -> "Part":
+        """Make what `arrays` was called of."""
+
+        def of(kind: str) -> dict[str, Any]:
+            prefix = f"{kind} "
+            names = [name for name in arrays if name.startswith(prefix)]
+            return {name.removeprefix(prefix): arrays[name] for name in names}
+
+        return cls(Tree(**of("tree")), Points(**of("points")), arrays["classification"])
+
 
 Rows = Generator[dict[str, Any], None, Part]
 """Yields rows of nodes as tables of `table.columns`; returns the first node."""
@@ -93,11 +110,12 @@ class Tiler:
     def __post_init__(self) -> None:
         object.__setattr__(self, "budget", min(self.budget, validation.MAX_POINTS))
 
-    def of_cloud(self, points: Points, classification: Any) -> Rows:
-        """Give the rows of all nodes of a cloud in memory."""
+    def of_cloud(self, points: Points, classification: Any, root: Root | None = None) -> Rows:
+        """Give the rows of all nodes of a cloud in memory, or of the part of one in a cell."""
+        root = Root() if root is None else root
         if len(points.x) <= self.budget:
-            return (yield from self.of_tile(Root(), points, classification))
-        ordered = sort(points, self.cube, Root())
+            return (yield from self.of_tile(root, points, classification))
+        ordered = sort(points, self.cube, root)
         tiles, order = split(ordered, self.budget), ordered.order
         del ordered  # frees its keys
 
@@ -105,7 +123,7 @@ class Tiler:
             inside = order[tiles.first[k] : tiles.first[k] + tiles.points[k]]
             return self.of_tile(tiles.root(k), take(points, inside), classification[inside])
 
-        return (yield from self.of_tiles(tiles, Root(), tile))
+        return (yield from self.of_tiles(tiles, root, tile))
 
     def of_tile(self, root: Root, points: Points, classification: Any) -> Rows:
         """Give the rows of a tile.
@@ -220,6 +238,16 @@ def run(cloud: validation.Cloud, options: "Options", build: Build, budget: int) 
     """
     tiler = Tiler(cloud.cube, options, build, max(budget, options.max_points))
     return by_level(list(tiler.of_cloud(cloud.points, cloud.classification)))
+
+
+def all_of(rows: Rows) -> tuple[list[dict[str, Any]], Part]:
+    """Take all rows; give them and what the generator returns."""
+    tables = []
+    while True:
+        try:
+            tables.append(next(rows))
+        except StopIteration as end:
+            return tables, end.value
 
 
 def leaf(root: Root, n: int, order: Any) -> Tree:

@@ -148,7 +148,8 @@ def _classify(
     def seeds() -> "Seeds":
         asked = windows(grid, options)
         with progress.nested():
-            return owm_ground.run(*cloud, point_id, asked, extent(grid, asked))
+            found: Seeds = owm_ground.run(*cloud, point_id, asked, extent(grid, asked))
+        return found
 
     dtm = terrain_of(threads, lowest, known, level, grid, options, seeds)  # 3 to 10
     progress.stage("heights", 1.0)

@@ -120,6 +120,36 @@ def lay_grid(
     return CloudRaster(west, south, cell, _shape(east - west, north - south, cell), density)
 
 
+def part_between(
+    shape: tuple[int, int],
+    corner: tuple[float, float],
+    side: float,
+    x_ends: tuple[float, float],
+    y_ends: tuple[float, float],
+    margin: int = 0,
+) -> tuple[slice, slice]:
+    """Give the rows and columns of a grid in which the points of an extent are.
+
+    Parameters
+    ----------
+    shape : (rows, columns)
+    corner : (west, south)
+        Of the grid, as `side` in metres.
+    side : float
+        Of its cells.
+    x_ends, y_ends : (low, high)
+        In metres, in the extent that the grid is over.
+    margin : int
+        Cells more on each side, as long as there are some.
+    """
+
+    def part(n: int, first: float, ends: tuple[float, float]) -> slice:
+        low, high = (min(int((end - first) / side), n - 1) for end in ends)
+        return slice(max(low - margin, 0), min(high + margin + 1, n))
+
+    return part(shape[0], corner[1], y_ends), part(shape[1], corner[0], x_ends)
+
+
 def _corner(west: float, south: float, side: float) -> tuple[float, float]:
     """Find the corner of a point's square; squares begin at multiples of their side."""
     return floor(west / side) * side, floor(south / side) * side

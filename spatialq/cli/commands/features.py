@@ -1,10 +1,11 @@
 """`spatialq features`: multi-scale features of terrain grids."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
+from spatialq.cli.jobs import Executor, Resume, Tasks, TileSize, Workers, run_job
 from spatialq.cli.options import Device, Json, Memory, Resolution, ToCrs, names, with_parameters
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import rounded, show, show_written
@@ -24,7 +25,18 @@ def features(
             "-o",
             help="File to write; may be given several times: .parquet, .gpkg, .fgb, "
             ".csv, .json or .xlsx for a table; for a single input also .png for a picture and "
-            ".tif for a raster of examples.",
+            ".tif for a raster of examples. Of a job the folder that gets parts/.",
+        ),
+    ] = None,
+    executor: Executor = None,
+    workers: Workers = None,
+    tile_size: TileSize = None,
+    resume: Resume = False,
+    part_format: Annotated[
+        Literal["parquet", "tif"] | None,
+        typer.Option(
+            help="What a job writes: parquet, the rows of the table, or tif, rasters of examples "
+            "with the means of all features; by default parquet."
         ),
     ] = None,
     options: dict[str, Any],
@@ -53,8 +65,31 @@ def features(
     as_json: Json = False,
 ) -> None:
     """Compute features of terrain grids at several scales (POPS): a table, a picture, a raster."""
-    from spatialq.workflows.features import run_definitions, write_features
+    from spatialq.workflows.features import lengths_of_first, run_definitions, write_features
 
+    of_file: dict[str, Any] = {
+        "nodata": nodata, "band": band, "to_crs": to_crs, "resolution": resolution,
+    }  # fmt: skip
+    tasks = Tasks(executor, workers, tile_size, resume=resume)
+    if tasks.are_wanted:
+        run_job(
+            "pops_features",
+            grids,
+            output,
+            tasks,
+            part_format=part_format,
+            device=device,
+            memory=memory,
+            as_json=as_json,
+            command="features",
+            refused={"--define": define, "--show": shown},
+            **of_file,
+            **lengths_of_first(grids, of_file, options),
+        )
+        return
+    if part_format is not None:
+        message = "--part-format is an option of a job: give --executor, too"
+        raise ValueError(message)
     if define is not None:
         run_definitions(define)
     with progress() as update:
@@ -62,10 +97,7 @@ def features(
             grids,
             output or (),
             show=names(shown) if shown else (),
-            nodata=nodata,
-            band=band,
-            to_crs=to_crs,
-            resolution=resolution,
+            **of_file,
             device=device,
             memory=memory,
             progress=update,

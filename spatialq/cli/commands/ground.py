@@ -1,9 +1,11 @@
 """`spatialq ground`: the ground of a point cloud."""
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 import typer
 
+from spatialq.cli.jobs import Executor, Resume, Tasks, TileSize, Workers, run_job, with_lengths
 from spatialq.cli.options import (
     Bounds,
     Crs,
@@ -11,15 +13,19 @@ from spatialq.cli.options import (
     Json,
     Memory,
     OverrideCrs,
+    ParametersOf,
     bounds_of,
     with_parameters,
 )
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import show_written
 
+FUNCTION = "classify_ground"
+OF_TERRAIN = ("resolution", "method", "neighbours", "extrapolate")
 
-@with_parameters("classify_ground", exclude=("bounds", "memory"))
-@with_parameters("ground_surface", only=("resolution", "method", "neighbours", "extrapolate"))
+
+@with_parameters(FUNCTION, exclude=("bounds", "memory"))
+@with_parameters("ground_surface", only=OF_TERRAIN)
 def ground(
     files: Annotated[
         list[str],
@@ -36,9 +42,21 @@ def ground(
             "-o",
             help="File to write; may be given several times: .laz or .las for the points with "
             "their classes, .tif for the terrain, .png for its hillshade, .parquet, .csv, "
-            ".json or .xlsx for a table; a folder such as out/ gets a file for each input.",
+            ".json or .xlsx for a table; a folder such as out/ gets a file for each input. Of a "
+            "job the folder that gets parts/.",
         ),
     ],
+    executor: Executor = None,
+    workers: Workers = None,
+    tile_size: TileSize = None,
+    resume: Resume = False,
+    part_format: Annotated[
+        Literal["laz", "parquet"] | None,
+        typer.Option(
+            help="What a job writes: laz, the points with their classes, or parquet, the rows of "
+            "the table; by default laz."
+        ),
+    ] = None,
     options: dict[str, Any],
     crs: Crs = None,
     override_crs: OverrideCrs = False,
@@ -60,6 +78,34 @@ def ground(
     """Classify the ground of a point cloud: a new cloud, a terrain model, a hillshade, a table."""
     from spatialq.workflows.ground import write_ground
 
+    tasks = Tasks(executor, workers, tile_size, resume=resume)
+    if tasks.are_wanted:
+        refused = {
+            "--crs": crs,
+            "--override-crs": override_crs,
+            "--point-resolution": point_resolution,
+            **_of_terrain(options),
+        }
+        run_job(
+            FUNCTION,
+            files,
+            output,
+            tasks,
+            part_format=part_format or "laz",
+            device=device,
+            memory=memory,
+            as_json=as_json,
+            command="ground",
+            refused=refused,
+            bounds=bounds_of("ground", bounds),
+            by_class=True,
+            ground_only=ground_only,
+            **with_lengths("ground", FUNCTION, files, options),
+        )
+        return
+    if part_format is not None:
+        message = "--part-format is an option of a job: give --executor, too"
+        raise ValueError(message)
     with progress() as update:
         row = write_ground(
             files,
@@ -75,3 +121,12 @@ def ground(
             **options,
         )
     show_written(row, as_json=as_json)
+
+
+def _of_terrain(options: dict[str, Any]) -> Mapping[str, bool]:
+    """Take the options of the terrain out of all; give by flag whether each is another one."""
+    known = ParametersOf("ground_surface", OF_TERRAIN, (), of_file=True).options("ground")
+    return {
+        f"--{each.parameter.name}": options.pop(each.parameter.name) != each.signature.default
+        for each in known
+    }

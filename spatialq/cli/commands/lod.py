@@ -1,10 +1,12 @@
 """`spatialq lod`: levels of detail of a point cloud."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from spatialq.cli.jobs import Executor, Tasks, Workers, run_job
 from spatialq.cli.options import (
     Bounds,
     Crs,
@@ -68,18 +70,50 @@ def lod(
             "keep what is done if this one is stopped.",
         ),
     ] = False,
+    executor: Executor = None,
+    workers: Workers = None,
+    chunk_points: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Points of a part of such a job at most; 2000000 if it is not given."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Build levels of detail of a cloud, an octree: COPC, Potree, a table, a picture."""
     from spatialq.workflows.lod import write_lod
 
+    box = bounds_of("lod", bounds)
+    if any(each is not None for each in (executor, workers, chunk_points)):
+        _require_folder(output or ())
+        chunks: dict[str, Any] = {} if chunk_points is None else {"chunk_points": chunk_points}
+        run_job(
+            "build_lod",
+            files,
+            output,
+            Tasks(executor, workers, None, resume=resume),
+            device=device,
+            memory=memory,
+            as_json=as_json,
+            command="lod",
+            refused={
+                "--crs": crs,
+                "--override-crs": override_crs,
+                "--resolution": resolution,
+                "--compact": compact,
+            },
+            bounds=box,
+            **options,
+            **chunks,
+        )
+        return
     with progress() as update:
         row = write_lod(
             files,
             output or (),
             crs=crs,
             override_crs=override_crs,
-            bounds=bounds_of("lod", bounds),
+            bounds=box,
             resolution=resolution,
             device=device,
             memory=memory,
@@ -92,3 +126,23 @@ def lod(
         show([row], as_json=True)
     else:
         show_written({**row, "seconds": round(row["seconds"], 2)}, as_json=False)
+
+
+def _require_folder(outputs: Sequence[Path]) -> None:
+    """Refuse outputs that no job writes.
+
+    Raises
+    ------
+    ValueError
+        If one has the name of a file that is written without a job.
+    """
+    from spatialq.export.atomic import has_ending
+    from spatialq.workflows.lod import ENDINGS
+
+    for each in outputs:
+        if any(has_ending(each, ending) for ending in ENDINGS):
+            message = (
+                f"lod: --output of a job must be a folder, which gets parts/*.parquet, got "
+                f"'{each}', which is written without --executor, --workers and --chunk-points"
+            )
+            raise ValueError(message)

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from spatialq.cli.jobs import Executor, Resume, Tasks, TileSize, Workers, run_job
+from spatialq.cli.jobs import Executor, Resume, Tasks, TileSize, Workers, run_job, with_lengths
 from spatialq.cli.options import (
     Bounds,
     Crs,
@@ -70,9 +70,16 @@ def planes(
     from spatialq.workflows.planes import write_planes
 
     tasks, box = Tasks(executor, workers, tile_size, resume=resume), bounds_of("planes", bounds)
-    if tasks.are_wanted or part_format is not None:
+    if tasks.are_wanted:
+        function = "plane_points" if part_format == "laz" else "detect_planes"
+        refused = {
+            "--crs": crs,
+            "--override-crs": override_crs,
+            "--resolution": resolution,
+            "--up": up != "z",
+        }
         run_job(
-            "plane_points" if part_format == "laz" else "detect_planes",
+            function,
             files,
             output,
             tasks,
@@ -81,17 +88,15 @@ def planes(
             memory=memory,
             as_json=as_json,
             command="planes",
-            refused={
-                "--up": up != "z",
-                "--override-crs": override_crs,
-                "--resolution": resolution,
-            },
+            refused=refused,
             bounds=box,
-            crs=crs,
             noise=False,
-            **options,
+            **with_lengths("planes", function, files, options),
         )
         return
+    if part_format is not None:
+        message = "--part-format is an option of a job: give --executor, too"
+        raise ValueError(message)
     with progress() as update:
         row = write_planes(
             files,

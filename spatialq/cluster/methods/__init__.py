@@ -4,7 +4,10 @@ from collections.abc import Mapping
 
 from spatialq.cluster.method import Method
 from spatialq.cluster.methods import (
+    build_lod,
+    classify_ground,
     detect_planes,
+    intersects_with,
     owm_ground,
     pops_features,
 )
@@ -12,7 +15,10 @@ from spatialq.cluster.methods import (
 METHODS: Mapping[str, Method] = {
     method.function: method
     for method in (
+        build_lod.METHOD,
+        classify_ground.METHOD,
         *detect_planes.METHODS,
+        intersects_with.METHOD,
         owm_ground.METHOD,
         pops_features.METHOD,
     )

@@ -29,7 +29,6 @@ from spatialq.cluster.survey import Survey
 from spatialq.cluster.task import Task
 from spatialq.functions.catalogue import catalogue
 from spatialq.io.formats import open_source
-from spatialq.io.source import LAS
 from spatialq.udfs.detect_planes.detection import Detection
 from spatialq.udfs.detect_planes.octree import Cube
 from spatialq.udfs.detect_planes.passes import (
@@ -57,8 +56,7 @@ def run(job: Job) -> None:
     """Find the planes of a survey, or those of its points."""
     call = job.call
     survey = job.survey(() if call.more["noise"] else NOISE)
-    if not job.was_done():
-        _Search(job, survey).run()
+    _Search(job, survey).run()
 
 
 class _Search:
@@ -157,7 +155,7 @@ def _names(job: Job) -> list[str]:
     paths, folder = [Path(path) for path in job.call.paths], Path(job.path(PARTS, ""))
     targets = Outputs(OF_POINTS, [], [folder])
     if job.call.tile_size is None:
-        targets.check(paths, LAS)
+        targets.require_names(folder, paths)
     return [path.name for path in targets.in_folder(folder, paths)]
 
 

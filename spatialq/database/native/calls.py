@@ -20,7 +20,7 @@ from spatialq.database.transport.request import Request
 from spatialq.execution.call import stoppable
 from spatialq.functions.catalogue import Function, catalogue
 from spatialq.planner import devices
-from spatialq.runtime import progress
+from spatialq.runtime import cuda, progress
 
 AHEAD = 2
 """Batches of a result in several that may wait to be read."""
@@ -93,8 +93,10 @@ class Call:
         known, token = library(), self._request.token
         columns = given_to(self._function)
         progress.stage("rows to columns", 0.1)
-        page_locked = self._request.options.get("device") != "cpu" and not devices.gpu().problem
-        with self._request.within_memory(self._function.name):
+        device = self._request.options.get("device")
+        page_locked = device != "cpu" and not devices.gpu().problem
+        asked = {each.number for each in devices.gpus() if device == f"gpu:{each.number}"}
+        with self._request.within_memory(self._function.name), cuda.on(*asked):
             parts = [
                 take(self._number, part, columns, page_locked=page_locked) for part in range(PARTS)
             ]

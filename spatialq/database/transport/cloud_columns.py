@@ -1,6 +1,6 @@
 """Points of files, straight into the arrays of a kernel, without one row per point."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,21 +26,41 @@ def numbers_in(
     ValueError
         If no file has a column of numbers of that name.
     """
+    found = (types_of_cloud(cloud, names) for cloud in clouds)
+    return common_types(caller, found, names) if names else {}
+
+
+def types_of_cloud(cloud: PointSource, names: Sequence[str]) -> "dict[str, np.dtype[Any]]":
+    """Give the types of some columns of a file, and that of objects for all others."""
+    return {
+        field.name: np.dtype(field.type.to_pandas_dtype() if field.name in names else object)
+        for field in cloud.schema
+    }
+
+
+def common_types(
+    caller: str, files: "Iterable[Mapping[str, np.dtype[Any]]]", names: Sequence[str]
+) -> "dict[str, np.dtype[Any]]":
+    """Find the types of columns of files by those of each file, as `numbers_in`.
+
+    Raises
+    ------
+    ValueError
+        If no file has a column of numbers of that name.
+    """
+    there: dict[str, set[np.dtype[Any]]] = {}
+    for types in files:
+        for name, dtype in types.items():
+            there.setdefault(name, set()).add(dtype)
     found = {}
     for name in names:
-        types = [
-            np.dtype(cloud.schema.field(name).type.to_pandas_dtype())
-            for cloud in clouds
-            if name in cloud.schema.names
-        ]
-        if not types or not all(each in NUMBERS for each in types):
-            there = dict.fromkeys(each for cloud in clouds for each in cloud.schema.names)
+        if name not in there or not all(each in NUMBERS for each in there[name]):
             message = (
                 f"{caller}: attributes must be columns of numbers of the files, "
                 f"{', '.join(there)}, got {name!r}"
             )
             raise ValueError(message)
-        found[name] = np.result_type(*types)
+        found[name] = np.result_type(*there[name])
     return found
 
 
@@ -49,18 +69,19 @@ def batches_of_clouds(
     clouds: Sequence[PointSource],
     tick: Progress | None = None,
     more: Mapping[str, np.dtype[Any]] = {},
+    hint: Box | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Read all points of files, whose ids run on from file to file, some at a time.
+    """Read the points of files, whose ids run on from file to file, some at a time.
 
     A column that a file lacks is None. Of the columns `more`, as `numbers_in` gives them, values
-    that are NULL are masked.
+    that are NULL are masked. Points outside of the box `hint` may be left out.
     """
     attributes = [*attributes_of(function), *more]
 
     def types_in(cloud: PointSource) -> dict[str, "np.dtype[Any]"]:
         return _types_in(function, cloud, more)
 
-    for found in _parts(clouds, types_in, None, tick, more):
+    for found in _parts(clouds, types_in, hint, tick, more):
         yield {**dict.fromkeys(attributes), **found}
 
 

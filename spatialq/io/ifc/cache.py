@@ -1,6 +1,5 @@
 """Reads several IFC files at once, and remembers the models read last, in memory and on disk."""
 
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from spatialq.io.ifc.columns import Geometry
 from spatialq.io.ifc.guard import READER
 from spatialq.io.ifc.model import PRODUCT_SECONDS, IfcModel, read_model
 from spatialq.io.source import Progress
+from spatialq.runtime.threads import n_threads
 
 
 def read_models(
@@ -41,7 +41,7 @@ def read_models(
     FileError
         If one of them cannot be read.
     """
-    cores = os.cpu_count() or 1
+    cores = n_threads()
     share = max(1, cores // len(paths)) if paths else 1
     cancel = threading.Event()
 

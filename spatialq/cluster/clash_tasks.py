@@ -1,0 +1,279 @@
+"""What the tasks of a job of clashes do: models to tables, elements to cells, cells to pairs."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spatialq.cluster.box_cells import BoxCell, box_cells
+from spatialq.cluster.survey import stamp_of
+from spatialq.database.connection import connect_quietly
+from spatialq.database.duckdb_copy import said_of
+from spatialq.database.element_sets import NO_PAIRS
+from spatialq.database.table_files import write_table
+from spatialq.errors import FileError, files_read_by
+from spatialq.export.spatial_order import cells_of, hilbert
+from spatialq.functions.sql_text import literal
+from spatialq.io.ifc.columns import BOX, TABLES
+from spatialq.runtime import budget
+from spatialq.runtime.temporary import temporary_folder
+from spatialq.runtime.threads import n_threads
+from spatialq.workflows import clash
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+ROWS = 1 << 15
+"""Of a group of rows of the file of cells, and of a model."""
+SLACK = 4
+"""Rounding errors of coordinates by which a box is made larger."""
+LOW, HIGH = BOX[:3], BOX[3:]
+
+ASKED = """
+SELECT row, file, place, {box}, of_a, of_b FROM (
+    SELECT *, row IN (SELECT global_id::BIGINT FROM spatial_elements('clash_a')) AS of_a,
+        {is_of_b} AS of_b
+    FROM elements
+) WHERE of_a OR of_b ORDER BY row
+"""
+OF_B = "row IN (SELECT global_id::BIGINT FROM spatial_elements('clash_b'))"
+PAIRS_OF_CELL = """
+SELECT p.* FROM ({pairs}) AS p
+JOIN elements AS a ON a.row = p.a::BIGINT
+JOIN elements AS b ON b.row = p.b::BIGINT
+JOIN cell AS c ON {owned}
+"""
+RELATED_BY_CELL = """
+COPY (
+    WITH places AS (
+        SELECT c.cell, e.global_id FROM cells AS c JOIN elements AS e USING (row)
+    )
+    SELECT DISTINCT x.cell, r.a, r.b
+    FROM related_elements('relations') AS r
+    JOIN places AS x ON x.global_id = r.a
+    JOIN places AS y ON y.global_id = r.b AND y.cell = x.cell
+    ORDER BY x.cell
+) TO {path} (FORMAT parquet, ROW_GROUP_SIZE {rows})
+"""
+
+
+OWNED = " AND ".join(
+    f"greatest(a.{low}, b.{low}) >= c.{low} AND greatest(a.{low}, b.{low}) < c.{high}"
+    for low, high in zip(LOW, HIGH, strict=True)
+)
+
+
+def file_of(k: int) -> str:
+    """Name the file of a model's tables, by its number."""
+    return f"{k:07}.duckdb"
+
+
+def write_model(data: dict[str, Any], partial: Path) -> dict[str, Any]:
+    """Read a model and write its tables, with the elements near each other near in the file.
+
+    Returns
+    -------
+    dict
+        `path`; its `stamp`; the number of `elements`; `extent`, see `clash.Extent`, or None;
+        `georeference`, see `IfcModel`.
+
+    Raises
+    ------
+    FileError
+        If the model cannot be read.
+    """
+    from spatialq.database.readers.ifc_models import warn_about_model
+    from spatialq.io.ifc.cache import CACHE, read_models
+
+    path = Path(data["path"])
+    stamp = stamp_of(path)
+    with files_read_by(clash.COMMAND):
+        (model,) = read_models([path], geometry=data["geometry"])
+    CACHE.clear()
+    warn_about_model(clash.COMMAND, model, stacklevel=2)
+    if stamp_of(path) != stamp:
+        raise FileError.of(clash.COMMAND, path, "was changed while the job ran")
+    elements = model.tables["elements"]
+    with _connected() as con, said_of(partial, partial):
+        clash.make_tables(con, [model.tables])
+        con.register("places", _places_of(elements))
+        con.execute(f"ATTACH {literal(str(partial))} AS model (ROW_GROUP_SIZE {ROWS})")
+        rows = "elements JOIN places USING (row) ORDER BY place"
+        con.execute(f"CREATE TABLE model.elements AS FROM {rows}")
+        for name in TABLES:
+            if name != "elements":
+                con.execute(f"CREATE TABLE model.{name} AS FROM {name}")
+        con.execute("DETACH model")
+    return {
+        "path": data["path"],
+        "stamp": stamp,
+        "elements": elements.num_rows,
+        "extent": clash.extent_of(path, elements),
+        "georeference": model.georeference,
+    }
+
+
+def _places_of(elements: "pa.Table") -> "pa.Table":
+    """Give near numbers to elements near each other: `row` in the model, `place` in the file."""
+    import pyarrow as pa
+
+    box = {name: elements[name].to_numpy() for name in BOX}
+    x, y = ((box[f"{axis}min"] + box[f"{axis}max"]) / 2 for axis in "xy")
+    n = elements.num_rows
+    order = np.arange(n)
+    if n:
+        around = float(x.min()), float(y.min()), float(x.max()), float(y.max())
+        order = np.argsort(hilbert(*cells_of(x, y, around)), kind="stable")
+    place = np.empty(n, np.int64)
+    place[order] = np.arange(n)
+    return pa.table({"row": np.arange(n), "place": place})
+
+
+@contextmanager
+def _connected() -> "Iterator[duckdb.DuckDBPyConnection]":
+    """Connect to a database in memory that has the share of this worker."""
+    with temporary_folder("spatialq_clash_", budget.folder()) as folder, connect_quietly() as con:
+        con.execute(f"SET threads = {n_threads()}; SET memory_limit = '{budget.current()}B'")
+        con.execute(f"SET temp_directory = {literal(str(folder))}")
+        yield con
+
+
+def _attach(con: "duckdb.DuckDBPyConnection", folder: str, files: Iterable[int]) -> None:
+    """Attach models, as m0, m1 and so on."""
+    for k in files:
+        con.execute(f"ATTACH {literal(str(Path(folder) / file_of(k)))} AS m{k} (READ_ONLY)")
+
+
+def _attach_all(con: "duckdb.DuckDBPyConnection", data: Mapping[str, Any]) -> None:
+    """Make views of the tables of all models, whose elements also have `file` and `place`."""
+    *first, _ = data["first"]
+    _attach(con, data["models"], range(len(first)))
+    for name in TABLES:
+        rows = [f"SELECT * FROM m{k}.{name}" for k in range(len(first))]
+        if name == "elements":
+            rows = [
+                f"SELECT * REPLACE (row + {start} AS row), {k} AS file FROM m{k}.elements"
+                for k, start in enumerate(first)
+            ]
+        con.execute(f"CREATE VIEW {name} AS {_union(rows)}")
+
+
+def _union(queries: Sequence[str]) -> str:
+    """Write the rows of all queries, nested no deeper than need be."""
+    if len(queries) == 1:
+        return queries[0]
+    half = len(queries) // 2
+    return f"({_union(queries[:half])}) UNION ALL ({_union(queries[half:])})"
+
+
+def write_cells(data: dict[str, Any], partial: Path) -> dict[str, Any]:
+    """Find the elements that are asked for, and write which of them touch which cell.
+
+    Returns
+    -------
+    dict
+        `elements`: how many are asked for; `cells`: how many there are.
+    """
+    with _connected() as con:
+        _attach_all(con, data)
+        clash.select(con, data["a"], data["b"], stacklevel=2)
+        is_of_b = "false" if data["b"] is None else OF_B
+        query = ASKED.format(box=", ".join(BOX), is_of_b=is_of_b)
+        found = con.sql(query).to_arrow_table()
+    columns = {name: found[name].to_numpy() for name in found.column_names}
+    low, high = (np.column_stack([columns.pop(name) for name in names]) for names in (LOW, HIGH))
+    # by no less than what the sums of kernels may be off
+    high = high + data["margin"] + SLACK * np.spacing(np.abs(high) + data["margin"])
+    n = _write_cells(partial, columns, box_cells(low, high, data["cell_elements"]))
+    return {"elements": found.num_rows, "cells": n}
+
+
+def _write_cells(
+    path: Path, columns: "Mapping[str, NDArray[Any]]", cells: Iterable[BoxCell]
+) -> int:
+    """Write the rows of all cells, with the number and the corners of theirs; count the cells."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    empty = {"cell": np.empty(0, np.int64)}
+    empty |= {name: values[:0] for name, values in columns.items()}
+    schema = pa.table(empty | dict.fromkeys(BOX, np.empty(0))).schema
+    n = waiting = 0
+    tables: list[Any] = []
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for n, cell in enumerate(cells, 1):
+            of_cell = {"cell": n - 1} | dict(zip(BOX, (*cell.low, *cell.high), strict=True))
+            rows = {name: values[cell.rows] for name, values in columns.items()}
+            rows |= {name: np.repeat(value, cell.rows.size) for name, value in of_cell.items()}
+            tables.append(pa.table({name: rows[name] for name in schema.names}))
+            waiting += cell.rows.size
+            if waiting >= ROWS:
+                writer.write_table(pa.concat_tables(tables), ROWS)
+                tables, waiting = [], 0
+        if tables:
+            writer.write_table(pa.concat_tables(tables), ROWS)
+    return n
+
+
+def write_related(data: dict[str, Any], partial: Path) -> dict[str, Any]:
+    """Write the pairs that belong together, of the elements of each cell."""
+    with _connected() as con, said_of(partial, partial):
+        _attach_all(con, data)
+        con.execute(f"CREATE VIEW cells AS FROM read_parquet({literal(data['cells'])})")
+        con.execute(RELATED_BY_CELL.format(path=literal(str(partial)), rows=ROWS))
+    return {}
+
+
+def write_pairs(data: dict[str, Any], partial: Path) -> dict[str, Any]:
+    """Relate the elements of a cell and write the pairs that are its own.
+
+    Returns
+    -------
+    dict
+        `rows` written; `elements` that touch the cell.
+    """
+    with _connected() as con:
+        elements = _read_cell(con, data)
+        options, within, gap = data["options"], data["within"], data["closer_than"]
+        for side in "ab":
+            asked = f"(FROM elements WHERE of_{side})"
+            con.execute(clash.SIDE.format(side=side, elements=asked))
+        pairs = clash.pairs_sql(options, within_a=within, closer_than=gap)
+        own = PAIRS_OF_CELL.format(pairs=pairs, owned=OWNED)
+        con.execute(clash.CLASHES.format(pairs=own, related="FROM related"))
+        rows = write_table(con, "FROM clashes", partial)
+    return {"rows": rows, "elements": elements}
+
+
+def _read_cell(con: "duckdb.DuckDBPyConnection", data: Mapping[str, Any]) -> int:
+    """Make the tables `elements`, `related` and `cell` of a cell; count the elements."""
+    of_cell = f"WHERE cell = {data['cell']}"
+    con.execute(f"CREATE TABLE touching AS FROM read_parquet({literal(data['cells'])}) {of_cell}")
+    con.execute(f"CREATE TABLE cell AS SELECT {', '.join(BOX)} FROM touching LIMIT 1")
+    found = con.execute("SELECT DISTINCT file FROM touching ORDER BY file").fetchall()
+    files = [file for (file,) in found] or [0]  # of any, the columns
+    _attach(con, data["models"], files)
+    rows = [
+        f"SELECT e.* EXCLUDE (place) REPLACE (t.row AS row), t.of_a, t.of_b FROM m{k}.elements "
+        f"AS e JOIN touching AS t ON t.place = e.place AND t.file = {k}"
+        for k in files
+    ]
+    con.execute(f"CREATE TABLE elements AS FROM ({_union(rows)}) ORDER BY row")
+    related = NO_PAIRS
+    if data["related"] is not None:
+        related = f"SELECT a, b FROM read_parquet({literal(data['related'])}) {of_cell}"
+    con.execute(f"CREATE TABLE related AS {related}")
+    return sum(con.execute("SELECT count(*) FROM elements").fetchone() or ())
+
+
+WORK = {
+    "clash_model": write_model,
+    "clash_cells": write_cells,
+    "clash_related": write_related,
+    "clash_pairs": write_pairs,
+}
+"""By `Task.work`."""

@@ -1,0 +1,152 @@
+"""`classify_ground` of a survey: its grid is made of those of all cores, and one task works on it.
+
+The stages are those of the kernel: the squares that have points, which say how large the cells are;
+the lowest points of the cells, and the seeds; the terrain; the points.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from spatialq.cluster.folder import PARTS
+from spatialq.cluster.job import Job, given
+from spatialq.cluster.layout import Core, Layout
+from spatialq.cluster.method import Method
+from spatialq.cluster.methods.ground_tasks import (
+    FUNCTION,
+    classify_cloud,
+    classify_rows,
+    count_squares,
+    find_lowest,
+    find_terrain,
+    mark_squares,
+)
+from spatialq.cluster.survey import Survey
+from spatialq.cluster.task import Task
+from spatialq.udfs.classify_ground.grid import CloudRaster, lay_grid, windows
+from spatialq.udfs.owm_ground.cost import halo
+from spatialq.workflows.cloud_points import NOISE
+from spatialq.workflows.outputs import Outputs
+
+LAZ = "laz"
+SQUARES, COUNT, LOWEST, TERRAIN = "squares", "count", "lowest", "terrain"
+
+
+def run(job: Job) -> None:
+    """Classify the points of all cores."""
+    call = job.call
+    names = _names(job) if call.part_format == LAZ else []
+    left_out = NOISE if names or call.more["by_class"] else ()
+    survey = job.survey(left_out)
+    shared = {
+        "caller": FUNCTION,
+        "options": given(call.options),
+        "bounds": call.options.bounds,
+        "device": call.device,
+        "left_out": left_out,
+        "level": call.level,
+    }
+    if survey.total:
+        shared |= _Stages(job, survey, job.layout(survey), shared).terrain()
+    if not names:
+        layout = job.layout(survey)
+        tasks = (
+            Task(f"{core.name}.parquet", "ground rows", shared | layout.reading_alone(core))
+            for core in layout.cores()
+        )
+        job.parts(tasks, sum(1 for _ in layout.cores()))
+        return
+    shared |= {"ground_only": call.more["ground_only"], "crs": call.crs}
+    layout = job.layout(survey.whole)
+    cloud_tasks = (
+        Task(name, "ground cloud", shared | layout.reading_alone(core))
+        for name, core in _cores(layout, call.tile_size, names)
+    )
+    job.parts(cloud_tasks, sum(1 for _ in _cores(layout, call.tile_size, names)))
+
+
+@dataclass(frozen=True)
+class _Stages:
+    """The stages before the points are classified."""
+
+    job: Job
+    survey: Survey
+    layout: Layout
+    shared: dict[str, Any]
+    """What all tasks get."""
+
+    def terrain(self) -> dict[str, Any]:
+        """Find the terrain; give what tasks need of it."""
+        grid = self._grid()
+        shared = self.shared | {"grid": asdict(grid)}
+        asked = windows(grid, self.job.call.options)
+        width = halo(asked) / self.job.call.options.metres
+        self._files(LOWEST, "ground lowest", lambda core: shared | self.layout.reading(core, width))
+        task = Task("terrain", "ground terrain", shared | {"folder": self.job.path(LOWEST, "")})
+        (done,) = self.job.files(TERRAIN, [task], 1)
+        return {
+            "grid": asdict(grid),
+            "terrain": self.job.path(TERRAIN, done.name),
+            "terrain_level": done.facts["level"],
+        }
+
+    def _grid(self) -> CloudRaster:
+        metres = self.job.call.options.metres
+        xmin, ymin, xmax, ymax = (value * metres for value in self.survey.box)
+
+        def count(west: float, south: float, side: float, shape: tuple[int, int]) -> int:
+            shared = self.shared | {
+                "squares": [west, south, side, shape],
+                "ends": [[xmin, xmax], [ymin, ymax]],
+            }
+            self._files(
+                SQUARES, "ground squares", lambda core: shared | self.layout.reading_alone(core)
+            )
+            data = {"shape": shape, "folder": self.job.path(SQUARES, "")}
+            (done,) = self.job.facts(COUNT, [Task("count", "ground count", data)], 1)
+            return int(done.facts["squares"])
+
+        return lay_grid((xmin, xmax), (ymin, ymax), self.survey.total, count)
+
+    def _files(self, stage: str, work: str, data: Callable[[Core], dict[str, Any]]) -> None:
+        """Have a task done for each core that writes a file."""
+        total = sum(1 for _ in self.layout.cores())
+        tasks = (Task(f"{core.name}.npy", work, data(core)) for core in self.layout.cores())
+        for _ in self.job.files(stage, tasks, total):
+            pass
+
+
+def _names(job: Job) -> list[str]:
+    """Name the part of each file as `spatialq ground` does, for a folder."""
+    paths, folder = [Path(path) for path in job.call.paths], Path(job.path(PARTS, ""))
+    targets = Outputs(FUNCTION, [], [folder])
+    if job.call.tile_size is None:
+        targets.require_names(folder, paths)
+    return [path.name for path in targets.in_folder(folder, paths)]
+
+
+def _cores(layout: Layout, tile_size: float | None, names: list[str]) -> Iterator[tuple[str, Core]]:
+    """Give the name of each part and its core: all files, those without points, too."""
+    if tile_size is None:
+        for k, name in enumerate(names):
+            yield name, layout.core_of(k)
+        return
+    for core in layout.cores():
+        yield f"{core.name}.{LAZ}", core
+
+
+METHOD = Method(
+    FUNCTION,
+    run,
+    {
+        "ground squares": mark_squares,
+        "ground count": count_squares,
+        "ground lowest": find_lowest,
+        "ground terrain": find_terrain,
+        "ground rows": classify_rows,
+        "ground cloud": classify_cloud,
+    },
+    formats=("parquet", LAZ),
+    more={"by_class": False, "ground_only": False},
+)
