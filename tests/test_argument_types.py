@@ -5,6 +5,7 @@ It names the macro and the argument as the user writes them, and no function tha
 
 import itertools
 import re
+import shutil
 
 import duckdb
 import numpy as np
@@ -152,6 +153,7 @@ def test_a_value_of_a_wrong_type(con, folder, macro, argument, monkeypatch, tmp_
 
 @pytest.mark.filterwarnings("ignore::spatialq.errors.FileWarning")  # a cloud without colours
 def test_the_calls_are_right_but_for_one_argument(con, folder):
+    shutil.rmtree(folder / "cluster_run", ignore_errors=True)  # of the calls above
     for macro, arguments in itertools.groupby(ARGUMENTS, key=lambda each: each[0]):
         next(arguments)
         con.execute(call(macro, "", "", folder)).fetchall()
