@@ -3,17 +3,22 @@
     python benchmarks/cluster.py overhead [--executor local|ray] [--tiles N]
     python benchmarks/cluster.py driver [--tiles N]
     python benchmarks/cluster.py job FOLDER [--executor local|ray] [--workers N]
+    python benchmarks/cluster.py survey [--tiles N] [--function NAME]
 
 `overhead` has warm workers look at tiny files: milliseconds of a worker for each task. `driver`
 takes tiles that are only made up through the driver of a job, as if workers had done them, twice:
 the second time the job is resumed. `job` runs `owm_ground` on a folder of tiles, such as
-`large_clouds.py make` makes, and compares its rows with those of one call on all files. Processor
-time of workers is known of executor local alone.
+`large_clouds.py make` makes, and compares its rows with those of one call on all files. `survey`
+makes tiles of 2 million points in a temporary folder and runs a function on all of them with 2
+workers, and on a quarter of them with 1, local and with Ray, without a comparison. Processor time
+and memory of workers are known of executor local alone.
 """
 
 import argparse
 import json
 import resource
+import subprocess
+import sys
 import tempfile
 import time
 from base64 import b64encode
@@ -35,9 +40,10 @@ from spatialq.functions.catalogue import catalogue
 GIB = 1 << 30
 SIDE = 1000.0
 POINTS = 8_000_000
-RUN = 150_000
+RUN = 250_000
 BOXES = bytes(range(4)) * -(-POINTS // RUN)
 WARM = 20
+TILE_POINTS = 2_000_000
 
 
 def report(**figures):
@@ -141,10 +147,46 @@ def run_job(tiles, executor, workers):
     )  # fmt: skip
 
 
+def run_survey(function, tiles):
+    """Make a survey and run jobs on it, each in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        made, few = Path(folder) / "tiles", Path(folder) / "few"
+        maker = Path(__file__).with_name("large_clouds.py")
+        size = ["--points", str(tiles * TILE_POINTS), "--tile-points", str(TILE_POINTS)]
+        started = time.perf_counter()
+        subprocess.run([sys.executable, maker, "make", made, *size], check=True)
+        report(run="make", seconds=time.perf_counter() - started)
+        few.mkdir()
+        for path in sorted(made.iterdir())[: max(1, tiles // 4)]:
+            (few / path.name).symlink_to(path)
+        for executor in ("local", "ray"):
+            for workers, source in ((2, made), (1, few)):
+                out = Path(folder) / f"{executor}_{workers}"
+                names = [function, source, out, executor, str(workers)]
+                subprocess.run([sys.executable, __file__, "one", *names], check=True)
+
+
+def run_one(function, source, out, executor, workers):
+    """Run a job and report it."""
+    more = {"unit": 1.0} | ({"by_class": False} if function == "classify_ground" else {})
+    made = cluster.run(function, f"{source}/", out, executor=executor, workers=int(workers), **more)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    local = {
+        "peak_bytes_of_a_worker": used.ru_maxrss << 10,
+        "cpu_seconds_of_workers": used.ru_utime + used.ru_stime,
+    }
+    report(
+        run="survey", executor=executor, workers=int(workers), **made,
+        points_per_second=made["points"] / made["seconds"], peak_bytes_of_the_driver=peak(),
+        **(local if executor == "local" else {}),
+    )  # fmt: skip
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("what", choices=["overhead", "driver", "job"])
-    parser.add_argument("folder", nargs="?")
+    parser.add_argument("what", choices=["overhead", "driver", "job", "survey", "one"])
+    parser.add_argument("folder", nargs="*")
+    parser.add_argument("--function", default="owm_ground")
     parser.add_argument("--executor", default="local")
     parser.add_argument("--tiles", type=int)
     parser.add_argument("--workers", type=int, default=2)
@@ -156,8 +198,12 @@ def main():
             Job.is_unchanged = lambda *_: True  # there are no files
             JobFolder.is_there = lambda *_: True
             simulate(given.tiles or 1_000_000, folder)
+    elif given.what == "survey":
+        run_survey(given.function, given.tiles or 50)
+    elif given.what == "one":
+        run_one(*given.folder)
     else:
-        run_job(given.folder, given.executor, given.workers)
+        run_job(*given.folder, given.executor, given.workers)
 
 
 if __name__ == "__main__":

@@ -5,12 +5,14 @@ It names the macro and the argument as the user writes them, and no function tha
 
 import itertools
 import re
+import shutil
 
 import duckdb
 import numpy as np
 import pytest
 
 import spatialq
+from spatialq import cluster
 from spatialq.database.macros import macros
 from spatialq.demo.house import write_house
 from spatialq.functions.sql_text import literal
@@ -27,7 +29,7 @@ NO_MATCH = "STRUCT to STRUCT cast must have at least one matching member"
 """Of DuckDB about a struct that is no mesh: it does not ask a function before it casts one."""
 FAMILIES = {
     "read_ifc_": "read_ifc", "write_ground": "(classify_)?ground(_surface)?",
-    "write_lod": "(build_)?lod", "write_tiles": "tiles|(build_)?lod", "ql4bim": "<script>",
+    "cluster_run": "owm_ground", "write_lod": "(build_)?lod", "write_tiles": "tiles|(build_)?lod", "ql4bim": "<script>",
 }  # fmt: skip
 """Other names in errors about values of the right type: the reader, or what it is composed of."""
 COLUMNS = ("point_id", "x", "y", "z", "red", "green", "blue", "intensity", "classification")
@@ -58,6 +60,9 @@ def folder(tmp_path_factory):
     write_house(folder / "house.ifc")
     write_las(folder / "cloud.las")
     np.save(folder / "grid.npy", np.zeros((4, 4)))
+    (folder / "cluster_jobs").mkdir()
+    nothing = {"unit": 1.0, "bounds": [1e6, 1e6, 2e6, 2e6]}
+    cluster.run("owm_ground", folder / "cloud.las", folder / "cluster_table", **nothing)
     return folder
 
 
@@ -86,6 +91,7 @@ def right(macro, argument, folder):
     path = {
         "read_las": "cloud.las", "read_points": "cloud.las", "read_grid": "grid.npy",
         "write_ground": "cloud.las", "write_lod": "cloud.las", "write_tiles": "cloud.las",
+        "cluster_run": "cloud.las",
     }  # fmt: skip
     values = {
         "points": "points", "a": "elements", "b": "elements", "elements": "elements", "lod": "lod",
@@ -93,7 +99,7 @@ def right(macro, argument, folder):
         "path": str(folder / path.get(macro.name, "house.ifc")), "function": "owm_ground",
         "script": f'm = ImportModel("{folder}/house.ifc")', "supertype": "IfcWall",
         "ifc_class": "IfcWall", "value": '{"YearComponent": 2024}', "from_crs": "EPSG:25832",
-        "to_crs": "EPSG:4326",
+        "to_crs": "EPSG:4326", "folder": str(folder / macro.name),
     }  # fmt: skip
     output = "lod.copc.laz" if macro.name == "write_lod" else "ground.csv"
     expressions = {
@@ -124,7 +130,8 @@ def call(macro, argument, value, folder):
 @pytest.mark.parametrize(
     ("macro", "argument"), ARGUMENTS, ids=[f"{m.name} {argument}" for m, argument in ARGUMENTS]
 )
-def test_a_value_of_a_wrong_type(con, folder, macro, argument):
+def test_a_value_of_a_wrong_type(con, folder, macro, argument, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)  # 'abc' may be a folder that is made
     others = [other for begin, other in FAMILIES.items() if macro.name.startswith(begin)]
     name = "|".join([macro.name.removesuffix("_list"), *others])
     for value in WRONG:
@@ -146,6 +153,7 @@ def test_a_value_of_a_wrong_type(con, folder, macro, argument):
 
 @pytest.mark.filterwarnings("ignore::spatialq.errors.FileWarning")  # a cloud without colours
 def test_the_calls_are_right_but_for_one_argument(con, folder):
+    shutil.rmtree(folder / "cluster_run", ignore_errors=True)  # of the calls above
     for macro, arguments in itertools.groupby(ARGUMENTS, key=lambda each: each[0]):
         next(arguments)
         con.execute(call(macro, "", "", folder)).fetchall()

@@ -8,6 +8,8 @@ from threading import Event, Thread
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from spatialq.runtime.progress import cancel_running
+
 if TYPE_CHECKING:
     import duckdb
 
@@ -49,6 +51,7 @@ def interruptible(con: "duckdb.DuckDBPyConnection", *, is_deferred: bool = True)
             if number[0] in SIGNALS:
                 while not ended.is_set():
                     con.interrupt()
+                    cancel_running()
                     ended.wait(AGAIN)
 
     watcher = Thread(target=watch, daemon=True)

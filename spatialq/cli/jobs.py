@@ -25,10 +25,10 @@ Resume = Annotated[
     bool, typer.Option("--resume", help="Go on with the job in the folder: what is done stays.")
 ]
 TileSize = Annotated[
-    float | None,
+    str | None,
     typer.Option(
-        help="Side of square tiles, in the unit of x and y, of which each is a task; by default "
-        "each file is one."
+        help="Side of square tiles, of which each is a task, such as 500m, or 500u or 500 for 500 "
+        "units of x and y; by default each file is one."
     ),
 ]
 
@@ -43,7 +43,7 @@ class Tasks:
 
     executor: str | None
     workers: int | None
-    tile_size: float | None
+    tile_size: str | None
     resume: bool
 
     @property
@@ -64,6 +64,7 @@ def run_job(
     device: str,
     memory: str | None,
     as_json: bool,
+    command: str | None = None,
     refused: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> None:
@@ -77,6 +78,8 @@ def run_job(
         One folder.
     tasks : Tasks
     as_json : bool
+    command : str, optional
+        Whose errors they are; by default the function's.
     refused : mapping, optional
         Options of the command that a job does not have, such as '--png': refused if they are given.
 
@@ -86,18 +89,24 @@ def run_job(
         If an option is given that a job does not have, or the output is not one folder.
     """
     from spatialq.cluster import run
+    from spatialq.cluster.callers import called
 
+    command = command or function
     for name, value in (refused or {}).items():
         if value:
-            message = f"{name} is no option of a job: leave it out, or --executor and its like"
+            message = (
+                f"{command}: {name} is no option of a job: leave it out, or --executor and its like"
+            )
             raise ValueError(message)
     if outputs is None or len(outputs) != 1:
-        message = f"--output must be one folder, that of the job, got {len(outputs or ())}"
+        message = (
+            f"{command}: --output must be one folder, that of the job, got {len(outputs or ())}"
+        )
         raise ValueError(message)
     if Path(outputs[0]).suffix.lower() in FILES:
-        message = f"--output must be the folder of the job, got '{outputs[0]}'"
+        message = f"{command}: --output must be the folder of the job, got '{outputs[0]}'"
         raise ValueError(message)
-    with progress() as update:
+    with called(command), progress() as update:
         row = run(
             function,
             files,

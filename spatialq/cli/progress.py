@@ -30,6 +30,7 @@ def progress() -> Iterator[Any]:
         MofNCompleteColumn,
         Progress,
         TextColumn,
+        TimeElapsedColumn,
         TimeRemainingColumn,
     )
 
@@ -38,6 +39,7 @@ def progress() -> Iterator[Any]:
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"),
+        TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
     console = Console(stderr=True)
@@ -48,7 +50,7 @@ def progress() -> Iterator[Any]:
 
         def update(file: Path, done: int, total: int) -> None:
             if file not in tasks:
-                tasks[file] = bar.add_task(file.name, total=total or None, rate="")
+                tasks[file] = bar.add_task(file.name, total=total or None, completed=done, rate="")
             speed = bar.tasks[tasks[file]].speed
             rate = f"{speed / 1e6:.1f} M rows/s" if speed and speed > MIN_SPEED else ""
             bar.update(tasks[file], completed=done, rate=rate)

@@ -15,9 +15,9 @@ from spatialq.cluster.folders import folder_of
 from spatialq.cluster.gpus import gpus_for
 from spatialq.cluster.job import Call, Job, given
 from spatialq.cluster.methods import METHODS
+from spatialq.cluster.sizes import side_of
 from spatialq.cluster.survey import MayBeStrayError
 from spatialq.errors import FileError, JobError
-from spatialq.execution.validation import is_finite
 from spatialq.functions.catalogue import catalogue
 from spatialq.io.formats import find_sources
 from spatialq.io.source import Progress
@@ -43,7 +43,7 @@ def run(
     *,
     executor: str = "local",
     workers: int | None = None,
-    tile_size: float | None = None,
+    tile_size: float | str | None = None,
     part_format: str | None = None,
     resume: bool = False,
     device: str = "auto",
@@ -74,9 +74,10 @@ def run(
         By default one for each GPU of this machine that `device` allows and the function has a
         kernel for, else as many as it has cores; or Ray has GPUs or CPUs. More workers than GPUs
         take these in turn, and share their memory.
-    tile_size : float, optional
-        Side of square tiles, in the unit of x and y, of which each is a task; by default each file
-        is one. `build_lod` has none.
+    tile_size : float or str, optional
+        Side of square tiles, of which each is a task: in the unit of x and y, or with its unit,
+        such as '500m'; by default each file is one.
+        `build_lod` has none.
     part_format : str, optional
         Of the parts, one of the method's: 'parquet', which is the default, or 'tif' of
         'pops_features'.
@@ -116,9 +117,7 @@ def run(
         raise ValueError(message)
     require_device(CALLER, device)
     check_executor(executor, workers, device)
-    if tile_size is not None and not (is_finite(tile_size) and tile_size > 0):
-        message = f"{CALLER}: tile_size must be a number above 0, got {tile_size!r}"
-        raise ValueError(message)
+    side = side_of(tile_size, None)
     declared = catalogue()[function]
     part_format = part_format or method.formats[0]
     if part_format not in method.formats:
@@ -135,33 +134,29 @@ def run(
         raise ValueError(message)
     more = {name: options.pop(name, default) for name, default in method.more.items()}
     chosen = declared.choose(options)
-    method.check(more, tile_size, chosen)
+    method.check(more, side, chosen)
     paths = [str(path.resolve()) for path in find_sources(function, source, method.kind)]
     if not paths:
         message = f"{CALLER}: source must be at least one file, pattern or folder, got none"
         raise ValueError(message)
     fitted, crs = method.open(declared, paths, chosen, more)
+    side = side_of(tile_size, crs)
     manifest = {
         "function": function,
         "options": given(chosen) | more,
-        "tile_size": tile_size,
+        "tile_size": side,
         "part_format": part_format,
         "version": version("spatialq"),
         "inputs": len(paths),
         "inputs_digest": blake2b("\n".join(paths).encode(), digest_size=16).hexdigest(),
     }
     call = Call(
-        function, paths, crs, fitted.options, fitted.upright, fitted.level, more, tile_size,
+        function, paths, crs, fitted.options, fitted.upright, fitted.level, more, side,
         part_format, kind_of(device),
     )  # fmt: skip
-<<<<<<< HEAD
-    gpus = gpus_for(CALLER, device, declared, chosen) if executor == "local" else []
-    target, tick = folder_of(CALLER, folder), progress or (lambda *_: None)
-=======
     uses_gpus = executor == "local" and method.devices is None
     gpus = gpus_for(CALLER, device, declared, chosen) if uses_gpus else []
-    target, tick = JobFolder(Path(folder)), progress or (lambda *_: None)
->>>>>>> jgpus
+    target, tick = folder_of(CALLER, folder), progress or (lambda *_: None)
     with target.held():
         if (before := target.manifest()) is None:
             target.require_new()

@@ -73,7 +73,8 @@ class Job:
         self._manifest, self._progress = dict(manifest), progress
         self._before, self._told = before, -INTERVAL
         self._manifest |= dict.fromkeys((*RESULT, "resumed"))
-        self._manifest["started"] = time.time()
+        self._manifest |= dict.fromkeys(("tasks", "done", "journal"), 0)
+        self._manifest |= dict.fromkeys(("started", "begun", "told"), time.time())
 
     def survey(self, left_out: Sequence[int] = ()) -> Survey:
         """Look at all files of points, but for those that were looked at before.
@@ -214,7 +215,8 @@ class Job:
                 there.add(done.name)
         if len(there) != before["parts"]:
             return False
-        self._update(resumed=len(there), **{name: before[name] for name in RESULT})
+        counts = dict.fromkeys(("tasks", "done", "resumed"), len(there))
+        self._update(state="done", **counts, **{name: before[name] for name in RESULT})
         return True
 
     def end(self) -> None:

@@ -65,10 +65,10 @@ class LocalExecutor:
                 thread.start()
             working = len(self._threads)
             while working:
+                check()
                 try:
                     found = answers.get(timeout=INTERVAL)
                 except Empty:
-                    check()
                     continue
                 if isinstance(found, BaseException):
                     raise found

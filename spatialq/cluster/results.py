@@ -111,6 +111,41 @@ def table(
     JobError
         If it is not done, or its parts are other files than Parquet.
     """
+    job, manifest = _done_job(folder)
+    if isinstance(job.path, ObjectPath) and manifest["parts"]:
+        return _of_objects(con, job.place(PARTS), manifest, name)
+    query = query_of(folder)
+    if name is not None:
+        con.execute(f"CREATE OR REPLACE VIEW {identifier(name)} AS {query}")
+    return con.sql(query)
+
+
+def query_of(folder: str | Path) -> str:
+    """Write the query that gives the rows of a job, see `table`.
+
+    Raises
+    ------
+    FileError, JobError
+        As `table`; and if the parts are in object storage, which SQL cannot read.
+    """
+    job, manifest = _done_job(folder)
+    if manifest["parts"] == 0:
+        columns = catalogue()[manifest["function"]].output.columns
+        nothing = ", ".join(f"NULL::{kind} AS {each}" for each, kind in columns.items())
+        return f"SELECT {nothing} WHERE false"
+    if isinstance(job.path, ObjectPath):
+        message = (
+            f"{CALLER}: the parts of the job in '{folder}' are in object storage, which SQL cannot "
+            "read: use spatialq.cluster.table in Python"
+        )
+        raise JobError(message)
+    parts = f"{glob.escape(str(job.place(PARTS).resolve()))}/*.parquet"
+    others = ", ".join(map(literal, _besides(manifest)))
+    return f"SELECT COLUMNS(lambda c: c NOT IN ({others})) FROM read_parquet({literal(parts)})"
+
+
+def _done_job(folder: str | Path) -> tuple[Folder, dict[str, Any]]:
+    """Give a job that is done and whose parts are Parquet, and its manifest."""
     job = folder_of(CALLER, folder)
     manifest = job.manifest()
     if manifest is None:
@@ -118,40 +153,41 @@ def table(
     if manifest["state"] != "done":
         message = f"{CALLER}: the job in '{folder}' is not done: resume it"
         raise JobError(message)
-    columns = catalogue()[manifest["function"]].output.columns
     if (kind := manifest.get("part_format", PARQUET)) != PARQUET:
         message = (
             f"{CALLER}: the parts of the job in '{folder}' are {kind} files, no rows: read them as "
             f"any others, '{folder}/parts/*.{kind}'"
         )
         raise JobError(message)
-    if manifest["parts"] == 0:
-        nothing = ", ".join(f"NULL::{kind} AS {each}" for each, kind in columns.items())
-        query = f"SELECT {nothing} WHERE false"
-    elif isinstance(job.path, ObjectPath):
-        return _of_objects(con, job.place(PARTS), name)
-    else:
-        parts = f"{glob.escape(str(job.place(PARTS).resolve()))}/*.parquet"
-        others = ", ".join(literal(each) for each in GEO if each not in columns)
-        query = f"SELECT COLUMNS(lambda c: c NOT IN ({others})) FROM read_parquet({literal(parts)})"
-    if name is not None:
-        con.execute(f"CREATE OR REPLACE VIEW {identifier(name)} AS {query}")
-    return con.sql(query)
+    return job, manifest
 
 
 def _of_objects(
-    con: "duckdb.DuckDBPyConnection", parts: Any, name: str | None
+    con: "duckdb.DuckDBPyConnection", parts: Any, manifest: dict[str, Any], name: str | None
 ) -> "duckdb.DuckDBPyRelation":
     """Give the parts in object storage as a table, of which only what is needed is read."""
+    import pyarrow as pa
     import pyarrow.dataset as ds
 
     try:
         keys = sorted(found.key for found in parts.objects())
         names = [f"{parts.bucket}/{key}" for key in keys]
         rows = ds.dataset(names, format="parquet", filesystem=arrow_filesystem())
+        others = _besides(manifest)
+        rows = rows.replace_schema(
+            pa.schema(each for each in rows.schema if each.name not in others)
+        )
     except OSError as error:
         raise FileError.of(CALLER, parts, f"cannot be read: {error.strerror or error}") from None
     if name is None:
-        return con.from_arrow(rows)
-    con.register(name, rows)
-    return con.view(name)
+        found = con.from_arrow(rows)
+    else:
+        con.register(name, rows)
+        found = con.view(name)
+    return found
+
+
+def _besides(manifest: dict[str, Any]) -> list[str]:
+    """Name the columns of GeoParquet that parts have beside those of the function."""
+    columns = catalogue()[manifest["function"]].output.columns
+    return [name for name in GEO if name not in columns]

@@ -14,7 +14,7 @@ from spatialq.io.source import PointSource
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MOST = 64
+MOST = 32
 """Runs of a file."""
 STEPS = 255
 

@@ -101,8 +101,32 @@ PINS = {
     "misses": "BIGINT",
     "pinned_at": "TIMESTAMP",
 }
+JOB = {
+    "function": "VARCHAR",
+    "points": "BIGINT",
+    "rows": "BIGINT",
+    "parts": "BIGINT",
+    "resumed": "BIGINT",
+    "seconds": "DOUBLE",
+    "folder": "VARCHAR",
+}
+JOBS = {
+    "folder": "VARCHAR",
+    "function": "VARCHAR",
+    "state": "VARCHAR",
+    "stage": "VARCHAR",
+    "done": "BIGINT",
+    "tasks": "BIGINT",
+    "elapsed": "DOUBLE",
+    "rest": "DOUBLE",
+    "parts": "BIGINT",
+    "points": "BIGINT",
+    "rows": "BIGINT",
+    "inputs": "BIGINT",
+}
 
 READERS = "spatialq.database.readers"
+JOBS_MODULE = "spatialq.cluster.sql_calls"
 ELEMENT_SETS = "spatialq.database.element_sets"
 SELECTORS = "spatialq.database.selectors.query"
 PLANNER_TABLES = "spatialq.database.planner_tables"
@@ -282,6 +306,19 @@ ENGINE = (
         ("VARCHAR", "VARCHAR[]"),
         "VARCHAR",
         f"{TRANSPORT}.request:with_stated",
+        volatile=False,
+    ),
+    SqlFunction(
+        "spatialq_cluster_run_udf", ("VARCHAR",) * 4, _list_of(JOB), f"{JOBS_MODULE}:run_jobs"
+    ),
+    SqlFunction(
+        "spatialq_cluster_jobs_udf", ("VARCHAR",), _list_of(JOBS), f"{JOBS_MODULE}:jobs_table"
+    ),
+    SqlFunction(
+        "spatialq_cluster_table_sql",
+        ("VARCHAR",),
+        "VARCHAR",
+        f"{JOBS_MODULE}:table_sql",
         volatile=False,
     ),
     SqlFunction(

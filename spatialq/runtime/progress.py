@@ -164,6 +164,12 @@ def cancel_all() -> None:
     global _is_ending
     with _lock:
         _is_ending = True
+        cancel_running()
+
+
+def cancel_running() -> None:
+    """Cancel the tasks that there are, of whichever thread."""
+    with _lock:
         for task in list(_tasks):
             task.cancel()
 

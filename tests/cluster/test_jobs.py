@@ -158,7 +158,9 @@ def test_a_driver_that_is_killed_leaves_what_is_done(tiles, tmp_path):
     process.communicate(timeout=60)
     (described,) = cluster.jobs(tmp_path)
     assert described["state"] == "unfinished"
-    assert 5 <= described["done"] < 20
+    assert described["stage"] == "parts"
+    assert 5 <= described["done"] < described["tasks"] == 20
+    assert described["rest"] is None
     with spatialq.connect() as con, pytest.raises(JobError, match="is not done: resume it"):
         cluster.table(con, tmp_path / "out")
     result = require_whole(tiles, tmp_path / "out")
@@ -298,6 +300,15 @@ def test_too_many_tiles_are_refused(at_once, tiles, tmp_path):
         out = tmp_path / str(tile_size)
         with pytest.raises(ValueError, match=r"tile_size must give at most \d+ tiles, got .* of"):
             run(tiles, out, tile_size=tile_size)
+        assert cluster.jobs(out) == []
+
+
+@pytest.mark.slow
+def test_a_job_that_is_resumed_and_refused_keeps_its_parts(at_once, tiles, tmp_path):
+    made = run(tiles, tmp_path / "out")
+    with pytest.raises(JobError, match="another overlap"):
+        run(tiles, tmp_path / "out", resume=True, overlap=0.5)
+    assert run(tiles, tmp_path / "out", resume=True)["resumed"] == made["parts"]
 
 
 def test_no_files(tmp_path):
@@ -312,9 +323,10 @@ def test_stray_points_are_refused(at_once, tiles, tmp_path):
     surveys.write_tile(copy / "zz.laz", np.array([0.0]), np.array([0.0]), np.array([0.0]))
     with pytest.raises(JobError, match=r"zz\.laz' has points that may be far from all others"):
         run(copy, tmp_path / "out")
+    assert cluster.jobs(tmp_path) == []
     bounds = [1000, 5000, 1200, 5200]
-    run(copy, tmp_path / "within", bounds=bounds)
-    assert surveys.of_job(tmp_path / "within") == surveys.in_one_piece(copy, bounds=bounds)
+    run(copy, tmp_path / "out", bounds=bounds)
+    assert surveys.of_job(tmp_path / "out") == surveys.in_one_piece(copy, bounds=bounds)
 
 
 @pytest.mark.slow
@@ -342,7 +354,8 @@ def test_an_error_of_a_task_is_that_of_its_file(tiles, tmp_path):
     [
         ({"executor": "dask"}, "executor must be one of local, ray, got 'dask'"),
         ({"workers": 0}, "workers must be a whole number from 1 to 100000, got 0"),
-        ({"tile_size": -1.0}, "tile_size must be a number above 0, got -1.0"),
+        ({"tile_size": -1.0}, "tile_size must be a number above 0, or a length .*, got -1.0"),
+        ({"tile_size": "5 miles"}, "tile_size must be a length >= 0 such as .*, got '5 miles'"),
         ({"overlap": 2.0}, "overlap must be"),
     ],
 )
@@ -371,13 +384,17 @@ def test_commands(at_once, tiles, tmp_path):
     (made,) = command_rows("seeds", tiles, "-o", out)
     assert made["parts"] == 20
     (listed,) = command_rows("jobs", tmp_path)
+    assert 0 <= listed.pop("elapsed") < 600
     assert listed == {
-        "folder": str(out), "function": "owm_ground", "state": "done", "done": 20, "parts": 20,
-        "points": 14000, "rows": made["rows"], "inputs": 20,
+        "folder": str(out), "function": "owm_ground", "state": "done", "stage": None, "done": 20,
+        "tasks": 20, "rest": None, "parts": 20, "points": 14000, "rows": made["rows"],
+        "inputs": 20,
     }  # fmt: skip
     again = spatialq_command("seeds", tiles, "-o", out)
     assert again.returncode == 1
-    assert "there is a job in" in again.stderr
+    assert "error: seeds: there is a job in" in again.stderr
+    side = spatialq_command("seeds", tiles, "-o", out, "--tile-size", "0m")
+    assert "error: seeds: tile_size must be a number above 0, or a length such as" in side.stderr
     (resumed,) = command_rows("seeds", tiles, "-o", out, "--resume")
     assert resumed["resumed"] == 20
 

@@ -81,6 +81,7 @@ def features(
             device=device,
             memory=memory,
             as_json=as_json,
+            command="features",
             refused={"--define": define, "--show": shown},
             **of_file,
             **lengths_of_first(grids, of_file, options),

@@ -95,6 +95,7 @@ def ground(
             device=device,
             memory=memory,
             as_json=as_json,
+            command="ground",
             refused=refused,
             bounds=bounds_of("ground", bounds),
             by_class=True,

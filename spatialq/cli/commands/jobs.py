@@ -42,6 +42,7 @@ def seeds(
         device=device,
         memory=memory,
         as_json=as_json,
+        command="seeds",
         bounds=bounds_of("seeds", bounds),
         **options,
     )
@@ -54,5 +55,8 @@ def jobs(
 ) -> None:
     """List the jobs in a folder and in the folders in it: what, how far, running or not."""
     from spatialq.cluster import jobs as found
+    from spatialq.cluster.callers import called
 
-    show(found(folder), as_json=as_json)
+    with called("jobs"):
+        rows = found(folder)
+    show(rows, as_json=as_json)

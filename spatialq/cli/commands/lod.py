@@ -95,6 +95,7 @@ def lod(
             device=device,
             memory=memory,
             as_json=as_json,
+            command="lod",
             refused={
                 "--crs": crs,
                 "--override-crs": override_crs,

@@ -87,6 +87,7 @@ def planes(
             device=device,
             memory=memory,
             as_json=as_json,
+            command="planes",
             refused=refused,
             bounds=box,
             noise=False,

@@ -1,0 +1,27 @@
+"""By which name a user called a function of jobs, with which its errors begin."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from spatialq.errors import JobError
+
+CALLERS = ("cluster.run", "cluster.jobs", "cluster.table")
+
+
+@contextmanager
+def called(name: str) -> Iterator[None]:
+    """Let errors of jobs begin with another name, such as that of a command.
+
+    Raises
+    ------
+    JobError, ValueError
+        Those of the block.
+    """
+    try:
+        yield
+    except (JobError, ValueError) as error:
+        caller, _, sentence = str(error).partition(": ")
+        if caller not in CALLERS:
+            raise
+        message = f"{name}: {sentence}"
+        raise type(error)(message) from error
