@@ -29,7 +29,8 @@ NO_MATCH = "STRUCT to STRUCT cast must have at least one matching member"
 """Of DuckDB about a struct that is no mesh: it does not ask a function before it casts one."""
 FAMILIES = {
     "read_ifc_": "read_ifc", "write_ground": "(classify_)?ground(_surface)?",
-    "cluster_run": "owm_ground", "write_lod": "(build_)?lod", "write_tiles": "tiles|(build_)?lod", "ql4bim": "<script>",
+    "cluster_run": "owm_ground", "write_lod": "(build_)?lod",
+    "write_tiles": "tiles|(build_)?lod", "ql4bim": "<script>",
 }  # fmt: skip
 """Other names in errors about values of the right type: the reader, or what it is composed of."""
 COLUMNS = ("point_id", "x", "y", "z", "red", "green", "blue", "intensity", "classification")
