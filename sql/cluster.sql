@@ -51,7 +51,7 @@ SELECT unnest(
 -- the last run, and an estimate of those that the stage of a running job still takes.
 -- folder: A folder of jobs, or of one.
 -- gives: folder function state stage done tasks elapsed rest parts points rows inputs
--- example: SELECT folder, done, tasks, rest FROM cluster_jobs('results/') WHERE state = 'running'
+-- example: SELECT folder, done, tasks, rest FROM cluster_jobs('.')
 CREATE OR REPLACE MACRO cluster_jobs(folder := '.') AS TABLE
 SELECT unnest(
     spatialq_cluster_jobs_udf(spatialq_text('cluster_jobs: folder must be a folder, got ', folder)),

@@ -43,7 +43,7 @@ OTHERS = {
               {"memory": "2GB", "crs": "EPSG:1", "override_crs": True, "bounds": (0, 0, 1, 2),
                "implicit": True}),
     "seeds": (["--executor", "ray", "--workers", "3", "--tile-size", "500", "--resume"],
-              {"executor": "ray", "workers": 3, "tile_size": 500.0, "resume": True}),
+              {"executor": "ray", "workers": 3, "tile_size": "500", "resume": True}),
 }  # fmt: skip
 
 

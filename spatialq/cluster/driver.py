@@ -21,7 +21,7 @@ from spatialq.errors import FileError, JobError
 from spatialq.functions.catalogue import catalogue
 from spatialq.io.formats import find_sources
 from spatialq.io.source import Progress
-from spatialq.planner.plan import kind_of, require_device
+from spatialq.planner.plan import kind_of
 from spatialq.runtime import budget
 from spatialq.runtime.progress import Task as CallTask
 from spatialq.runtime.progress import current, running
@@ -71,9 +71,9 @@ def run(
     executor : 'local' or 'ray'
         Processes of this machine, or the workers of Ray, which need `pip install 'spatialq[ray]'`.
     workers : int, optional
-        By default one for each GPU of this machine that `device` allows and the function has a
-        kernel for, else as many as it has cores; or Ray has GPUs or CPUs. More workers than GPUs
-        take these in turn, and share their memory.
+        By default four for each GPU of this machine that `device` allows and the function has a
+        kernel for, but no more than it has cores, and without GPUs as many as cores; or Ray has
+        GPUs or CPUs. Workers take GPUs in turn, and share their memory.
     tile_size : float or str, optional
         Side of square tiles, of which each is a task: in the unit of x and y, or with its unit,
         such as '500m'; by default each file is one.
@@ -115,7 +115,6 @@ def run(
     if method is None:
         message = f"{CALLER}: function must be one of {', '.join(METHODS)}, got {function!r}"
         raise ValueError(message)
-    require_device(CALLER, device)
     check_executor(executor, workers, device)
     side = side_of(tile_size, None)
     declared = catalogue()[function]

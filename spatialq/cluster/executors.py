@@ -11,6 +11,8 @@ from spatialq.planner.plan import number_of, require_device
 
 EXECUTORS = ("local", "ray")
 MOST = 100_000
+WORKERS_OF_A_GPU = 4
+"""By default: some read points while the kernels of others run, see `benchmarks/gpus.py`."""
 
 
 def check_executor(name: str, workers: int | None, device: str) -> None:
@@ -52,8 +54,8 @@ def executor_of(
     ----------
     name : 'local' or 'ray'
     workers : int, optional
-        By default one for each of the GPUs, without any for each core of this machine; or the CPUs
-        or GPUs that Ray has.
+        By default some for each of the GPUs, without any one for each core of this machine; or the
+        CPUs or GPUs that Ray has.
     memory : int
         Bytes that all workers of a machine may take together.
     gpus : sequence of DeviceInfo
@@ -61,4 +63,5 @@ def executor_of(
     """
     if name == "ray":
         return RayExecutor(workers, memory)
-    return LocalExecutor(workers or len(gpus) or cores(), memory, gpus)
+    usual = max(len(gpus), min(WORKERS_OF_A_GPU * len(gpus), cores())) if gpus else cores()
+    return LocalExecutor(workers or usual, memory, gpus)

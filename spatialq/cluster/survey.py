@@ -228,7 +228,7 @@ class Survey:
             f"{caller}: '{farthest}' has points that may be far from all others, which no tile can "
             "tell: give bounds without them, or leave the file out"
         )
-        raise JobError(message)
+        raise MayBeStrayError(message)
 
 
 class _Extents:

@@ -42,8 +42,10 @@ def test_workers_take_gpus_in_turn(monkeypatch):
     assert seen_by(LocalExecutor(2, GIB)) == ["GPU-5a, 7"] * 2, "without GPUs it stays"
 
 
-def test_there_are_as_many_workers_as_gpus():
-    assert len(executor_of("local", None, GIB, gpus(3))._processes) == 3
+@pytest.mark.parametrize(("cores", "workers"), [(2, 3), (8, 8), (16, 12)])
+def test_each_gpu_has_some_workers(monkeypatch, cores, workers):
+    monkeypatch.setattr("spatialq.cluster.executors.cores", lambda: cores)
+    assert len(executor_of("local", None, GIB, gpus(3))._processes) == workers
     assert len(executor_of("local", 7, GIB, gpus(3))._processes) == 7
 
 

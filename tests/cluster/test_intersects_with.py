@@ -119,9 +119,9 @@ def test_the_command_writes_the_same(row, tmp_path, expected):
     result = spatialq_command(
         "clash", row / "*.ifc", "-o", tmp_path / "x", "--resume", "--limit", 3
     )
-    assert result.stderr.startswith("error: --limit is no option of a job")
+    assert result.stderr.startswith("error: clash: --limit is no option of a job")
     result = spatialq_command("clash", row / "*.ifc", "--workers", 2)
-    assert result.stderr.startswith("error: --output must be one folder, that of the job")
+    assert result.stderr.startswith("error: clash: --output must be one folder, that of the job")
 
 
 REAL = {
@@ -266,7 +266,10 @@ def test_properties_that_no_model_has_are_refused(at_once, tmp_path):
         ({"exclude_related": 1}, "exclude_related must be true or false, got 1"),
         ({"geometry": "none"}, "geometry must be 'auto' or 'exact', got 'none'"),
         ({"a": "ifc_clas = 'IfcBeam'"}, "clash: a must be a condition over the columns"),
-        ({"device": "tpu"}, "device must be 'auto', 'cpu' or 'gpu', got 'tpu'"),
+        (
+            {"device": "tpu"},
+            "device must be 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1', got 'tpu'",
+        ),
         ({"part_format": "laz"}, "part_format must be one of parquet for intersects_with"),
     ],
 )

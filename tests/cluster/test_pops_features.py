@@ -372,7 +372,10 @@ def test_the_command_runs_a_job(at_once, grids, tmp_path):
         (("--executor", "local", "--define", __file__), "--define is no option of a job"),
         (("--executor", "local", "-o", "b"), "--output must be one folder, that of the job, got 2"),
         (("--part-format", "tif"), "--part-format is an option of a job: give --executor, too"),
-        (("--tile-size", "0"), "tile_size must be a number above 0, got 0"),
+        (
+            ("--tile-size", "0"),
+            "tile_size must be a number above 0, or a length such as 500m, got '0'",
+        ),
         (("--executor", "local", "--scales", "5"), "scales must say its unit, got '5'"),
     ],
 )

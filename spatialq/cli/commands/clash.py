@@ -93,6 +93,7 @@ def clash(
             memory=None,
             as_json=as_json,
             refused={"--limit": limit != LIMIT},
+            command="clash",
             **chosen,
         )
         return
