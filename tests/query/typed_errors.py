@@ -9,7 +9,7 @@ def wrong(con: duckdb.DuckDBPyConnection) -> None:
     points = sq.read_las(con, "tile.laz")
     points.classify_ground(objectwidth=3)  # error
     points.classify_ground(overlap="wide")  # error
-    points.classify_ground(device="tpu")  # error
+    points.classify_ground(device=1)  # error
     points.intersects_with()  # error
     points.wher("z > 2")  # error
     points.where(3)  # error
