@@ -1,45 +1,64 @@
-"""Arrays in files between the stages of a job: `.npy` files, one after the other in one file."""
+"""Arrays in files between the stages of a job: a head of JSON, and the arrays behind it."""
 
+import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+ALIGNED = 64
+"""Bytes at whose multiples arrays begin in a file."""
+LENGTH = 8
+"""Bytes of the length of a file's head."""
+NOTHING: Mapping[str, Any] = {}
 
 
-def write_arrays(path: Path, *arrays: "NDArray[Any]") -> None:
-    """Write arrays.
+def write_arrays(
+    path: Path, arrays: Mapping[str, Any], values: Mapping[str, Any] = NOTHING
+) -> None:
+    """Write arrays with names, and values of JSON.
 
     Raises
     ------
     OSError
         If the file cannot be written.
     """
+    chosen = {name: np.ascontiguousarray(each) for name, each in arrays.items()}
+    table = [[name, each.dtype.str, each.shape] for name, each in chosen.items()]
+    head = json.dumps({"values": dict(values), "arrays": table}).encode()
     with path.open("wb") as file:
-        for each in arrays:
-            np.lib.format.write_array(file, np.ascontiguousarray(each), (1, 0), allow_pickle=False)
+        file.write(len(head).to_bytes(LENGTH, "little") + head)
+        for each in chosen.values():
+            file.write(bytes(-file.tell() % ALIGNED))
+            file.write(each.reshape(-1).view(np.uint8).data)
 
 
-def read_arrays(path: str | Path) -> "list[NDArray[Any]]":
-    """Give the arrays of a file as they lie in it: only what is used of them is read.
+def read_arrays(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Give the values and the arrays of a file.
+
+    Of arrays, only what is used is read. They may be changed in memory, not in the file.
 
     Raises
     ------
     OSError
         If the file cannot be read.
     """
-    found: list[NDArray[Any]] = []
-    path = Path(path)
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        while file.tell() < size:
-            np.lib.format.read_magic(file)
-            shape, _, kind = np.lib.format.read_array_header_1_0(file)
-            begin = file.tell()
-            length = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
-            there = np.memmap(path, kind, "r", begin, shape) if length else np.empty(shape, kind)
-            found.append(there)
-            file.seek(begin + length)
-    return found
+    with Path(path).open("rb") as file:
+        length = int.from_bytes(file.read(LENGTH), "little")
+        head = json.loads(file.read(length))
+    at, arrays = LENGTH + length, {}
+    for name, kind, sizes in head["arrays"]:
+        at, shape, dtype = at + -at % ALIGNED, tuple(sizes), np.dtype(kind)
+        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        arrays[name] = (
+            np.asarray(np.memmap(path, dtype, "c", at, shape)) if size else np.empty(shape, dtype)
+        )
+        at += size
+    return head["values"], arrays
+
+
+def read_all(folder: str | Path) -> Iterator[dict[str, Any]]:
+    """Give the arrays of each file of a stage, in the order of their names."""
+    for path in sorted(Path(folder).iterdir()):
+        yield read_arrays(path)[1]

@@ -53,8 +53,8 @@ def run(
 ) -> dict[str, Any]:
     """Run a function on the files of a survey or of models, part by part, on many processes.
 
-    All parts together have the rows of one call on all files. Each file is read for what all tasks
-    must know; of points, then by its own task and those of its neighbours, for their halos.
+    All parts together have the rows of one call on all files. Stages and parts are those of the
+    function, see docs/scale.md.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ def run(
         from file to file. Of 'pops_features' grids, each one of its own; of 'intersects_with' IFC
         files, in the same coordinates.
     folder : path
-        Gets `parts/*.parquet` and the records of the job; it is made if it is not there. It may be
-        a URL such as 's3://bucket/out'.
+        Gets the parts, in `parts/`, and the records of the job; it is made if it is not there. It
+        may be a URL such as 's3://bucket/out'.
     executor : 'local' or 'ray'
         Processes of this machine, or the workers of Ray, which need `pip install 'spatialq[ray]'`.
     workers : int, optional
@@ -76,11 +76,11 @@ def run(
         GPUs or CPUs. Workers take GPUs in turn, and share their memory.
     tile_size : float or str, optional
         Side of square tiles, of which each is a task: in the unit of x and y, or with its unit,
-        such as '500m'; by default each file is one.
-        `build_lod` has none.
+        such as '500m'; by default each file is one. 'build_lod' and 'intersects_with', which are
+        divided otherwise, have none.
     part_format : str, optional
-        Of the parts, one of the method's: 'parquet', which is the default, or 'tif' of
-        'pops_features'.
+        Of the parts: 'parquet', which is the default; also 'laz' of 'classify_ground' and
+        'plane_points', and 'tif' of 'pops_features'.
     resume : bool
         Go on with the job in the folder, if there is one: parts that are done and whole stay.
     device : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'
@@ -88,7 +88,8 @@ def run(
         Main memory for all workers of a machine together, such as '2GB'; a number is in GiB. By
         default half of what is free.
     progress : callable, optional
-        Called with the stage, `survey` or `parts`, tasks done so far and tasks in all.
+        Called with the name of a stage, such as 'survey' or 'parts', as a Path, with its tasks
+        that are done, and with all of its tasks.
     **options
         The function's parameters, `bounds` among them; and those that only jobs of the function
         have, see docs/scale.md.

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 
 from spatialq.cluster.executor import Executor, cores
+from spatialq.cluster.folder import CALLER
 from spatialq.cluster.local_executor import LocalExecutor
 from spatialq.cluster.ray_executor import RayExecutor
 from spatialq.planner.devices import DeviceInfo
@@ -24,22 +25,22 @@ def check_executor(name: str, workers: int | None, device: str) -> None:
         If there is none of the name, it needs a package that is not installed, or the number of
         workers or the device is none.
     """
-    require_device("cluster.run", device)
+    require_device(CALLER, device)
     if name not in EXECUTORS:
-        message = f"cluster.run: executor must be one of {', '.join(EXECUTORS)}, got {name!r}"
+        message = f"{CALLER}: executor must be one of {', '.join(EXECUTORS)}, got {name!r}"
         raise ValueError(message)
     if workers is not None and (type(workers) is not int or not 1 <= workers <= MOST):
-        message = f"cluster.run: workers must be a whole number from 1 to {MOST}, got {workers!r}"
+        message = f"{CALLER}: workers must be a whole number from 1 to {MOST}, got {workers!r}"
         raise ValueError(message)
     if name == "ray" and number_of(device) is not None:
         message = (
-            "cluster.run: device must be 'auto', 'cpu' or 'gpu' with executor 'ray', since workers "
+            f"{CALLER}: device must be 'auto', 'cpu' or 'gpu' with executor 'ray', since workers "
             f"of Ray get their GPUs from it, got {device!r}"
         )
         raise ValueError(message)
     if name == "ray" and find_spec("ray") is None:
         message = (
-            "cluster.run: executor 'ray' needs Ray, which is not installed: pip install "
+            f"{CALLER}: executor 'ray' needs Ray, which is not installed: pip install "
             "'spatialq[ray]'"
         )
         raise ValueError(message)

@@ -79,6 +79,8 @@ class Folder(ABC):
     path: Path
     root: str
     """Its name for workers."""
+    remote_stages: str = ""
+    """How the names of files of stages begin, where a worker must fetch these to read them."""
 
     @abstractmethod
     def place(self, stage: str) -> Path:

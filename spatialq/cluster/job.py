@@ -248,16 +248,17 @@ class Job:
     ) -> Iterator[Done]:
         self._reach(0, state=stage, tasks=total, resumed=0, begun=time.time())
         seen = set[str]()
-        for done in self._folder.journal():
+        # of a new job, the journal has only the stages before
+        for done in () if self._before is None else self._folder.journal():
             if done.stage == stage and done.name not in seen and is_same(done):
                 seen.add(done.name)
                 yield done
-        n = len(seen)
+        n, stages = len(seen), self._folder.remote_stages
         self._reach(n, resumed=n, begun=time.time())
         self._progress(Path(stage), n, total)
         for tasks in rounds:
             new = (task for task in tasks if task.name not in seen)
-            left = (replace(task, stage=stage, root=root) for task in new)
+            left = (replace(task, stage=stage, root=root, stages=stages) for task in new)
             with closing(self._executor.map(left)) as results:
                 for done in results:
                     n += 1

@@ -10,6 +10,7 @@ from queue import Empty, Queue
 from typing import Any
 
 from spatialq.cluster.executor import TRIES, cores, environment
+from spatialq.cluster.folder import CALLER
 from spatialq.cluster.gpus import environment_of
 from spatialq.cluster.task import Done, Task
 from spatialq.cluster.worker import read_answer
@@ -113,7 +114,7 @@ class _Process:
             if self._is_ended:
                 break
         message = (
-            f"cluster.run: the process of task {task.name!r} ended {TRIES} times, the last time "
+            f"{CALLER}: the process of task {task.name!r} ended {TRIES} times, the last time "
             f"with status {status}: it may need more memory than is free"
         )
         raise JobError(message)

@@ -46,6 +46,7 @@ class ObjectFolder(Folder):
     def __init__(self, path: ObjectPath) -> None:
         self.path: ObjectPath = path
         self.root = str(path)
+        self.remote_stages = f"{path / STAGES}/"
         self._states: dict[str, dict[str, tuple[int, str]]] = {}
         self._beat: _Beat | None = None
 

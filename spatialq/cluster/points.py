@@ -1,6 +1,6 @@
 """The points that a task reads, and the rows of its result that are its own."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from spatialq.data.boxes import in_box
 from spatialq.errors import FileError
 from spatialq.export.spatial_order import cells_of, hilbert
 from spatialq.io.formats import open_source
-from spatialq.io.source import ROW_GROUP, numbers_of
+from spatialq.io.source import ROW_GROUP, Box, numbers_of
 from spatialq.io.storage import as_path
 from spatialq.io.view import INFINITY
 
@@ -40,6 +40,31 @@ def read_points(data: dict[str, Any]) -> "dict[str, NDArray[Any]]":
     }
 
 
+def open_cloud(caller: str, path: str, stamp: list[int]) -> Any:
+    """Open a file of a task as a `PointSource`.
+
+    Raises
+    ------
+    FileError
+        If it cannot be read, or has another time or size than when the job began.
+    """
+    cloud = open_source(caller, as_path(path), ["points"])
+    if list(cloud.stamp) != stamp:
+        raise FileError.of(caller, path, "was changed while the job ran")
+    return cloud
+
+
+def read_box(data: Mapping[str, Any]) -> tuple[list[float], Box]:
+    """Give the box that the points of a task are in, and all that is in it as readers take it.
+
+    The box is xmin, ymin, xmax, ymax: `read` of the data of the task, within its `bounds`.
+    """
+    box, bounds = list(data["read"]), data["bounds"]
+    if bounds is not None:
+        box = [*np.maximum(box[:2], bounds[:2]).tolist(), *np.minimum(box[2:], bounds[2:]).tolist()]
+    return box, (box[0], box[1], -INFINITY, box[2], box[3], INFINITY)
+
+
 def batches(data: dict[str, Any]) -> "Iterator[dict[str, NDArray[Any]]]":
     """Read the points of a core and its halo, by `Layout.reading`; ids are those in the survey.
 
@@ -51,15 +76,10 @@ def batches(data: dict[str, Any]) -> "Iterator[dict[str, NDArray[Any]]]":
     FileError
         If a file cannot be read, or was changed since the job began.
     """
-    box, bounds = data["read"], data["bounds"]
-    if bounds is not None:
-        box = [*np.maximum(box[:2], bounds[:2]).tolist(), *np.minimum(box[2:], bounds[2:]).tolist()]
-    hint = (box[0], box[1], -INFINITY, box[2], box[3], INFINITY)
+    box, hint = read_box(data)
     kinds = _types(data)
     for (path, first, *stamp), runs in zip(data["sources"], data["runs"], strict=True):
-        cloud = open_source(data["caller"], as_path(path), ["points"])
-        if list(cloud.stamp) != stamp:
-            raise FileError.of(data["caller"], path, "was changed while the job ran")
+        cloud = open_cloud(data["caller"], path, stamp)
         if runs is not None:
             cloud = cloud.of_rows(ranges_in(runs, box))
         names = [name for name in kinds if name != CLASS or name in cloud.schema.names]

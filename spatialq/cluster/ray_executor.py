@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 from spatialq.cluster.executor import TRIES, environment
+from spatialq.cluster.folder import CALLER
 from spatialq.cluster.task import Done, Task
 from spatialq.cluster.worker import answer, read_answer
 from spatialq.errors import JobError
@@ -70,7 +71,7 @@ class RayExecutor:
         try:
             return str(self._ray.get(ready))
         except self._ray.exceptions.RayError as error:
-            message = f"cluster.run: Ray cannot go on: {type(error).__name__}: {error}"
+            message = f"{CALLER}: Ray cannot go on: {type(error).__name__}: {error}"
             raise JobError(message) from error
 
 

@@ -5,6 +5,7 @@ few bytes, since a driver keeps it of all files: a side of a box is one of 256 s
 """
 
 from base64 import b64decode, b64encode
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,9 +84,7 @@ def _ends(
     return low + steps[0] * step, high - (STEPS - steps[1]) * step
 
 
-def ranges_in(
-    runs: dict[str, Any], box: tuple[float, float, float, float]
-) -> list[tuple[int, int]]:
+def ranges_in(runs: dict[str, Any], box: Sequence[float]) -> list[tuple[int, int]]:
     """Give the rows of a file that may be in a box.
 
     Parameters

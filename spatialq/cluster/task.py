@@ -11,7 +11,7 @@ class Task:
     """Some work that a worker does alone."""
 
     name: str
-    """Unique in its stage; of a task that writes a file, the name of that."""
+    """Unique in its stage; of a task that writes a file, the name of that file."""
     work: str
     """Which work, see `spatialq.cluster.worker.WORK`."""
     data: dict[str, Any]
@@ -23,6 +23,8 @@ class Task:
     second: str = ""
     """Stage and name, such as 'roots/r.npz', of another file that it writes for later stages, which
     must not be the name of any other's; see `second_of`."""
+    stages: str = ""
+    """How the names of those files of earlier stages begin that a worker must fetch, if any."""
 
     @classmethod
     def read(cls, text: str) -> "Task":

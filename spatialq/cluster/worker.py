@@ -7,7 +7,6 @@ with its input: also if the driver was killed.
 import builtins
 import json
 import os
-import re
 import sys
 import warnings
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ from typing import Any
 
 from spatialq import errors
 from spatialq.cluster import survey
-from spatialq.cluster.folder import CALLER, STAGES
+from spatialq.cluster.folder import CALLER
 from spatialq.cluster.folders import folder_of
 from spatialq.cluster.method import Work
 from spatialq.cluster.methods import METHODS
@@ -33,8 +32,6 @@ WORK: Mapping[str, Work] = {
     **{name: work for method in METHODS.values() for name, work in method.work.items()},
 }
 """What tasks do."""
-OF_STAGE = re.compile(rf"s3://.+/{STAGES}/")
-"""Names of files in object storage that earlier stages wrote, and of their folders."""
 FETCHED = "spatialq_stages_"
 
 
@@ -74,6 +71,8 @@ def _with_file(task: Task) -> Done:
 
 def _facts(task: Task, partial: Path) -> dict[str, Any]:
     """Do the work, for which files of earlier stages in object storage are fetched."""
+    if not task.stages:
+        return WORK[task.work](task.data, partial)
     with ExitStack() as stack:
         folders: list[Path] = []
 
@@ -82,7 +81,7 @@ def _facts(task: Task, partial: Path) -> dict[str, Any]:
                 return {name: here(each) for name, each in value.items()}
             if isinstance(value, list | tuple):
                 return [here(each) for each in value]
-            if not isinstance(value, str) or not OF_STAGE.match(value):
+            if not isinstance(value, str) or not value.startswith(task.stages):
                 return value
             if not folders:
                 folders.append(stack.enter_context(temporary_folder(FETCHED)))
@@ -118,7 +117,7 @@ def read_answer(text: str) -> Done:
         isinstance(kind, type) and kind.__module__ == (errors.__name__)
     ):
         raise kind(message)
-    message = f"cluster.run: task {found['task']!r} failed: {name}: {message}"
+    message = f"{CALLER}: task {found['task']!r} failed: {name}: {message}"
     raise JobError(message)
 
 

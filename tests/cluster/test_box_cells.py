@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from spatialq.cluster.box_cells import box_cells
+from spatialq.cluster.methods.box_cells import box_cells
 
 
 def pairs_of_cells(low, high, most):

@@ -304,8 +304,12 @@ def test_real_tiles(at_once, tmp_path):
 def test_arrays_in_a_file(tmp_path):
     """Also without a value, and of several dimensions."""
     path = tmp_path / "arrays"
-    arrays = [np.arange(6.0).reshape(2, 3), np.empty((3, 0)), np.array([[True], [False]])]
-    write_arrays(path, *arrays)
-    for found, expected in zip(read_arrays(path), arrays, strict=True):
-        assert found.dtype == expected.dtype
-        assert np.array_equal(found, expected)
+    listed = [np.arange(6.0).reshape(2, 3), np.empty((3, 0)), np.array([[True], [False]])]
+    arrays = {f"array {k}": each for k, each in enumerate(listed)}
+    write_arrays(path, arrays, {"a": [1, None]})
+    values, found = read_arrays(path)
+    assert values == {"a": [1, None]}
+    assert list(found) == list(arrays)
+    for name, expected in arrays.items():
+        assert found[name].dtype == expected.dtype
+        assert np.array_equal(found[name], expected)

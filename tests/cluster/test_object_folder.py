@@ -8,19 +8,22 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import spatialq
 from spatialq import cluster
-from spatialq.cluster import object_folder, worker
+from spatialq.cluster import driver, object_folder, worker
 from spatialq.cluster.folder import STAGES
 from spatialq.cluster.folders import folder_of
 from spatialq.cluster.task import Done, Task
+from spatialq.demo.house import write_house
 from spatialq.errors import FileError, JobError
 from spatialq.io import storage
 from spatialq.io.storage import as_path
 from tests import storage_server
-from tests.cluster import surveys
+from tests.cluster import surveys, test_pops_features
+from tests.cluster.test_jobs import InThisProcess
 from tests.command_line import rows as command_rows
 from tests.conftest import made_once
 
@@ -234,7 +237,8 @@ def test_files_of_earlier_stages_are_fetched_for_a_task(bucket, monkeypatch):
     monkeypatch.setattr(worker, "WORK", {"merge": merge})
     stage = str(folder.place("grids"))
     data = {"files": [f"{stage}/{name}" for name in names], "all": stage}
-    found = worker.perform(Task("m.txt", "merge", data, "parts", FOLDER))
+    task = Task("m.txt", "merge", data, "parts", FOLDER, stages=folder.remote_stages)
+    found = worker.perform(task)
     assert bucket.get("bucket/jobs/out/parts/m.txt") == b"a.npy+b.npy"
     assert (found.size, found.digest != "") == (11, True)
     assert not any(path.exists() for path in seen)
@@ -259,3 +263,59 @@ def test_a_folder_with_credentials_is_refused(bucket):
         assert storage_server.SECRET not in str(told.value)
         assert storage_server.ACCESS not in str(told.value)
     assert "AWS_SECRET_ACCESS_KEY" in os.environ
+
+
+def put_file(bucket, path):
+    bucket.put(f"bucket/other/{path.name}", path.read_bytes())
+    return f"s3://bucket/other/{path.name}"
+
+
+def grid_of(folder):
+    z = np.random.default_rng(1).normal(size=(30, 40)).astype(np.float32)
+    return test_pops_features.write(folder / "terrain.tif", z)
+
+
+def house_of(folder):
+    write_house(folder / "house.ifc")
+    return folder / "house.ifc"
+
+
+GRID = {"scales": (5.0, 7.0), "example_scale": 20.0}
+OF_FUNCTIONS = {
+    "classify_ground": (None, {"tile_size": 60.0}),
+    "classify_ground in laz": (None, {"part_format": "laz"}),
+    "plane_points": (None, {}),
+    "plane_points in laz": (None, {"part_format": "laz"}),
+    "build_lod": (None, {"chunk_points": 50_000}),
+    "pops_features": (grid_of, GRID),
+    "intersects_with": (house_of, {}),
+}
+
+
+@pytest.mark.parametrize("case", OF_FUNCTIONS)
+def test_every_function_has_the_parts_of_files_here(bucket, tiles, tmp_path, monkeypatch, case):
+    """Inputs and the folder are in object storage; folders of users may have names of ours."""
+    make, options = OF_FUNCTIONS[case]
+    function = case.partition(" ")[0]
+    monkeypatch.setattr(driver, "executor_of", lambda *_: InThisProcess())
+    here, there = [f"{tiles}/*.laz"], ["s3://bucket/stages/*.laz"]
+    if make is None:
+        for path in tiles.glob("*.laz"):
+            bucket.put(f"bucket/stages/{path.name}", path.read_bytes())
+    else:
+        path = make(tmp_path)
+        here, there = [path], [put_file(bucket, path)]
+    expected = cluster.run(function, here, tmp_path / "out", **options)
+    found = cluster.run(function, there, FOLDER, **options)
+    assert [found[name] for name in ("points", "rows", "parts")] == [
+        expected[name] for name in ("points", "rows", "parts")
+    ]
+    assert found["rows"] > 0
+    parts = {path.name: path.read_bytes() for path in (tmp_path / "out" / "parts").iterdir()}
+    objects = {each.key: bucket.get(f"bucket/{each.key}") for each in as_path(FOLDER).objects()}
+    assert {name.removeprefix("jobs/out/parts/") for name in objects if "/parts/" in name} == {
+        *parts
+    }
+    if function != "intersects_with":  # whose rows have the name of the file
+        assert {name: objects[f"jobs/out/parts/{name}"] for name in parts} == parts
+    assert cluster.run(function, there, FOLDER, resume=True, **options)["resumed"] == len(parts)

@@ -6,13 +6,12 @@ the lowest points of the cells, and the seeds; the terrain; the points.
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
-from spatialq.cluster.folder import PARTS
 from spatialq.cluster.job import Job, given
 from spatialq.cluster.layout import Core, Layout
 from spatialq.cluster.method import Method
+from spatialq.cluster.methods.cloud_parts import LAZ, names_of_clouds
 from spatialq.cluster.methods.ground_tasks import (
     FUNCTION,
     classify_cloud,
@@ -27,16 +26,14 @@ from spatialq.cluster.task import Task
 from spatialq.udfs.classify_ground.grid import CloudRaster, lay_grid, windows
 from spatialq.udfs.owm_ground.cost import halo
 from spatialq.workflows.cloud_points import NOISE
-from spatialq.workflows.outputs import Outputs
 
-LAZ = "laz"
 SQUARES, COUNT, LOWEST, TERRAIN = "squares", "count", "lowest", "terrain"
 
 
 def run(job: Job) -> None:
     """Classify the points of all cores."""
     call = job.call
-    names = _names(job) if call.part_format == LAZ else []
+    names = names_of_clouds(job, FUNCTION) if call.part_format == LAZ else []
     left_out = NOISE if names or call.more["by_class"] else ()
     survey = job.survey(left_out)
     shared = {
@@ -112,18 +109,9 @@ class _Stages:
     def _files(self, stage: str, work: str, data: Callable[[Core], dict[str, Any]]) -> None:
         """Have a task done for each core that writes a file."""
         total = sum(1 for _ in self.layout.cores())
-        tasks = (Task(f"{core.name}.npy", work, data(core)) for core in self.layout.cores())
+        tasks = (Task(core.name, work, data(core)) for core in self.layout.cores())
         for _ in self.job.files(stage, tasks, total):
             pass
-
-
-def _names(job: Job) -> list[str]:
-    """Name the part of each file as `spatialq ground` does, for a folder."""
-    paths, folder = [Path(path) for path in job.call.paths], Path(job.path(PARTS, ""))
-    targets = Outputs(FUNCTION, [], [folder])
-    if job.call.tile_size is None:
-        targets.require_names(folder, paths)
-    return [path.name for path in targets.in_folder(folder, paths)]
 
 
 def _cores(layout: Layout, tile_size: float | None, names: list[str]) -> Iterator[tuple[str, Core]]:

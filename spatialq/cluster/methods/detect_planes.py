@@ -12,23 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.cluster.folder import PARTS
+from spatialq.cluster.arrays import read_all, read_arrays, write_arrays
 from spatialq.cluster.job import Job, given
 from spatialq.cluster.layout import Core
 from spatialq.cluster.method import Method
-from spatialq.cluster.methods.plane_files import (
-    cube_of,
-    pass_of,
-    read_all,
-    read_arrays,
-    values_of,
-    write_arrays,
-)
-from spatialq.cluster.points import is_own, read_points, write_rows
+from spatialq.cluster.methods.cloud_parts import LAZ, names_of_clouds
+from spatialq.cluster.methods.plane_files import cube_of, pass_of, values_of
+from spatialq.cluster.points import is_own, open_cloud, read_points, write_rows
 from spatialq.cluster.survey import Survey
 from spatialq.cluster.task import Task
 from spatialq.functions.catalogue import catalogue
-from spatialq.io.formats import open_source
 from spatialq.udfs.detect_planes.detection import Detection
 from spatialq.udfs.detect_planes.octree import Cube
 from spatialq.udfs.detect_planes.passes import (
@@ -41,14 +34,12 @@ from spatialq.udfs.detect_planes.passes import (
     search_with,
 )
 from spatialq.workflows.cloud_points import NOISE
-from spatialq.workflows.outputs import Outputs
 
 PLANES, OF_POINTS = "detect_planes", "plane_points"
 POINTS, SEARCH, PASS = "points", "search", "pass"
 """Stages; those of the search and of passes have numbers."""
 FOUND = "found"
 """The file of a task of the search."""
-LAZ = "laz"
 AXES = ("x", "y", "z")
 
 
@@ -66,7 +57,7 @@ class _Search:
         call = job.call
         self.job, self.layout = job, job.layout(survey.whole)
         self.count = sum(1 for _ in self.layout.cores())
-        self.names = _names(job) if call.part_format == LAZ else None
+        self.names = names_of_clouds(job, OF_POINTS) if call.part_format == LAZ else None
         self.reading = {
             "caller": call.function,
             "bounds": call.options.bounds,
@@ -144,21 +135,6 @@ def _consume(done: Iterable[Any]) -> None:
         pass
 
 
-def _names(job: Job) -> list[str]:
-    """Name the part of each file as `spatialq planes` does in a folder.
-
-    Raises
-    ------
-    FileError
-        If two would have one name.
-    """
-    paths, folder = [Path(path) for path in job.call.paths], Path(job.path(PARTS, ""))
-    targets = Outputs(OF_POINTS, [], [folder])
-    if job.call.tile_size is None:
-        targets.require_names(folder, paths)
-    return [path.name for path in targets.in_folder(folder, paths)]
-
-
 def _cube(survey: Survey, level: float) -> Cube:
     """Make the root cube around all points, as the kernel does."""
     if survey.total == 0:
@@ -180,7 +156,7 @@ def read(data: dict[str, Any], path: Path) -> dict[str, Any]:
     own = is_own(data["own"], points)
     columns = {name: values[own] for name, values in points.items() if name in (*AXES, "point_id")}
     columns["z"] = columns["z"] * data["level"]
-    write_arrays(path, columns, {})
+    write_arrays(path, columns)
     return {"points": int(own.sum())}
 
 
@@ -210,7 +186,7 @@ def go_on(data: dict[str, Any], path: Path) -> dict[str, Any]:
         return {"pass": wanted.name, "listed": wanted.listed, "kept": wanted.kept}
     naming, facts = passes.naming, {"pass": None, "listed": None, "settled": None}
     if naming is None:
-        write_arrays(path, arrays, {})
+        write_arrays(path, arrays)
         return facts
     facts |= {"listed": naming.listed, "settled": naming.settled}
     write_arrays(path, arrays | {"ids": naming.ids}, facts | {"step": naming.step})
@@ -244,7 +220,7 @@ def do_pass(data: dict[str, Any], path: Path) -> dict[str, Any]:
     points = read_arrays(data["points"])[1]
     listed = None if data["listed"] is None else read_arrays(data["listed"])[1]["listed"]
     kept = None if data["kept"] is None else read_arrays(data["kept"])[1]
-    write_arrays(path, go_over(wanted, [points[axis] for axis in AXES], listed, kept), {})
+    write_arrays(path, go_over(wanted, [points[axis] for axis in AXES], listed, kept))
     return {}
 
 
@@ -317,9 +293,10 @@ def write_cloud(data: dict[str, Any], path: Path) -> dict[str, Any]:
     from spatialq.export.las import write_with_fields
     from spatialq.workflows.planes import fields_of
 
-    files = [Path(source) for source, *_ in data["sources"]]
+    clouds = [open_cloud(data["caller"], path, stamp) for path, _, *stamp in data["sources"]]
+    files = [cloud.path for cloud in clouds]
     firsts = np.array([first for _, first, *_ in data["sources"]])
-    rows = [open_source(data["caller"], each, ["points"]).rows for each in files]
+    rows = [cloud.rows for cloud in clouds]
     starts = np.concatenate([[0], np.cumsum(rows)])
 
     def positions(ids: Any) -> Any:

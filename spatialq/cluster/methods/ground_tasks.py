@@ -4,19 +4,16 @@ Coordinates of the files are converted as one call does it: heights to the unit 
 to metres.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.cluster.arrays import read_arrays, write_arrays
-from spatialq.cluster.points import CLASS, batches, is_own, read_points, write_rows
-from spatialq.errors import FileError
+from spatialq.cluster.arrays import read_all, read_arrays, write_arrays
+from spatialq.cluster.points import CLASS, batches, is_own, open_cloud, read_points, write_rows
 from spatialq.execution.call import call_as_given
 from spatialq.functions.catalogue import catalogue
-from spatialq.io.formats import open_source
 from spatialq.runtime import buffers
 from spatialq.runtime.threads import workers
 from spatialq.udfs.classify_ground import cpu, points
@@ -48,7 +45,7 @@ def mark_squares(data: dict[str, Any], partial: Path) -> dict[str, Any]:
         own = is_own(data["own"], rows)
         x, y = (rows[axis][own] * metres for axis in "xy")
         points.mark(x, y, west, south, side, (*shape, *first), occupied, 0, x.size)
-    write_arrays(partial, np.array(first), occupied)
+    write_arrays(partial, {"first": np.array(first), "grid": occupied})
     return {}
 
 
@@ -61,8 +58,8 @@ def count_squares(data: dict[str, Any], _: Path) -> dict[str, Any]:
         `squares`
     """
     occupied = buffers.zeros(data["shape"], np.bool_)
-    for first, part in _of_folder(data["folder"]):
-        occupied[_place(first, part)] |= part
+    for each in read_all(data["folder"]):
+        occupied[_place(each)] |= each["grid"]
     return {"squares": int(np.count_nonzero(occupied))}
 
 
@@ -73,7 +70,8 @@ def find_lowest(data: dict[str, Any], partial: Path) -> dict[str, Any]:
     own = is_own(data["own"], rows)
     cloud = _in_metres(data, rows)
     if not own.any():
-        write_arrays(partial, np.zeros(2, int), np.empty((0, 0)), np.empty((3, 0)))
+        nothing = {"first": np.zeros(2, int), "grid": np.empty((0, 0)), "seeds": np.empty((3, 0))}
+        write_arrays(partial, nothing)
         return {"points": 0}
     alone = [values[own] for values in cloud]
     first, lowest = _part(_part_around(grid, alone), np.inf, np.float64)
@@ -86,7 +84,8 @@ def find_lowest(data: dict[str, Any], partial: Path) -> dict[str, Any]:
     arguments = dict(zip("xyz", cloud, strict=True)) | {"point_id": rows["point_id"]}
     seeds, _ = call_as_given(catalogue()[SEEDS], arguments, asked, data["device"], road="files")
     some = np.isin(seeds["point_id"], rows["point_id"][own])
-    write_arrays(partial, np.array(first), lowest, np.stack([seeds[a][some] for a in "xyz"]))
+    own_seeds = np.stack([seeds[axis][some] for axis in "xyz"])
+    write_arrays(partial, {"first": np.array(first), "grid": lowest, "seeds": own_seeds})
     return {"points": n}
 
 
@@ -100,10 +99,10 @@ def find_terrain(data: dict[str, Any], partial: Path) -> dict[str, Any]:
     """
     grid = _grid(data)
     z, found = buffers.full(grid.shape, np.inf), []
-    for first, part, seeds in _of_folder(data["folder"]):
-        there = z[_place(first, part)]
-        np.minimum(there, part, out=there)
-        found.append(np.array(seeds))
+    for each in read_all(data["folder"]):
+        there = z[_place(each)]
+        np.minimum(there, each["grid"], out=there)
+        found.append(np.array(each["seeds"]))
 
     def seeds_of_all() -> "dict[str, NDArray[Any]]":
         return dict(zip("xyz", np.concatenate(found, axis=1), strict=True))
@@ -113,7 +112,7 @@ def find_terrain(data: dict[str, Any], partial: Path) -> dict[str, Any]:
         lowest, known, level = cpu.above_median(threads, z)
         del z
         terrain = cpu.terrain_of(threads, lowest, known, level, grid, _options(data), seeds_of_all)
-    write_arrays(partial, terrain.heights, terrain.slopes)
+    write_arrays(partial, {"heights": terrain.heights, "slopes": terrain.slopes})
     return {"level": level}
 
 
@@ -131,12 +130,7 @@ def classify_rows(data: dict[str, Any], partial: Path) -> dict[str, Any]:
 
 def classify_cloud(data: dict[str, Any], partial: Path) -> dict[str, Any]:
     """Write all points of a core with their new classes to LAS or LAZ."""
-    clouds = []
-    for path, _, *stamp in data["sources"]:
-        cloud = open_source(data["caller"], Path(path), ["points"])
-        if list(cloud.stamp) != stamp:
-            raise FileError.of(data["caller"], path, "was changed while the job ran")
-        clouds.append(cloud)
+    clouds = [open_cloud(data["caller"], path, stamp) for path, _, *stamp in data["sources"]]
     found = cloud_points.read_points(clouds, _box(data), None)
     rows = {**found.columns, CLASS: found.classes[found.point_id]}
     is_ground = _classified(data, rows)["is_ground"] & ~IS_KEPT[rows[CLASS]]
@@ -170,7 +164,8 @@ def _classified(data: dict[str, Any], rows: Rows) -> "dict[str, NDArray[Any]]":
         return {"height": height, "is_ground": is_ground}
     options, grid, cloud = _options(data), _grid(data), _in_metres(data, rows)
     part = _part_around(grid, cloud, margin=1)
-    heights, slopes = (np.array(each[part]) for each in read_arrays(data["terrain"]))
+    _, found = read_arrays(data["terrain"])
+    heights, slopes = (np.array(found[name][part]) for name in ("heights", "slopes"))
     first = part[0].start, part[1].start
     terrain = cpu.Terrain(heights, slopes, data["terrain_level"], first)
     with workers() as pool:
@@ -212,12 +207,7 @@ def _part(part: tuple[slice, slice], value: Any, kind: Any) -> tuple[tuple[int, 
     return (rows.start, columns.start), buffers.full(shape, value, kind)
 
 
-def _place(first: "NDArray[Any]", part: "NDArray[Any]") -> tuple[slice, slice]:
-    (row, column), (rows, columns) = first.tolist(), part.shape
+def _place(part: Rows) -> tuple[slice, slice]:
+    """Give the place of a part of a grid, `grid` with its `first` row and column, in the whole."""
+    (row, column), (rows, columns) = part["first"].tolist(), part["grid"].shape
     return slice(row, row + rows), slice(column, column + columns)
-
-
-def _of_folder(folder: str) -> "Iterator[list[NDArray[Any]]]":
-    """Give what the tasks of a stage have written."""
-    for path in sorted(Path(folder).iterdir()):
-        yield read_arrays(path)

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.cluster.clash_tasks import WORK, file_of
 from spatialq.cluster.folder import CALLER
 from spatialq.cluster.job import Job, given
 from spatialq.cluster.method import Method
+from spatialq.cluster.methods.clash_tasks import WORK, file_of
 from spatialq.cluster.task import Task
 from spatialq.execution.frames import Fitted
 from spatialq.execution.validation import is_finite
@@ -83,11 +83,11 @@ def run(job: Job) -> None:
     counts = [facts["elements"] for facts in found]
     all_models = {"models": job.path(MODELS, ""), "first": np.cumsum([0, *counts]).tolist()}
     data = all_models | more | {"margin": _margin(job)}
-    (divided,) = job.files(CELLS, [Task(OF_CELLS, "clash_cells", data)], 1)
+    (divided,) = job.files(CELLS, [Task(OF_CELLS, "clash cells", data)], 1)
     cells, related = job.path(CELLS, OF_CELLS), None
     if more["exclude_related"]:
         data = all_models | {"cells": cells}
-        list(job.files(RELATED, [Task(OF_RELATED, "clash_related", data)], 1))
+        list(job.files(RELATED, [Task(OF_RELATED, "clash related", data)], 1))
         related = job.path(RELATED, OF_RELATED)
     shared = {"models": all_models["models"], "cells": cells, "related": related}
     n = int(divided.facts["cells"])
@@ -100,7 +100,7 @@ def _read_models(job: Job) -> list[dict[str, Any]]:
     names = {file_of(k): k for k in range(len(paths))}
     geometry = job.call.more["geometry"]
     tasks = (
-        Task(name, "clash_model", {"path": paths[k], "geometry": geometry})
+        Task(name, "clash model", {"path": paths[k], "geometry": geometry})
         for name, k in names.items()
     )
     found: list[dict[str, Any]] = [{} for _ in paths]
@@ -120,7 +120,7 @@ def _tasks(job: Job, n: int, shared: Mapping[str, Any]) -> Iterator[Task]:
         "options": options | {"device": job.call.device},
     }
     for k in range(n):
-        yield Task(f"{k:07}.parquet", "clash_pairs", data | {"cell": k})
+        yield Task(f"{k:07}.parquet", "clash pairs", data | {"cell": k})
 
 
 def _margin(job: Job) -> float:

@@ -1,17 +1,19 @@
 """What the tasks of a job of `build_lod` do."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.cluster.points import open_cloud, read_box
 from spatialq.cluster.task import second_of
 from spatialq.data.boxes import in_box
 from spatialq.errors import FileError
 from spatialq.functions.catalogue import catalogue
 from spatialq.io.formats import open_source
-from spatialq.io.view import INFINITY
+from spatialq.io.storage import as_path
 from spatialq.runtime import budget, buffers
 from spatialq.workflows.lod_table import TreeSummary, partial_writer
 
@@ -29,7 +31,7 @@ def look(data: dict[str, Any], _: Path) -> dict[str, Any]:
     """Find the types of the columns of a file."""
     from spatialq.database.transport.cloud_columns import types_of_cloud
 
-    cloud = open_source(FUNCTION, Path(data["path"]), ["points"])
+    cloud = open_source(FUNCTION, as_path(data["path"]), ["points"])
     types = types_of_cloud(cloud, data["names"])
     return {"types": {name: dtype.str for name, dtype in types.items()}}
 
@@ -157,7 +159,7 @@ def read_divided(path: str) -> "Divided":
     """Read what `divide` wrote."""
     from spatialq.udfs.build_lod.chunks import Divided
 
-    with np.load(path) as arrays:
+    with np.load(os.fspath(as_path(path))) as arrays:  # the driver reads it, too, where it is
         return Divided(**arrays)
 
 
@@ -192,14 +194,10 @@ def _batches(
     """
     from spatialq.database.transport.cloud_columns import batches_of_clouds
 
-    function, box, bounds = catalogue()[FUNCTION], data["read"], data["bounds"]
-    if bounds is not None:
-        box = [*np.maximum(box[:2], bounds[:2]).tolist(), *np.minimum(box[2:], bounds[2:]).tolist()]
-    hint = (box[0], box[1], -INFINITY, box[2], box[3], INFINITY)
+    function = catalogue()[FUNCTION]
+    box, hint = read_box(data)
     for path, first, *stamp in data["sources"]:
-        cloud = open_source(FUNCTION, Path(path), ["points"])
-        if list(cloud.stamp) != stamp:
-            raise FileError.of(FUNCTION, path, "was changed while the job ran")
+        cloud = open_cloud(FUNCTION, path, stamp)
         for batch in batches_of_clouds(function, [cloud], more=more, hint=hint):
             rows = np.flatnonzero(in_box(batch["x"], batch["y"], box))
             if not rows.size:

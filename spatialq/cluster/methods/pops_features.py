@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.cluster.folder import CALLER
-from spatialq.cluster.grids import OF_FILE, check_of_file, open_file
 from spatialq.cluster.job import Call, Job, given
 from spatialq.cluster.layout import MOST_TILES
 from spatialq.cluster.method import Method
+from spatialq.cluster.methods.grids import OF_FILE, check_of_file, open_file
 from spatialq.cluster.methods.pops_tiles import FUNCTION, write_raster, write_table
 from spatialq.cluster.survey import SURVEY, stamp_of
 from spatialq.cluster.task import Done, Task
@@ -21,6 +21,7 @@ from spatialq.execution.frames import Fitted, announce
 from spatialq.functions.catalogue import Function, catalogue
 from spatialq.io.crs import require_same
 from spatialq.io.files import warn_about
+from spatialq.io.storage import as_path
 from spatialq.udfs.pops_features.division import divide
 from spatialq.udfs.pops_features.methods import BUILT_IN
 
@@ -98,7 +99,7 @@ def run(job: Job) -> None:
 
 def _header_task(call: Call, path: str) -> Task:
     data = {"path": path, "crs": call.crs, "options": given(call.options)}
-    return Task(path, "grid_header", data | {"of_file": _of_file(call)})
+    return Task(path, "pops header", data | {"of_file": _of_file(call)})
 
 
 def _of_file(call: Call) -> dict[str, Any]:
@@ -120,7 +121,7 @@ def look_at(data: dict[str, Any], _: Path) -> dict[str, Any]:
     CrsError
         If its CRS is another one than that of the first.
     """
-    path = Path(data["path"])
+    path = as_path(data["path"])
     stamp = stamp_of(path)
     grid = open_file(FUNCTION, data["path"], data["of_file"])
     require_same(FUNCTION, [("the first file", data["crs"]), (path, grid.crs)])
@@ -187,7 +188,7 @@ class Grids:
     def tasks(self) -> Iterator[Task]:
         """Give the task of each tile."""
         call = self.call
-        work = "pops_raster" if call.part_format == "tif" else "pops_table"
+        work = "pops raster" if call.part_format == "tif" else "pops table"
         shared = {
             "options": given(call.options),
             "of_file": _of_file(call),
@@ -216,7 +217,7 @@ class Grids:
 METHOD = Method(
     FUNCTION,
     run,
-    {"grid_header": look_at, "pops_table": write_table, "pops_raster": write_raster},
+    {"pops header": look_at, "pops table": write_table, "pops raster": write_raster},
     kind="grid",
     open=open_grids,
     formats=("parquet", "tif"),

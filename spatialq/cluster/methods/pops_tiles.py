@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from spatialq.cluster.grids import open_again
+from spatialq.cluster.methods.grids import open_again
 from spatialq.data.grid import count_values
 from spatialq.execution.call import call
 from spatialq.functions.catalogue import Function, catalogue

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.cluster.box_cells import BoxCell, box_cells
+from spatialq.cluster.methods.box_cells import BoxCell, box_cells
 from spatialq.cluster.survey import stamp_of
 from spatialq.database.connection import connect_quietly
 from spatialq.database.duckdb_copy import said_of
@@ -18,6 +18,7 @@ from spatialq.errors import FileError, files_read_by
 from spatialq.export.spatial_order import cells_of, hilbert
 from spatialq.functions.sql_text import literal
 from spatialq.io.ifc.columns import BOX, TABLES
+from spatialq.io.storage import as_path
 from spatialq.runtime import budget
 from spatialq.runtime.temporary import temporary_folder
 from spatialq.runtime.threads import n_threads
@@ -90,7 +91,7 @@ def write_model(data: dict[str, Any], partial: Path) -> dict[str, Any]:
     from spatialq.database.readers.ifc_models import warn_about_model
     from spatialq.io.ifc.cache import CACHE, read_models
 
-    path = Path(data["path"])
+    path = as_path(data["path"])
     stamp = stamp_of(path)
     with files_read_by(clash.COMMAND):
         (model,) = read_models([path], geometry=data["geometry"])
@@ -286,9 +287,9 @@ def _read_cell(con: "duckdb.DuckDBPyConnection", data: Mapping[str, Any]) -> int
 
 
 WORK = {
-    "clash_model": write_model,
-    "clash_cells": write_cells,
-    "clash_related": write_related,
-    "clash_pairs": write_pairs,
+    "clash model": write_model,
+    "clash cells": write_cells,
+    "clash related": write_related,
+    "clash pairs": write_pairs,
 }
 """By `Task.work`."""

@@ -4,7 +4,6 @@ import math
 import warnings
 from collections.abc import Mapping
 from numbers import Real
-from pathlib import Path
 from typing import Any
 
 from spatialq.cluster.folder import CALLER
@@ -14,6 +13,7 @@ from spatialq.execution.validation import is_finite
 from spatialq.io.formats import reader_of
 from spatialq.io.grid.grids import find_grids
 from spatialq.io.grid.source import GridSource
+from spatialq.io.storage import as_path
 
 OF_FILE: Mapping[str, Any] = {"nodata": None, "band": 1, "to_crs": None, "resolution": None}
 """The options with which files of grids are opened, with their defaults."""
@@ -50,8 +50,9 @@ def open_file(caller: str, path: str, of_file: Mapping[str, Any]) -> GridSource:
     FileError, CrsError, ValueError
         As `spatialq.io.grid.grids.find_grids`.
     """
-    reader_of(caller, Path(path), ["grid"])
-    (grid,) = find_grids(caller, [Path(path)], **of_file)
+    file = as_path(path)
+    reader_of(caller, file, ["grid"])
+    (grid,) = find_grids(caller, [file], **of_file)
     return grid
 
 
@@ -64,7 +65,7 @@ def open_again(caller: str, data: Mapping[str, Any]) -> GridSource:
         If it cannot be read, or was changed since the job began.
     """
     path = data["path"]
-    if stamp_of(Path(path))[:2] != data["stamp"]:
+    if stamp_of(as_path(path))[:2] != data["stamp"]:
         raise FileError.of(caller, path, "was changed while the job ran")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CrsWarning)
