@@ -381,6 +381,8 @@ def test_an_error_of_a_task_is_that_of_its_file(tiles, tmp_path):
         ({"executor": "dask"}, "executor must be one of local, ray, got 'dask'"),
         ({"workers": 0}, "workers must be a whole number from 1 to 100000, got 0"),
         ({"tile_size": -1.0}, "tile_size must be a number above 0, or a length .*, got -1.0"),
+        ({"tile_size": True}, "tile_size must be a number above 0, or a length .*, got True"),
+        ({"tile_size": 10**400}, "tile_size must be a number above 0, or a length .*, got 1000"),
         ({"tile_size": "5 miles"}, "tile_size must be a length >= 0 such as .*, got '5 miles'"),
         ({"overlap": 2.0}, "overlap must be"),
     ],
