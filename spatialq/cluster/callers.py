@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from spatialq.errors import JobError
+from spatialq.errors import DeviceError, JobError
 
 CALLERS = ("cluster.run", "cluster.jobs", "cluster.table")
 
@@ -14,12 +14,12 @@ def called(name: str) -> Iterator[None]:
 
     Raises
     ------
-    JobError, ValueError
+    DeviceError, JobError, ValueError
         Those of the block.
     """
     try:
         yield
-    except (JobError, ValueError) as error:
+    except (DeviceError, JobError, ValueError) as error:
         caller, _, sentence = str(error).partition(": ")
         if caller not in CALLERS:
             raise

@@ -273,7 +273,8 @@ class JobFolder(Folder):
         JobError
             If there are some.
         """
-        if self.has_parts() or (self.path / JOURNAL).exists():
+        journal = self.path / JOURNAL
+        if self.has_parts() or (journal.exists() and journal.stat().st_size):
             raise self.no_manifest()
 
     def has_parts(self) -> bool:
@@ -296,7 +297,7 @@ class JobFolder(Folder):
                 os.fsync(file.fileno())
             partial.replace(path)
         except OSError as error:
-            raise FileError.of(CALLER, path, f"cannot be written: {error.strerror}") from None
+            raise _unwritten(path, error) from None
 
     def forget(self) -> None:
         """Remove what is known of a job that was refused, so that another one may be begun."""
@@ -321,11 +322,23 @@ class JobFolder(Folder):
 
     @contextmanager
     def recording(self) -> Iterator["Journal"]:
-        """Open the journal, to which tasks are added behind its last whole line."""
-        with (self.path / JOURNAL).open("ab") as file:
-            if file.tell() and not _ends_line(self.path / JOURNAL):
-                file.write(b"\n")
-            yield Journal(self.path / JOURNAL, file)
+        """Open the journal, to which tasks are added behind its last whole line.
+
+        Raises
+        ------
+        FileError
+            If it cannot be written.
+        """
+        path = self.path / JOURNAL
+        try:
+            file = path.open("ab", buffering=0)  # a buffer would be written again when it is closed
+        except OSError as error:
+            raise _unwritten(path, error) from None
+        with file:
+            journal = Journal(path, file)
+            if file.tell() and not _ends_line(path):
+                journal.write(b"\n")
+            yield journal
 
     def has(self, stage: str, name: str, size: int | None, digest: str) -> bool:
         """Whether a file of a stage is there as it was written."""
@@ -354,12 +367,25 @@ class Journal:
         FileError
             If it cannot be written.
         """
+        self.write((done.text() + "\n").encode())
+
+    def write(self, content: bytes) -> None:
+        """Write some bytes, all of them.
+
+        Raises
+        ------
+        FileError
+            If they cannot be written.
+        """
         try:
-            self._file.write((done.text() + "\n").encode())
-            self._file.flush()
+            while content:  # a disk that is all but full takes some
+                content = content[self._file.write(content) :]
         except OSError as error:
-            reason = f"cannot be written: {error.strerror}"
-            raise FileError.of(CALLER, self._path, reason) from None
+            raise _unwritten(self._path, error) from None
+
+
+def _unwritten(path: Path, error: OSError) -> FileError:
+    return FileError.of(CALLER, path, f"cannot be written: {error.strerror}")
 
 
 def _ends_line(path: Path) -> bool:

@@ -32,7 +32,7 @@ def side_of(tile_size: Any, crs: str | None) -> float | None:
     side, unit = tile_size, ""
     if isinstance(tile_size, str):
         side, unit = split(CALLER, "tile_size", tile_size, (*METRES, OF_FILE))
-    if not (is_finite(side) and side > 0):
+    if isinstance(side, bool) or not (_is_float(side) and side > 0):
         message = (
             f"{CALLER}: tile_size must be a number above 0, or a length such as 500m, got "
             f"{tile_size!r}"
@@ -45,3 +45,11 @@ def side_of(tile_size: Any, crs: str | None) -> float | None:
         message = f"{CALLER}: tile_size cannot be {tile_size}, since x and y are degrees"
         raise CrsError(message)
     return float(side * (factor_of(unit) / known[0]))
+
+
+def _is_float(value: Any) -> bool:
+    """Whether a value is a finite number that a float can hold."""
+    try:
+        return is_finite(value)
+    except OverflowError:
+        return False

@@ -12,6 +12,7 @@ from spatialq.cluster.local_executor import LocalExecutor
 from spatialq.errors import DeviceError, JobError
 from spatialq.functions.catalogue import catalogue
 from spatialq.planner import devices
+from tests.command_line import spatialq_command
 
 from .surveys import QUIET, in_one_piece, make, of_job
 
@@ -101,6 +102,17 @@ def test_without_a_gpu(monkeypatch):
     assert numbers("auto") == []
     with pytest.raises(DeviceError, match=r"cluster\.run: device 'gpu' cannot be used: there is"):
         numbers("gpu")
+
+
+def test_a_command_names_itself_where_there_is_no_gpu(tmp_path, monkeypatch):
+    info = devices.DeviceInfo("gpu", "none", 0, 0, "there is none")
+    monkeypatch.setattr(devices, "gpus", lambda: [info])
+    make(tmp_path, columns=1, rows=1, n=50)
+    names = ("tile_0_0.laz", "-o", "out", "--executor", "local", "--device", "gpu:7")
+    result = spatialq_command("ground", *names, cwd=tmp_path)
+    assert result.returncode == 1
+    assert result.stderr.endswith("error: ground: device 'gpu:7' cannot be used: there is none\n")
+    assert not (tmp_path / "out").exists()
 
 
 def test_wrong_devices_are_refused_before_a_job_is_begun(tmp_path):

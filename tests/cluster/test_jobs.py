@@ -16,6 +16,7 @@ import spatialq
 from spatialq import cluster
 from spatialq.cluster import driver
 from spatialq.cluster.folder import JobFolder
+from spatialq.cluster.task import Done
 from spatialq.cluster.worker import answer, read_answer
 from spatialq.errors import FileError, JobError
 from tests.cluster import surveys
@@ -213,14 +214,32 @@ def command_of(pid):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("limit", [2_000, 9_000])
+@pytest.mark.parametrize("limit", [1_000, 2_000, 9_000])
 def test_a_full_disk(tiles, tmp_path, limit):
-    """At the smaller limit no part can be written, at the larger one the journal ends."""
+    """The journal ends early, no part can be written, and the journal ends with parts done."""
     process = surveys.begin(tiles, tmp_path / "out", limit=limit)
     _, said = process.communicate(timeout=300)
     assert process.returncode == 1
-    assert "cannot be written: File too large" in said
+    error = said.splitlines()[-1]
+    assert error.startswith("spatialq.errors.FileError: ")
+    assert "cannot be written: " in error
+    assert "File too large" in error
     require_whole(tiles, tmp_path / "out")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_journal_on_a_full_disk_is_one_sentence(tmp_path):
+    (tmp_path / "journal.jsonl").symlink_to("/dev/full")
+    sentence = r"journal\.jsonl': cannot be written: No space left on device"
+    with pytest.raises(FileError, match=sentence), JobFolder(tmp_path).recording() as journal:
+        journal.add(Done("survey", "a", {}))
+
+
+def test_a_journal_that_cannot_be_opened(tmp_path):
+    (tmp_path / "journal.jsonl").mkdir()
+    sentence = "cannot be written: Is a directory"
+    with pytest.raises(FileError, match=sentence), JobFolder(tmp_path).recording():
+        pass
 
 
 @pytest.mark.slow
@@ -267,11 +286,18 @@ def test_two_runs_into_one_folder_are_refused(at_once, tiles, tmp_path):
 def test_what_is_left_without_a_manifest_is_of_no_job(at_once, tiles, tmp_path, what):
     left = tmp_path / "out" / what
     left.parent.mkdir(parents=True)
-    left.write_bytes(b"")
+    left.write_bytes(b"\n")
     for resume in (False, True):
         with pytest.raises(JobError, match=r"parts or a journal in '.*out', but not the job\.json"):
             run(tiles, tmp_path / "out", resume=resume)
     assert left.exists()
+
+
+@pytest.mark.slow
+def test_a_run_that_ended_before_its_manifest_is_begun_anew(at_once, tiles, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "journal.jsonl").write_bytes(b"")
+    require_whole(tiles, tmp_path / "out")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "3", "{}", '{"state": "done"}', "{", "\\xff"])
@@ -355,6 +381,8 @@ def test_an_error_of_a_task_is_that_of_its_file(tiles, tmp_path):
         ({"executor": "dask"}, "executor must be one of local, ray, got 'dask'"),
         ({"workers": 0}, "workers must be a whole number from 1 to 100000, got 0"),
         ({"tile_size": -1.0}, "tile_size must be a number above 0, or a length .*, got -1.0"),
+        ({"tile_size": True}, "tile_size must be a number above 0, or a length .*, got True"),
+        ({"tile_size": 10**400}, "tile_size must be a number above 0, or a length .*, got 1000"),
         ({"tile_size": "5 miles"}, "tile_size must be a length >= 0 such as .*, got '5 miles'"),
         ({"overlap": 2.0}, "overlap must be"),
     ],
