@@ -19,7 +19,11 @@ Executor = Annotated[
 ]
 Workers = Annotated[
     int | None,
-    typer.Option(min=1, help="Processes; by default one for each GPU, without any for each core."),
+    typer.Option(
+        min=1,
+        help="Processes; by default four for each GPU but no more than cores, without a GPU one "
+        "for each core.",
+    ),
 ]
 Resume = Annotated[
     bool, typer.Option("--resume", help="Go on with the job in the folder: what is done stays.")
