@@ -128,6 +128,13 @@ def run_job(
     show([row], as_json=as_json)
 
 
+def refuse_part_format(part_format: str | None) -> None:
+    """Raise a ValueError if `--part-format` is given to a command that is not run as a job."""
+    if part_format is not None:
+        message = "--part-format is an option of a job: give --executor, too"
+        raise ValueError(message)
+
+
 def with_lengths(
     command: str, function: str, files: Sequence[str], options: Mapping[str, Any]
 ) -> dict[str, Any]:

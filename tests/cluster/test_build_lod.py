@@ -17,7 +17,6 @@ import spatialq
 from spatialq import cluster
 from spatialq.errors import FileError
 from tests.cluster import surveys
-from tests.cluster.test_jobs import at_once  # noqa: F401
 from tests.command_line import rows as command_rows
 from tests.command_line import spatialq_command
 from tests.conftest import made_once, real_file
@@ -107,7 +106,7 @@ CASES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
-def test_parts_have_the_rows_of_one_piece(at_once, tiles, tmp_path, name):  # noqa: F811
+def test_parts_have_the_rows_of_one_piece(at_once, tiles, tmp_path, name):
     options = CASES[name]
     result = run(tiles, tmp_path / "out", **options)
     found = require_same(tmp_path / "out", in_one_piece(f"{tiles}/*.laz", **options))
@@ -115,7 +114,7 @@ def test_parts_have_the_rows_of_one_piece(at_once, tiles, tmp_path, name):  # no
     assert result["parts"] > 10
 
 
-def test_attributes_that_some_files_lack(at_once, tiles, tmp_path):  # noqa: F811
+def test_attributes_that_some_files_lack(at_once, tiles, tmp_path):
     """`extra` is missing in most files: NULL in their points, of the common type in all."""
     copy = tmp_path / "tiles"
     shutil.copytree(tiles, copy)
@@ -134,7 +133,7 @@ def test_attributes_that_some_files_lack(at_once, tiles, tmp_path):  # noqa: F81
     assert types == [("SMALLINT",)]
 
 
-def test_attributes_that_no_file_has(at_once, tiles, tmp_path):  # noqa: F811
+def test_attributes_that_no_file_has(at_once, tiles, tmp_path):
     with pytest.raises(
         ValueError, match="attributes must be columns of numbers of the files, poin"
     ):
@@ -142,7 +141,7 @@ def test_attributes_that_no_file_has(at_once, tiles, tmp_path):  # noqa: F811
 
 
 @pytest.mark.slow
-def test_heights_in_another_unit(at_once, tmp_path):  # noqa: F811
+def test_heights_in_another_unit(at_once, tmp_path):
     """UTM in metres with heights in feet."""
     import pyproj
 
@@ -154,7 +153,7 @@ def test_heights_in_another_unit(at_once, tmp_path):  # noqa: F811
 
 
 @pytest.mark.slow
-def test_one_chunk_and_none(at_once, tiles, tmp_path):  # noqa: F811
+def test_one_chunk_and_none(at_once, tiles, tmp_path):
     result = run(tiles, tmp_path / "one", chunk_points=100_000)
     assert result["parts"] == 1
     require_same(tmp_path / "one", in_one_piece(f"{tiles}/*.laz"))
@@ -165,7 +164,7 @@ def test_one_chunk_and_none(at_once, tiles, tmp_path):  # noqa: F811
 
 
 @pytest.mark.slow
-def test_chunks_in_less_memory(at_once, tiles, tmp_path, monkeypatch):  # noqa: F811
+def test_chunks_in_less_memory(at_once, tiles, tmp_path, monkeypatch):
     """A chunk for whose nodes there is no room is built in parts, of the same rows in their order.
 
     So it is where the memory of a GPU is small.
@@ -181,7 +180,7 @@ def test_chunks_in_less_memory(at_once, tiles, tmp_path, monkeypatch):  # noqa: 
         assert pq.read_table(path).equals(pq.read_table(tmp_path / "again" / "parts" / path.name))
 
 
-def test_files_say_what_they_are(at_once, tiles, tmp_path):  # noqa: F811
+def test_files_say_what_they_are(at_once, tiles, tmp_path):
     bounds = [1000.0, 5000.0, 1040.0, 5040.0]
     options = {name: value for name, value in SMALL.items() if name != "unit"}
     spatialq.write_lod(tiles, tmp_path / "whole.parquet", bounds=bounds, **options)
@@ -198,7 +197,7 @@ def test_files_say_what_they_are(at_once, tiles, tmp_path):  # noqa: F811
 
 
 @pytest.mark.slow
-def test_real_tiles(at_once, tmp_path):  # noqa: F811
+def test_real_tiles(at_once, tmp_path):
     cloud = laspy.read(real_file("data/rgb/autzen_2010_rgb_west.laz"))
     near = (cloud.x < cloud.x.min() + 1500) & (cloud.y < cloud.y.min() + 900)
     cloud.points = cloud.points[near]
@@ -266,7 +265,7 @@ def test_chunks_are_the_leaves_of_a_tree(most, depth):
         assert ((y[inside] >= ymin) & (y[inside] <= ymax)).all()
 
 
-def test_points_in_one_place(at_once, tiles, tmp_path):  # noqa: F811
+def test_points_in_one_place(at_once, tiles, tmp_path):
     with pytest.raises(ValueError, match="300 points lie in one place: chunk_points must be as"):
         run(tiles, tmp_path / "out", chunk_points=200)
 
@@ -330,7 +329,7 @@ def test_ray(tiles, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_job_that_was_done(at_once, tiles, tmp_path):  # noqa: F811
+def test_a_job_that_was_done(at_once, tiles, tmp_path):
     """Nothing is done again; but all if a part is damaged, since what it was made of is gone."""
     copy = tmp_path / "tiles"
     shutil.copytree(tiles, copy)
@@ -353,7 +352,7 @@ def test_a_job_that_was_done(at_once, tiles, tmp_path):  # noqa: F811
 def test_a_file_that_changes_while_the_job_runs(tiles, tmp_path, monkeypatch):
     """Its time is compared when it is read again."""
     from spatialq.cluster import driver
-    from tests.cluster.test_jobs import InThisProcess
+    from tests.cluster.surveys import InThisProcess
 
     copy = tmp_path / "tiles"
     shutil.copytree(tiles, copy)
@@ -371,7 +370,7 @@ def test_a_file_that_changes_while_the_job_runs(tiles, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_command(at_once, tiles, tmp_path):  # noqa: F811
+def test_the_command(at_once, tiles, tmp_path):
     given = ["--max-points", 150, "--grid-size", 16]
     (made,) = command_rows(
         "lod", tiles, "-o", tmp_path / "out", "--executor", "local", "--chunk-points", CHUNK, *given

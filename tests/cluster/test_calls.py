@@ -20,13 +20,9 @@ from spatialq.cluster.folder import JobFolder
 from spatialq.cluster.sizes import side_of
 from spatialq.errors import CrsError
 from tests.cluster import surveys
-from tests.cluster.test_jobs import InThisProcess, children_of, wait_for_lines
+from tests.cluster.surveys import InThisProcess
+from tests.cluster.test_jobs import children_of, wait_for_lines
 from tests.conftest import made_once
-
-
-@pytest.fixture
-def at_once(monkeypatch):
-    monkeypatch.setattr(driver, "executor_of", lambda *_: InThisProcess())
 
 
 @pytest.fixture(scope="session")

@@ -9,23 +9,17 @@ import pytest
 
 import spatialq
 from spatialq import cluster
-from spatialq.cluster import driver
 from spatialq.cluster.arrays import read_arrays, write_arrays
 from spatialq.errors import FileError, JobError
 from spatialq.workflows.ground import write_ground
 from tests.cluster import surveys
-from tests.cluster.test_jobs import InThisProcess, needs_ray, wait_for_lines
+from tests.cluster.test_jobs import needs_ray, wait_for_lines
 from tests.command_line import rows as command_rows
 from tests.command_line import spatialq_command
 from tests.conftest import made_once, real_file
 
 FEET = "EPSG:2263"  # x and y in US survey feet
 METRES_AND_FEET = "EPSG:25832+8228"  # z in feet
-
-
-@pytest.fixture
-def at_once(monkeypatch):
-    monkeypatch.setattr(driver, "executor_of", lambda *_: InThisProcess())
 
 
 def make(folder):

@@ -10,21 +10,15 @@ import pytest
 
 import spatialq
 from spatialq import cluster
-from spatialq.cluster import driver
 from spatialq.errors import CrsWarning, FileError, JobError
 from tests.cluster import surveys
-from tests.cluster.test_jobs import InThisProcess, needs_ray, wait_for_lines
+from tests.cluster.test_jobs import needs_ray, wait_for_lines
 from tests.command_line import rows as command_rows
 from tests.command_line import spatialq_command
 from tests.conftest import made_once, real_file
 from tests.detect_planes.cases import rooms
 
 FUNCTIONS = ("detect_planes", "plane_points")
-
-
-@pytest.fixture
-def at_once(monkeypatch):
-    monkeypatch.setattr(driver, "executor_of", lambda *_: InThisProcess())
 
 
 def make(folder, columns=3, rows=2, n=20_000, scene_of=rooms.building):

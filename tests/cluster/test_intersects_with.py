@@ -12,10 +12,8 @@ import ifcopenshell.api.georeference
 import pytest
 
 from spatialq import cluster
-from spatialq.cluster import driver
 from spatialq.errors import CrsError, FileError, FileWarning, JobError
 from tests.cluster import models, surveys
-from tests.cluster.test_jobs import InThisProcess
 from tests.command_line import rows as command_rows
 from tests.command_line import spatialq_command
 from tests.conftest import made_once, real_file
@@ -24,11 +22,6 @@ from tests.io.ifc_models import Builder
 FUNCTION = "intersects_with"
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore::spatialq.errors.FileWarning")
-
-
-@pytest.fixture
-def at_once(monkeypatch):
-    monkeypatch.setattr(driver, "executor_of", lambda *_: InThisProcess())
 
 
 @pytest.fixture(scope="session")

@@ -14,10 +14,8 @@ import pytest
 
 import spatialq
 from spatialq import cluster
-from spatialq.cluster import driver
 from spatialq.cluster.folder import JobFolder
 from spatialq.cluster.task import Done
-from spatialq.cluster.worker import answer, read_answer
 from spatialq.errors import FileError, JobError
 from tests.cluster import surveys
 from tests.command_line import rows as command_rows
@@ -25,22 +23,6 @@ from tests.command_line import spatialq_command
 from tests.conftest import made_once, real_file
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
-
-
-class InThisProcess:
-    """An executor for tests of what tasks give; tasks and answers are JSON here, too."""
-
-    def map(self, tasks):
-        for task in tasks:
-            yield read_answer(answer(task.text()))
-
-    def close(self):
-        pass
-
-
-@pytest.fixture
-def at_once(monkeypatch):
-    monkeypatch.setattr(driver, "executor_of", lambda *_: InThisProcess())
 
 
 @pytest.fixture(scope="session")

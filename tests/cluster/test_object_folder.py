@@ -23,7 +23,7 @@ from spatialq.io import storage
 from spatialq.io.storage import as_path
 from tests import storage_server
 from tests.cluster import surveys, test_pops_features
-from tests.cluster.test_jobs import InThisProcess
+from tests.cluster.surveys import InThisProcess
 from tests.command_line import rows as command_rows
 from tests.conftest import made_once
 

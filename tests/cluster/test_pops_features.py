@@ -17,11 +17,11 @@ from spatialq.udfs.pops_features.methods import USER_METHODS
 import spatialq
 from spatialq import cluster
 from spatialq.cluster import driver
-from spatialq.cluster.worker import answer, read_answer
 from spatialq.data import grid as data_grid
 from spatialq.errors import CrsError, CrsWarning, FileError, FileWarning, JobError
 from spatialq.execution import call
 from tests.cluster import surveys
+from tests.cluster.surveys import InThisProcess
 from tests.command_line import rows as command_rows
 from tests.command_line import spatialq_command
 from tests.conftest import made_once, real_file
@@ -32,22 +32,6 @@ SMALL = {"scales": (5.0, 7.0), "example_scale": 20.0}
 ROWS, COLUMNS, CELL = 75, 118, 2.0
 SHAPES = {"a": (ROWS, COLUMNS), "b": (33, 47), "c": (12, 10)}
 """7 by 11 examples of 10 by 10 cells and a rest, 3 by 4, and one."""
-
-
-class InThisProcess:
-    """An executor for tests of what tasks give; tasks and answers are JSON here, too."""
-
-    def map(self, tasks):
-        for task in tasks:
-            yield read_answer(answer(task.text()))
-
-    def close(self):
-        pass
-
-
-@pytest.fixture
-def at_once(monkeypatch):
-    monkeypatch.setattr(driver, "executor_of", lambda *_: InThisProcess())
 
 
 def write(path, z, *, west=500_000.0, crs="EPSG:25832", nodata=-9999.0, cell=CELL, **options):

@@ -14,7 +14,7 @@ from spatialq.cluster.survey import Survey
 from spatialq.io.las.laz import Laszip
 from spatialq.io.las.source import LasSource
 from tests.cluster import surveys
-from tests.cluster.test_jobs import InThisProcess
+from tests.cluster.surveys import InThisProcess
 
 N = 130_000
 ENDS = st.floats(-1e7, 1e7)

@@ -33,7 +33,10 @@ def con():
         ),
         ("'one', 'elements', max_offset := -1", "plane_elements: max_offset must be > 0 metres"),
         ("'one', 'elements', unit := 0", "plane_elements: unit must be > 0 metres"),
-        ("'one', 'elements', device := 'tpu'", "plane_elements: device must be 'auto', 'cpu', 'gpu' or one GPU"),
+        (
+            "'one', 'elements', device := 'tpu'",
+            "plane_elements: device must be 'auto', 'cpu', 'gpu' or one GPU",
+        ),
         (
             "'one', 'broken'",
             "elements has 1 mesh with vertices that are not finite, the first is global_id wall",

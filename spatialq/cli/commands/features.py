@@ -5,7 +5,15 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from spatialq.cli.jobs import Executor, Resume, Tasks, TileSize, Workers, run_job
+from spatialq.cli.jobs import (
+    Executor,
+    Resume,
+    Tasks,
+    TileSize,
+    Workers,
+    refuse_part_format,
+    run_job,
+)
 from spatialq.cli.options import Device, Json, Memory, Resolution, ToCrs, names, with_parameters
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import rounded, show, show_written
@@ -87,9 +95,7 @@ def features(
             **lengths_of_first(grids, of_file, options),
         )
         return
-    if part_format is not None:
-        message = "--part-format is an option of a job: give --executor, too"
-        raise ValueError(message)
+    refuse_part_format(part_format)
     if define is not None:
         run_definitions(define)
     with progress() as update:

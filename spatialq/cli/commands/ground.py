@@ -5,7 +5,16 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from spatialq.cli.jobs import Executor, Resume, Tasks, TileSize, Workers, run_job, with_lengths
+from spatialq.cli.jobs import (
+    Executor,
+    Resume,
+    Tasks,
+    TileSize,
+    Workers,
+    refuse_part_format,
+    run_job,
+    with_lengths,
+)
 from spatialq.cli.options import (
     Bounds,
     Crs,
@@ -103,9 +112,7 @@ def ground(
             **with_lengths("ground", FUNCTION, files, options),
         )
         return
-    if part_format is not None:
-        message = "--part-format is an option of a job: give --executor, too"
-        raise ValueError(message)
+    refuse_part_format(part_format)
     with progress() as update:
         row = write_ground(
             files,

@@ -4,7 +4,16 @@ from typing import Annotated, Any
 
 import typer
 
-from spatialq.cli.jobs import Executor, Resume, Tasks, TileSize, Workers, run_job, with_lengths
+from spatialq.cli.jobs import (
+    Executor,
+    Resume,
+    Tasks,
+    TileSize,
+    Workers,
+    refuse_part_format,
+    run_job,
+    with_lengths,
+)
 from spatialq.cli.options import (
     Bounds,
     Crs,
@@ -94,9 +103,7 @@ def planes(
             **with_lengths("planes", function, files, options),
         )
         return
-    if part_format is not None:
-        message = "--part-format is an option of a job: give --executor, too"
-        raise ValueError(message)
+    refuse_part_format(part_format)
     with progress() as update:
         row = write_planes(
             files,
