@@ -23,7 +23,7 @@ from spatialq.database.pins import (
 )
 from spatialq.database.transport.arrow import each_list
 from spatialq.database.transport.columns import points_of
-from spatialq.database.transport.elements import each_table, indexed, set_of
+from spatialq.database.transport.elements import ROW, each_table, in_order, indexed, set_of
 from spatialq.database.transport.points import arrays_of, whole
 from spatialq.functions.catalogue import catalogue
 from spatialq.functions.declaration import PointsInput
@@ -132,7 +132,6 @@ def _pin_sql(table: str | None, columns: list[str] | None, device: str | None) -
         f"error({literal(f'spatialq_pin: {table!r} must have a column {name}, or mesh')})"
         for name in POINTS
     )
-    row = "{global_id: global_id, identity: identity, mesh: mesh}"
     return (
         "WITH spatialq_source AS NOT MATERIALIZED "
         f"(FROM query_table({literal(table)}) UNION ALL BY NAME SELECT {absent} WHERE false), "
@@ -140,8 +139,8 @@ def _pin_sql(table: str | None, columns: list[str] | None, device: str | None) -
         f"SELECT spatialq_pin_points({place}, {', '.join(lists)}, [{', '.join(contents)}]) AS pin "
         "FROM spatialq_source HAVING CASE WHEN typeof(any_value(mesh)) <> '\"NULL\"' THEN false "
         f"{missing} ELSE true END UNION ALL "
-        f"SELECT spatialq_pin_elements({place}, list({row}), {fingerprint(ELEMENT_COLUMNS)}) "
-        "FROM spatial_elements('spatialq_source') HAVING "
+        f"SELECT spatialq_pin_elements({place}, list({ROW}), {fingerprint(ELEMENT_COLUMNS)}) "
+        f"FROM {in_order('spatialq_source')} HAVING "
         "(SELECT typeof(any_value(mesh)) <> '\"NULL\"' FROM spatialq_source)) "
         "SELECT unnest(pin, max_depth := 2) FROM spatialq_pinned"
     )

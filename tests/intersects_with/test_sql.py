@@ -38,6 +38,38 @@ def test_columns_types_and_pairs(con, name):
     assert sorted(row[:3] for row in relation.fetchall()) == CLASHES
 
 
+IN_ROW_GROUPS = """
+CREATE TABLE big.elements AS
+SELECT i AS global_id, {{
+    'vertices': [x, y, 0, x + 2, y, 0, x, y + 2, 0, x, y, 2]::DOUBLE[],
+    'faces': [0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3]::INTEGER[]
+}} AS mesh
+FROM (
+    SELECT i, 3 * (i % {half}) + i // {half} AS x, if(i % {half} % 256 = 0, 0, 9 * i) AS y
+    FROM range(2 * {half}) AS r (i)
+)
+"""
+
+
+@pytest.mark.parametrize("is_pinned", [False, True])
+@pytest.mark.parametrize("road", ["native", "lists"])
+def test_the_first_of_a_pair_comes_first_in_the_table(tmp_path, road, is_pinned):
+    """Also if several threads read the table: elements far from each other in it meet."""
+    half = 8192
+    with spatialq.connect() if road == "native" else duckdb.connect() as con:
+        if road == "lists":
+            spatialq.install(con)
+        con.execute(f"SET threads = 4; ATTACH '{tmp_path}/big.duckdb' AS big (ROW_GROUP_SIZE 2048)")
+        con.execute(IN_ROW_GROUPS.format(half=half))
+        for _ in range(3):
+            if is_pinned:
+                con.sql("FROM spatialq_pin('big.elements')").fetchall()
+            found = con.sql("SELECT a, b FROM intersects_with('big.elements')").fetchall()
+            assert sorted(found) == sorted((str(i), str(i + half)) for i in range(0, half, 256))
+            if is_pinned:
+                con.sql("FROM spatialq_unpin('big.elements')").fetchall()
+
+
 def test_depth_and_point(con):
     query = "SELECT depth, x, y, z, flags FROM intersects_with('walls')"
     depth, x, y, z, flags = con.sql(query).fetchall()[0]

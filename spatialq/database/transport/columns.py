@@ -18,7 +18,10 @@ ELEMENTS = {
     "faces": "INTEGER[]",
 }
 """Of an element: its name, a number that is the same for the same element, and its mesh."""
-ELEMENT = f"STRUCT(global_id VARCHAR, identity UBIGINT, mesh {MESH})"
+IN_ORDER = {"place": "BIGINT", **ELEMENTS}
+"""The same, and before them which row of its table an element is: of pairs within one table, the
+element that comes first is `a`, and DuckDB may read a table by several threads."""
+ELEMENT = f"STRUCT(place BIGINT, global_id VARCHAR, identity UBIGINT, mesh {MESH})"
 
 
 def points_of(function: Function) -> dict[str, str]:
@@ -43,7 +46,7 @@ def given_to(function: Function) -> dict[str, str]:
         case GridInput():
             return dict.fromkeys(function.inputs.columns, "DOUBLE")
         case ElementsInput():
-            return ELEMENTS
+            return IN_ORDER
         case PointsAndElementsInput():
             return {**points_of(function), **ELEMENTS}
 

@@ -24,6 +24,8 @@ from spatialq.geometry.indexed_meshes import IndexedMeshes
 
 FLAGS = np.array(["a_open", "b_open", "a_duplicate_id", "b_duplicate_id"])
 """What may be odd about a pair: open meshes, and GlobalIds that a set has more than once."""
+ROW = "{place: place, global_id: global_id, identity: identity, mesh: mesh}"
+"""An element of a list, which may have them in any order: `place` says in which."""
 
 
 def query(
@@ -68,12 +70,19 @@ def answers(
 def source_of(elements: str, part: int) -> Source:
     """Say how a function gets the elements of a table."""
     columns = {
+        "place": "place",
         "global_id": "global_id",
         "identity": "identity",
         "vertices": "mesh.vertices",
         "faces": "mesh.faces",
     }
-    return Source(columns, f"spatial_elements({literal(elements)})", part)
+    return Source(columns, in_order(elements), part)
+
+
+def in_order(elements: str) -> str:
+    """Write what gives the elements of a table, numbered in its order."""
+    rows = f"FROM spatial_elements({literal(elements)})"
+    return f"(SELECT row_number() OVER () AS place, * {rows})"
 
 
 def stated_by(function: Function, request: Request, table: str, part: int) -> pins.Lookup | None:
@@ -103,8 +112,7 @@ def stated_by(function: Function, request: Request, table: str, part: int) -> pi
 
 def list_of(source: Source) -> str:
     """Write the query for the list of a table's elements."""
-    row = "{global_id: global_id, identity: identity, mesh: mesh}"
-    return f"(SELECT list({row}) AS elements FROM {source.rows})"
+    return f"(SELECT list({ROW}) AS elements FROM {source.rows})"
 
 
 def _set_of(
@@ -177,7 +185,8 @@ class ElementSet:
 
 def each_table(column: Any) -> Iterator[dict[str, Any]]:
     """Give the columns of each list of elements, as the extension collects them."""
-    for rows in each_list(column):
+    for unordered in each_list(column):
+        rows = _in_order(unordered)
         mesh = rows.field("mesh")
         if mesh.null_count:  # what is below a NULL may be anything
             mesh = pc.if_else(mesh.is_valid(), mesh, pa.scalar(EMPTY, mesh.type))
@@ -187,6 +196,14 @@ def each_table(column: Any) -> Iterator[dict[str, Any]]:
             "vertices": mesh.field("vertices"),
             "faces": mesh.field("faces"),
         }
+
+
+def _in_order(rows: Any) -> Any:
+    """Put the elements of a list into the order of their table."""
+    places = rows.field("place").to_numpy(zero_copy_only=False)
+    if (places[1:] > places[:-1]).all():
+        return rows
+    return rows.take(pa.array(np.argsort(places)))
 
 
 def set_of(place: str, columns: Mapping[str, Any]) -> ElementSet:
