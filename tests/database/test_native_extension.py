@@ -134,6 +134,78 @@ print("read")
     assert "leaked" not in ended.stderr
 
 
+POINTS = """
+import threading, time, duckdb, spatialq
+from spatialq.database.native import calls, library
+con = spatialq.connect()
+con.execute("CREATE TABLE p AS SELECT range AS point_id, 1e0 * range AS x, 0e0 AS y, 0e0 AS z "
+            "FROM range(2000)")
+"""
+
+
+def ended_process(code):
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", POINTS + code],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (0, "")
+    return ended.stdout
+
+
+@pytest.mark.slow
+def test_a_process_that_ends_before_a_result_is_dropped_gives_it_back_once():
+    code = """
+known = calls.library()
+class Late:
+    def __getattr__(self, name):
+        return getattr(known, name)
+    def spatialq_wait_dropped(self):
+        token = known.spatialq_wait_dropped()
+        time.sleep(0.3)
+        return token
+calls.library = Late
+release = library.Exported.release
+def told(self):
+    print(id(self))
+    release(self)
+library.Exported.release = told
+kept = []  # no two batches have the same id
+init = library.Exported.__init__
+def keep(self, rows):
+    kept.append(self)
+    init(self, rows)
+library.Exported.__init__ = keep
+for _ in range(3):
+    con.execute("SELECT count(*) FROM owm_ground('p')").fetchall()
+"""
+    released = ended_process(code).split()
+    assert len(released) == len(set(released)) == 3
+
+
+@pytest.mark.slow
+def test_a_process_waits_for_a_kernel_whose_result_was_dropped():
+    code = """
+begun = threading.Event()
+def answers(*_):
+    begun.set()
+    time.sleep(1)
+    print("the kernel has ended")
+    return []
+calls.answers = answers
+def interrupt():
+    begun.wait()
+    con.interrupt()
+threading.Thread(target=interrupt).start()
+try:
+    con.execute("FROM owm_ground('p')").fetchall()
+except duckdb.InterruptException:
+    print("interrupted")
+while calls._calls:
+    time.sleep(0.01)
+"""
+    assert ended_process(code).splitlines() == ["interrupted", "the kernel has ended"]
+
+
 def test_devices_and_log_say_which_way_rows_go(con, monkeypatch):
     query = "SELECT usable, problem FROM spatialq_devices() WHERE device = 'extension'"
     assert con.sql(query).fetchall() == [(True, None)]

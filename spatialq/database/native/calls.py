@@ -9,6 +9,7 @@ import atexit
 import ctypes
 import os
 import threading
+import weakref
 from typing import Any
 
 from spatialq.database.native.collected import take
@@ -34,6 +35,8 @@ PATIENCE = 5.0
 _lock = threading.Lock()
 _calls: dict[int, "Call"] = {}
 """Those whose result a query may ask for, by token."""
+_threads: "weakref.WeakSet[threading.Thread]" = weakref.WeakSet()
+"""Of all kernels that run, also of those whose result nobody wants any more."""
 
 
 class Call:
@@ -45,7 +48,7 @@ class Call:
         self._task = progress.Task()
         name = f"spatialq {function.name}"
         # No process waits for it: at its end _stop does.
-        self.thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._is_over = False
 
     def start(self) -> None:
@@ -61,6 +64,7 @@ class Call:
             begun = library().spatialq_begin(self._request.token, is_stream)
             if begun == BEGUN:
                 _calls[self._request.token] = self
+                _threads.add(self._thread)
         if begun == UNWANTED:  # the optimiser found that no row of the result is needed
             library().spatialq_free(self._number)
         elif begun == TWICE:
@@ -72,11 +76,15 @@ class Call:
         elif begun != BEGUN:
             raise MemoryError
         else:
-            self.thread.start()
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Stop the kernel if it still runs; the result stays, as a query may be reading it."""
+        self._task.cancel()
 
     def drop(self) -> None:
-        """Stop the kernel if it still runs, and give the memory of the result back."""
-        self._task.cancel()
+        """Stop the kernel, and give the memory of the result back: for the watcher alone, once."""
+        self.stop()
         self._end()
 
     def _run(self) -> None:
@@ -215,6 +223,7 @@ def _begin_anew() -> None:
     library().spatialq_forked()
     _lock = threading.Lock()
     _calls.clear()
+    _threads.clear()
     _watcher = _start_watcher()
 
 
@@ -226,10 +235,11 @@ if hasattr(os, "register_at_fork"):
 @atexit.register
 def _stop() -> None:
     with _lock:
-        running = list(_calls.values())
-    for call in running:
-        call.drop()
-    for call in running:
-        call.thread.join(PATIENCE)
+        calls, threads = list(_calls.values()), list(_threads)
+    for call in calls:
+        call.stop()
+    for thread in threads:
+        if thread.ident is not None:  # it was started
+            thread.join(PATIENCE)
     library().spatialq_stop()
     _watcher.join()
