@@ -11,7 +11,7 @@ from spatialq.cluster.points import COVERING, GEOMETRY
 from spatialq.errors import FileError, JobError
 from spatialq.functions.catalogue import catalogue
 from spatialq.functions.sql_text import identifier, literal
-from spatialq.io.storage import ObjectPath, arrow_filesystem
+from spatialq.io.storage import ObjectPath, arrow_filesystem, is_named
 
 if TYPE_CHECKING:
     import duckdb
@@ -126,22 +126,35 @@ def query_of(folder: str | Path) -> str:
     Raises
     ------
     FileError, JobError
-        As `table`; and if the parts are in object storage, which SQL cannot read.
+        As `table`; and if the parts are in object storage, which connections cannot read here.
     """
     job, manifest = _done_job(folder)
     if manifest["parts"] == 0:
         columns = catalogue()[manifest["function"]].output.columns
         nothing = ", ".join(f"NULL::{kind} AS {each}" for each, kind in columns.items())
         return f"SELECT {nothing} WHERE false"
-    if isinstance(job.path, ObjectPath):
-        message = (
-            f"{CALLER}: the parts of the job in '{folder}' are in object storage, which SQL cannot "
-            "read: use spatialq.cluster.table in Python"
-        )
-        raise JobError(message)
-    parts = f"{glob.escape(str(job.place(PARTS).resolve()))}/*.parquet"
+    parts = f"{_pattern_of(job)}/*.parquet"
     others = ", ".join(map(literal, _besides(manifest)))
     return f"SELECT COLUMNS(lambda c: c NOT IN ({others})) FROM read_parquet({literal(parts)})"
+
+
+def _pattern_of(job: Folder) -> str:
+    """Write the folder of the parts so that a pattern may follow it.
+
+    Raises
+    ------
+    JobError
+        If the parts are in object storage, which connections cannot read here.
+    """
+    place = job.place(PARTS)
+    if isinstance(place, ObjectPath) and not is_named():
+        message = (
+            f"{CALLER}: the parts of the job in '{job.path}' are in object storage, which SQL "
+            "reads with fsspec (pip install 'spatialq[s3]') and in connections opened with "
+            "AWS_REGION in the environment: or use spatialq.cluster.table in Python"
+        )
+        raise JobError(message)
+    return glob.escape(str(place.resolve()))
 
 
 def _done_job(folder: str | Path) -> tuple[Folder, dict[str, Any]]:

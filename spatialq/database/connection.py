@@ -18,6 +18,7 @@ from spatialq.database.native import loading
 from spatialq.database.sql_functions import sql_functions
 from spatialq.database.transport.request import Road
 from spatialq.functions.sql_text import identifier, literal
+from spatialq.io import storage
 from spatialq.runtime import user_cache
 from spatialq.runtime.temporary import temporary_folder
 
@@ -55,6 +56,7 @@ def connect(
     """
     con, road = _open(str(path), read_only=read_only, config=config or {})
     try:
+        _add_object_storage(con)
         if str(path) == MEMORY:
             _install_in_memory(con, road)
         else:
@@ -63,6 +65,16 @@ def connect(
         con.close()
         raise
     return con
+
+
+def _add_object_storage(con: duckdb.DuckDBPyConnection) -> None:
+    """Let DuckDB's own readers read 's3://' where the environment names object storage."""
+    if storage.is_named():
+        from spatialq.database.object_files import NAME, Objects  # it imports fsspec
+
+        with _lock:
+            if not con.filesystem_is_registered(NAME):
+                con.register_filesystem(Objects())
 
 
 def _open(

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from io import BufferedIOBase, TextIOWrapper
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -383,6 +384,13 @@ def store(bucket: str) -> Any:
     given: Any = {"endpoint": endpoint} if endpoint else {}
     retries: Any = {"max_retries": TRIES, "retry_timeout": _seconds(PATIENCE)}
     return S3Store(bucket, region=region, client_options=client, retry_config=retries, **given)
+
+
+def is_named() -> bool:
+    """Whether the environment says anything of object storage, and its packages are installed."""
+    if not any(name.startswith("AWS_") for name in os.environ):
+        return False
+    return all(find_spec(package) is not None for package in ("fsspec", "obstore"))
 
 
 def arrow_filesystem() -> "pyarrow.fs.FileSystem":

@@ -78,6 +78,12 @@ def test_rows_are_those_of_files_here(bucket, tiles, tile_size):
     assert result["rows"] == len(expected) > 20
     with spatialq.connect() as con:
         assert cluster.table(con, FOLDER).aggregate("count(*)").fetchall() == [(len(expected),)]
+        pytest.importorskip("fsspec")
+        found = con.sql(f"FROM cluster_table('{FOLDER}')")
+        table = cluster.table(con, FOLDER)
+        assert (found.columns, found.types) == (table.columns, table.types)
+        assert len(found) == len(expected)
+        assert found.except_(table).fetchall() == table.except_(found).fetchall() == []
     (job,) = cluster.jobs("s3://bucket/jobs")
     assert (job["folder"], job["state"], job["done"]) == (FOLDER, "done", result["parts"])
     assert [each["state"] for each in cluster.jobs(FOLDER)] == ["done"]
