@@ -12,6 +12,7 @@ from spatialq import errors
 from spatialq.cluster.executor import Executor
 from spatialq.cluster.folder import CALLER, PARTS, Folder, Recorder
 from spatialq.cluster.layout import Layout
+from spatialq.cluster.seen import Seen
 from spatialq.cluster.survey import SURVEY, Survey, stamp_of, task_of
 from spatialq.cluster.task import Done, Task
 from spatialq.errors import JobError
@@ -207,7 +208,7 @@ class Job:
         before = self._before
         if before is None or before["state"] != "done":
             return False
-        there = set()
+        there = Seen()
         for done in self._folder.journal():
             if "stamp" in done.facts:
                 self.is_unchanged(done)
@@ -247,7 +248,7 @@ class Job:
         is_same: Callable[[Done], bool],
     ) -> Iterator[Done]:
         self._reach(0, state=stage, tasks=total, resumed=0, begun=time.time())
-        seen = set[str]()
+        seen = Seen()
         # of a new job, the journal has only the stages before
         for done in () if self._before is None else self._folder.journal():
             if done.stage == stage and done.name not in seen and is_same(done):
