@@ -217,13 +217,15 @@ class Job:
         if len(there) != before["parts"]:
             return False
         counts = dict.fromkeys(("tasks", "done", "resumed"), len(there))
-        self._update(state="done", **counts, **{name: before[name] for name in RESULT})
+        kept = {name: before[name] for name in (*RESULT, "started", "begun", "told")}
+        self._update(state="done", **counts, **kept)
         return True
 
     def end(self) -> None:
         """Record that all parts are there."""
         self._folder.remove_stages()
-        self._update(state="done", told=time.time())
+        if self._manifest.get("state") != "done":  # else the times are those of the run before
+            self._update(state="done", told=time.time())
 
     @property
     def found(self) -> dict[str, Any]:
