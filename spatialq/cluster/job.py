@@ -1,20 +1,19 @@
 """A job that runs: its call, its files, and stages of tasks, of which those done before stay."""
 
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from spatialq import errors
 from spatialq.cluster.executor import Executor
 from spatialq.cluster.folder import CALLER, PARTS, Folder, Recorder
 from spatialq.cluster.layout import Layout
 from spatialq.cluster.seen import Seen
 from spatialq.cluster.survey import SURVEY, Survey, stamp_of, task_of
 from spatialq.cluster.task import Done, Task
+from spatialq.cluster.warned import Warned
 from spatialq.errors import JobError
 from spatialq.io.source import Progress
 from spatialq.io.storage import as_path
@@ -73,6 +72,7 @@ class Job:
         self._folder, self._journal, self._executor = folder, journal, executor
         self._manifest, self._progress = dict(manifest), progress
         self._before, self._told = before, -INTERVAL
+        self._warned = Warned()
         self._manifest |= dict.fromkeys((*RESULT, "resumed"))
         self._manifest |= dict.fromkeys(("tasks", "done", "journal"), 0)
         self._manifest |= dict.fromkeys(("started", "begun", "told"), time.time())
@@ -222,10 +222,11 @@ class Job:
         return True
 
     def end(self) -> None:
-        """Record that all parts are there."""
+        """Record that all parts are there, and say of which warnings there were more."""
         self._folder.remove_stages()
         if self._manifest.get("state") != "done":  # else the times are those of the run before
             self._update(state="done", told=time.time())
+        self._warned.end()
 
     @property
     def found(self) -> dict[str, Any]:
@@ -265,9 +266,8 @@ class Job:
             with closing(self._executor.map(left)) as results:
                 for done in results:
                     n += 1
-                    for name, text in done.warnings:
-                        kind = getattr(errors, name, UserWarning)
-                        warnings.warn(text, kind, stacklevel=5)
+                    for category, text in done.warnings:
+                        self._warned.tell(category, text)
                     self._journal.add(done)
                     if time.monotonic() >= self._told + INTERVAL:
                         self._reach(n)

@@ -38,10 +38,10 @@ def jobs(folder: str | Path = ".") -> list[dict[str, Any]]:
         'parts' (None of a job that is done), with done of its tasks; started, when the last run
         began, and active, when it last recorded what is done, both in UTC as ISO 8601; elapsed, the
         seconds of the last run that had something to do; rest, an estimate of those that the stage
-        of a running job still takes, from the tasks that this run has done (None before the
-        first); parts and points (None before they are known), rows (None before the end); source as it was given, of a list the first and how
-        many more, and inputs, how many files these are; options, as JSON, those that differ from
-        the defaults.
+        of a running job still takes, from the tasks that this run has done (None before the first);
+        parts and points (None before they are known), rows (None before the end); source as it was
+        given, of a list the first and how many more, and inputs, how many files these are; options,
+        as JSON, those that differ from the defaults.
 
     Raises
     ------
