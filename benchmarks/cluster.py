@@ -107,7 +107,8 @@ def simulate(tiles, folder):
     for is_resumed in (False, True):
         started = time.process_time()
         with folder.held(), folder.recording() as journal:
-            job = Job(call, folder, journal, able, {}, _nothing)
+            before = {"state": "parts"} if is_resumed else None
+            job = Job(call, folder, journal, able, {}, _nothing, before)
             method.run(job)
             found = job.found
         seconds = time.process_time() - started

@@ -147,6 +147,7 @@ def run(
         "tile_size": side,
         "part_format": part_format,
         "version": version("spatialq"),
+        "source": _told(source),
         "inputs": len(paths),
         "inputs_digest": blake2b("\n".join(paths).encode(), digest_size=16).hexdigest(),
     }
@@ -179,6 +180,14 @@ def run(
         "seconds": round(time.monotonic() - started, 3),
         "folder": str(folder),
     }
+
+
+def _told(source: str | Path | Sequence[str | Path]) -> str:
+    """Say what a job reads as it was given; of several, the first and how many more."""
+    if isinstance(source, str | Path):
+        return str(source)
+    more = f" and {len(source) - 1} more" if len(source) > 1 else ""
+    return f"{source[0]}{more}"
 
 
 @contextmanager

@@ -1,19 +1,19 @@
 """A job that runs: its call, its files, and stages of tasks, of which those done before stay."""
 
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from spatialq import errors
 from spatialq.cluster.executor import Executor
 from spatialq.cluster.folder import CALLER, PARTS, Folder, Recorder
 from spatialq.cluster.layout import Layout
+from spatialq.cluster.seen import Seen
 from spatialq.cluster.survey import SURVEY, Survey, stamp_of, task_of
 from spatialq.cluster.task import Done, Task
+from spatialq.cluster.warned import Warned
 from spatialq.errors import JobError
 from spatialq.io.source import Progress
 from spatialq.io.storage import as_path
@@ -72,6 +72,7 @@ class Job:
         self._folder, self._journal, self._executor = folder, journal, executor
         self._manifest, self._progress = dict(manifest), progress
         self._before, self._told = before, -INTERVAL
+        self._warned = Warned()
         self._manifest |= dict.fromkeys((*RESULT, "resumed"))
         self._manifest |= dict.fromkeys(("tasks", "done", "journal"), 0)
         self._manifest |= dict.fromkeys(("started", "begun", "told"), time.time())
@@ -207,7 +208,7 @@ class Job:
         before = self._before
         if before is None or before["state"] != "done":
             return False
-        there = set()
+        there = Seen()
         for done in self._folder.journal():
             if "stamp" in done.facts:
                 self.is_unchanged(done)
@@ -216,13 +217,16 @@ class Job:
         if len(there) != before["parts"]:
             return False
         counts = dict.fromkeys(("tasks", "done", "resumed"), len(there))
-        self._update(state="done", **counts, **{name: before[name] for name in RESULT})
+        kept = {name: before[name] for name in (*RESULT, "started", "begun", "told")}
+        self._update(state="done", **counts, **kept)
         return True
 
     def end(self) -> None:
-        """Record that all parts are there."""
+        """Record that all parts are there, and say of which warnings there were more."""
         self._folder.remove_stages()
-        self._update(state="done", told=time.time())
+        if self._manifest.get("state") != "done":  # else the times are those of the run before
+            self._update(state="done", told=time.time())
+        self._warned.end()
 
     @property
     def found(self) -> dict[str, Any]:
@@ -247,7 +251,7 @@ class Job:
         is_same: Callable[[Done], bool],
     ) -> Iterator[Done]:
         self._reach(0, state=stage, tasks=total, resumed=0, begun=time.time())
-        seen = set[str]()
+        seen = Seen()
         # of a new job, the journal has only the stages before
         for done in () if self._before is None else self._folder.journal():
             if done.stage == stage and done.name not in seen and is_same(done):
@@ -262,9 +266,8 @@ class Job:
             with closing(self._executor.map(left)) as results:
                 for done in results:
                     n += 1
-                    for name, text in done.warnings:
-                        kind = getattr(errors, name, UserWarning)
-                        warnings.warn(text, kind, stacklevel=5)
+                    for category, text in done.warnings:
+                        self._warned.tell(category, text)
                     self._journal.add(done)
                     if time.monotonic() >= self._told + INTERVAL:
                         self._reach(n)

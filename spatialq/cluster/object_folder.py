@@ -25,9 +25,10 @@ from spatialq.cluster.folder import (
     Folder,
     require_manifest,
 )
+from spatialq.cluster.seen import Seen
 from spatialq.cluster.task import Done
 from spatialq.errors import FileError, JobError
-from spatialq.io.storage import Found, ObjectPath
+from spatialq.io.storage import ObjectPath
 from spatialq.runtime.temporary import temporary_folder
 
 SEGMENTS = "journal"
@@ -47,7 +48,7 @@ class ObjectFolder(Folder):
         self.path: ObjectPath = path
         self.root = str(path)
         self.remote_stages = f"{path / STAGES}/"
-        self._states: dict[str, dict[str, tuple[int, str]]] = {}
+        self._states: dict[str, Seen] = {}
         self._beat: _Beat | None = None
 
     def place(self, stage: str) -> ObjectPath:
@@ -175,8 +176,10 @@ class ObjectFolder(Folder):
     def has(self, stage: str, name: str, size: int | None, digest: str) -> bool:
         """Whether a file of a stage is there as it was written: its size and its ETag."""
         if stage not in self._states:
-            self._states[stage] = dict(map(_state, self.place(stage).objects()))
-        return self._states[stage].get(name) == (size, digest)
+            self._states[stage] = states = Seen()
+            for found in self.place(stage).objects():
+                states.add(_state(found.key.rpartition("/")[2], found.size, found.etag))
+        return _state(name, size, digest) in self._states[stage]
 
     @contextmanager
     def unfinished_file(self, suffix: str) -> Iterator[Path]:
@@ -282,8 +285,8 @@ class _Beat:
                 self._lock.remove()
 
 
-def _state(found: Found) -> tuple[str, tuple[int, str]]:
-    return found.key.rpartition("/")[2], (found.size, found.etag)
+def _state(name: str, size: int | None, etag: str) -> str:
+    return f"{name}/{size}/{etag}"
 
 
 def _owner() -> bytes:

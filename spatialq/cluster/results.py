@@ -1,12 +1,15 @@
 """What jobs there are in a folder, and the result of one as a table."""
 
 import glob
+import json
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spatialq.cluster.folder import PARTS, Folder
 from spatialq.cluster.folders import folder_of
+from spatialq.cluster.methods import METHODS
 from spatialq.cluster.points import COVERING, GEOMETRY
 from spatialq.errors import FileError, JobError
 from spatialq.functions.catalogue import catalogue
@@ -32,10 +35,13 @@ def jobs(folder: str | Path = ".") -> list[dict[str, Any]]:
     -------
     list of dict
         folder, function, state ('done', 'running', 'unfinished'); stage, such as 'survey' or
-        'parts' (None of a job that is done), with done of its tasks; elapsed, the seconds of the
-        last run; rest, an estimate of those that the stage of a running job still takes, from the
-        tasks that this run has done (None before the first); parts and points (None before they
-        are known), rows (None before the end), inputs.
+        'parts' (None of a job that is done), with done of its tasks; started, when the last run
+        began, and active, when it last recorded what is done, both in UTC as ISO 8601; elapsed, the
+        seconds of the last run that had something to do; rest, an estimate of those that the stage
+        of a running job still takes, from the tasks that this run has done (None before the first);
+        parts and points (None before they are known), rows (None before the end); source as it was
+        given, of a list the first and how many more, and inputs, how many files these are; options,
+        as JSON, those that differ from the defaults.
 
     Raises
     ------
@@ -79,10 +85,32 @@ def _described(job: Folder, manifest: dict[str, Any]) -> dict[str, Any]:
         "stage": None if state == "done" else manifest["state"],
         "done": done,
         "tasks": tasks,
+        "started": _utc(manifest["started"]),
+        "active": _utc(told),
         "elapsed": round(now - manifest["started"], 1),
         "rest": rest,
         **{name: manifest[name] for name in ("parts", "points", "rows", "inputs")},
+        "source": manifest.get("source"),  # older versions did not record it
+        "options": json.dumps(_chosen(manifest)),
     }
+
+
+def _utc(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def _chosen(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Give the options of a job that differ from the defaults, `tile_size` and the like too."""
+    method = METHODS.get(manifest["function"])
+    if method is None:  # of another version
+        return dict(manifest["options"])
+    defaults = {"tile_size": None, "part_format": method.formats[0], **method.more}
+    defaults |= {each.name: each.default for each in catalogue()[method.function].parameters}
+    defaults = json.loads(json.dumps(defaults))  # lists where there were tuples, as in a manifest
+    there = manifest["options"] | {
+        name: manifest.get(name, defaults[name]) for name in ("tile_size", "part_format")
+    }
+    return {name: value for name, value in there.items() if value != defaults.get(name)}
 
 
 def table(

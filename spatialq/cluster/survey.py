@@ -2,6 +2,7 @@
 
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -160,20 +161,23 @@ class Survey:
         number = {path: k for k, path in enumerate(paths)}
         rows, stamps = np.zeros(n, np.int64), np.zeros((n, 2), np.int64)
         run, boxes = np.zeros(n, np.int64), [b""] * n
-        considered, whole, are_same = _Extents(n), _Extents(n), True
+        considered, whole = _Extents(n), None  # the same, but where classes are left out
         for each in done:
             k, facts = number[each.name], each.facts
             rows[k], stamps[k] = facts["rows"], facts["stamp"][:2]
             run[k], boxes[k] = facts.get("run", 0), b64decode(facts.get("boxes", ""))
             considered.set(k, facts)
-            whole.set(k, facts.get("whole", facts))
-            are_same = are_same and "whole" not in facts
+            if whole is None and "whole" in facts:
+                whole = deepcopy(considered)
+            if whole is not None:
+                whole.set(k, facts.get("whole", facts))
         first = np.concatenate([[0], np.cumsum(rows)[:-1]])
-        all_of_it = cls(paths, stamps, rows, whole.points, first, *whole.boxes, run, boxes)
-        if are_same:
-            return all_of_it
-        rest = considered.points, first, *considered.boxes, run, boxes, all_of_it
-        return cls(paths, stamps, rows, *rest)
+
+        def survey(extents: _Extents, left_out: Survey | None = None) -> Survey:
+            counts = rows, extents.points, first
+            return cls(paths, stamps, *counts, *extents.boxes, run, boxes, left_out)
+
+        return survey(considered, None if whole is None else survey(whole))
 
     @property
     def whole(self) -> "Survey":

@@ -117,12 +117,16 @@ JOBS = {
     "stage": "VARCHAR",
     "done": "BIGINT",
     "tasks": "BIGINT",
+    "started": "VARCHAR",
+    "active": "VARCHAR",
     "elapsed": "DOUBLE",
     "rest": "DOUBLE",
     "parts": "BIGINT",
     "points": "BIGINT",
     "rows": "BIGINT",
     "inputs": "BIGINT",
+    "source": "VARCHAR",
+    "options": "VARCHAR",
 }
 
 READERS = "spatialq.database.readers"

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import time
+from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -394,11 +395,16 @@ def test_commands(at_once, tiles, tmp_path):
     (made,) = command_rows("seeds", tiles, "-o", out)
     assert made["parts"] == 20
     (listed,) = command_rows("jobs", tmp_path)
-    assert 0 <= listed.pop("elapsed") < 600
+    elapsed = listed.pop("elapsed")
+    assert 0 <= elapsed < 600
+    times = listed.pop("started"), listed.pop("active")
+    before, after = map(datetime.fromisoformat, times)
+    assert after - timedelta(seconds=elapsed + 2) <= before <= after <= datetime.now(UTC)
+    assert json.loads(listed.pop("options")) == {}
     assert listed == {
         "folder": str(out), "function": "owm_ground", "state": "done", "stage": None, "done": 20,
         "tasks": 20, "rest": None, "parts": 20, "points": 14000, "rows": made["rows"],
-        "inputs": 20,
+        "inputs": 20, "source": str(tiles),
     }  # fmt: skip
     again = spatialq_command("seeds", tiles, "-o", out)
     assert again.returncode == 1
@@ -407,6 +413,25 @@ def test_commands(at_once, tiles, tmp_path):
     assert "error: seeds: tile_size must be a number above 0, or a length such as" in side.stderr
     (resumed,) = command_rows("seeds", tiles, "-o", out, "--resume")
     assert resumed["resumed"] == 20
+    (listed,) = command_rows("jobs", tmp_path)
+    assert (listed["elapsed"], listed["started"], listed["active"]) == (elapsed, *times)
+
+
+def test_jobs_say_what_they_read_and_how(at_once, tiles, tmp_path):
+    files = sorted(str(path) for path in tiles.glob("*.laz"))[:3]
+    chosen = surveys.QUIET | {"tile_size": 50.0, "window_size": 8.0}
+    cluster.run("owm_ground", files, tmp_path / "a", **chosen)
+    (listed,) = cluster.jobs(tmp_path)
+    assert listed["source"] == f"{files[0]} and 2 more"
+    options = json.loads(listed["options"])
+    assert {name: options[name] for name in ("tile_size", "window_size")} == {
+        "tile_size": 50.0, "window_size": 8.0,
+    }  # fmt: skip
+    assert not {"fill", "part_format", "bounds"} & options.keys()
+    with spatialq.connect() as con:
+        query = "SELECT source, started, options FROM cluster_jobs($1)"
+        found = con.execute(query, [str(tmp_path)]).fetchone()
+    assert found == (listed["source"], listed["started"], listed["options"])
 
 
 def test_no_jobs(tmp_path):
