@@ -106,6 +106,7 @@ def test_a_pattern_that_would_find_the_parts_is_refused(tiles, tmp_path):
     assert not (tiles / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_folder_beside_or_below_the_tiles_is_fine(at_once, tiles, tmp_path):
     for source, folder in ((tiles, tiles / "out"), (f"{tiles}/*.laz", tmp_path)):
         made = run(tiles, folder, source=source, unit=1.0)
@@ -113,6 +114,7 @@ def test_a_folder_beside_or_below_the_tiles_is_fine(at_once, tiles, tmp_path):
         assert (made["resumed"], again["resumed"]) == (0, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ein Ordner äöü [1]*", "日本 's"])
 def test_names_of_folders(at_once, tiles, tmp_path, name):
     run(tiles, tmp_path / name, unit=1.0)
@@ -169,6 +171,7 @@ LINES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LINES)
 def test_a_journal_that_was_changed(at_once, tiles, tmp_path, name):
     run(tiles, tmp_path / "out", unit=1.0)
