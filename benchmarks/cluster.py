@@ -62,7 +62,7 @@ def overhead(executor, tiles):
         file.x = file.y = file.z = np.arange(20.0)
         file.write(path)
         able = executor_of(executor, 2, GIB)
-        task = task_of("benchmark", str(path), None, None)
+        task = task_of("benchmark", str(path), (str(path), None), None)
         list(able.map([task] * WARM))
         started = time.perf_counter()
         list(able.map([task] * tiles))

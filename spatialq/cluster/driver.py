@@ -9,9 +9,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from spatialq.cluster.arguments import check_types, files_of_job, new_folder_of
 from spatialq.cluster.executors import check_executor, executor_of
 from spatialq.cluster.folder import CALLER, Folder
-from spatialq.cluster.folders import folder_of
 from spatialq.cluster.gpus import gpus_for
 from spatialq.cluster.job import Call, Job, given
 from spatialq.cluster.methods import METHODS
@@ -19,13 +19,14 @@ from spatialq.cluster.sizes import side_of
 from spatialq.cluster.survey import MayBeStrayError
 from spatialq.errors import FileError, JobError
 from spatialq.functions.catalogue import catalogue
-from spatialq.io.formats import find_sources
 from spatialq.io.source import Progress
 from spatialq.planner.plan import kind_of
 from spatialq.runtime import budget
 from spatialq.runtime.progress import Task as CallTask
 from spatialq.runtime.progress import current, running
 
+GIVEN = "given_tile_size"
+"""In a manifest, the side of tiles as the user gave it."""
 SAME = {
     "function": "function",
     "tile_size": "tile_size",
@@ -112,11 +113,12 @@ def run(
         If an argument is wrong.
     """
     started = time.monotonic()
-    method = METHODS.get(function)
+    method = METHODS.get(function) if isinstance(function, str) else None
     if method is None:
         message = f"{CALLER}: function must be one of {', '.join(METHODS)}, got {function!r}"
         raise ValueError(message)
     check_executor(executor, workers, device)
+    check_types(resume=resume, memory=memory, progress=progress)
     side = side_of(tile_size, None)
     declared = catalogue()[function]
     part_format = part_format or method.formats[0]
@@ -135,16 +137,16 @@ def run(
     more = {name: options.pop(name, default) for name, default in method.more.items()}
     chosen = declared.choose(options)
     method.check(more, side, chosen)
-    paths = [str(path.resolve()) for path in find_sources(function, source, method.kind)]
-    if not paths:
-        message = f"{CALLER}: source must be at least one file, pattern or folder, got none"
-        raise ValueError(message)
+    files = files_of_job(source, method.kind)
+    target = new_folder_of(folder, source, files, part_format)
+    paths = list(map(str, files))
     fitted, crs = method.open(declared, paths, chosen, more)
     side = side_of(tile_size, crs)
     manifest = {
         "function": function,
         "options": given(chosen) | more,
         "tile_size": side,
+        GIVEN: tile_size if isinstance(tile_size, str) else side,
         "part_format": part_format,
         "version": version("spatialq"),
         "source": _told(source),
@@ -157,7 +159,7 @@ def run(
     )  # fmt: skip
     uses_gpus = executor == "local" and method.devices is None
     gpus = gpus_for(CALLER, device, declared, chosen) if uses_gpus else []
-    target, tick = folder_of(CALLER, folder), progress or (lambda *_: None)
+    tick = progress or (lambda *_: None)
     with target.held():
         if (before := target.manifest()) is None:
             target.require_new()
@@ -192,7 +194,7 @@ def _told(source: str | Path | Sequence[str | Path]) -> str:
 
 @contextmanager
 def _forgotten_if_refused(folder: Folder, before: dict[str, Any] | None) -> Iterator[None]:
-    """Leave no manifest of a new job that is refused before it has parts: it cannot be resumed."""
+    """Leave nothing of a new job that is refused before it has parts: it cannot be resumed."""
     try:
         yield
     except (ValueError, MayBeStrayError) as error:
@@ -217,7 +219,8 @@ def _require_same(
     now |= now["options"]
     for key in (*SAME, *now["options"]):
         if was.get(key) != now[key]:
-            values = "" if key == "inputs_digest" else f", {was.get(key)!r}, not {now[key]!r}"
+            shown = GIVEN if key == "tile_size" else key
+            values = "" if key == "inputs_digest" else f", {was.get(shown)!r}, not {now[shown]!r}"
             message = (
                 f"{CALLER}: the job in '{job.path}' was begun with another {SAME.get(key, key)}"
                 f"{values}: take that, or another folder"

@@ -22,6 +22,8 @@ except ImportError:  # Windows, where two runs into one folder are not noticed
 CALLER = "cluster.run"
 MANIFEST, JOURNAL, LOCK = "job.json", "journal.jsonl", ".lock"
 PARTS, STAGES, UNFINISHED = "parts", "stages", ".unfinished"
+OWN = (PARTS, STAGES, UNFINISHED)
+"""Folders that a job makes in its own."""
 KEYS = (
     "function", "options", "state", "tasks", "done", "resumed", "journal", "started", "begun",
     "told", "parts", "points", "rows", "inputs",
@@ -132,7 +134,7 @@ class Folder(ABC):
 
     @abstractmethod
     def forget(self) -> None:
-        """Remove what is known of a job that was refused, so that another one may be begun."""
+        """Remove all of a job that was refused, as if it had not been begun."""
 
     @abstractmethod
     def has(self, stage: str, name: str, size: int | None, digest: str) -> bool:
@@ -155,6 +157,27 @@ class Folder(ABC):
     def keep(self, partial: Path, stage: str, name: str) -> tuple[int, str]:
         """Let a file that is written appear in the folder of a stage; give size and digest."""
 
+    def done_in(self, line: bytes) -> Iterator[Done]:
+        """Read a line of the journal; one that is no JSON was being written when a run ended.
+
+        Raises
+        ------
+        JobError
+            If it is not as `Done.line` writes it.
+        """
+        try:
+            json.loads(line)
+        except ValueError:
+            return
+        try:
+            yield Done.read(line.decode())
+        except ValueError:
+            message = (
+                f"{CALLER}: the journal in '{self.path}' has a line that was changed, or that is "
+                f"of another version of spatialq: take another folder, got {line[:60]!r}"
+            )
+            raise JobError(message) from None
+
     def no_manifest(self) -> JobError:
         """Make the error of `require_new`."""
         return JobError(
@@ -170,6 +193,7 @@ class JobFolder(Folder):
         self.path = path
         self.parts = path / PARTS
         self.unfinished = path / UNFINISHED
+        self._made: list[Path] = []
 
     @property
     def root(self) -> str:  # type: ignore[override] # a name for other processes
@@ -217,7 +241,9 @@ class JobFolder(Folder):
         JobError
             If another run has it.
         """
+        wanted = [*reversed(self.path.parents), self.path, self.parts, self.unfinished]
         try:
+            self._made = [each for each in [*wanted, self.path / LOCK] if not each.exists()]
             for each in (self.path, self.parts, self.unfinished):
                 each.mkdir(parents=True, exist_ok=True)
             lock = (self.path / LOCK).open("w")
@@ -225,15 +251,19 @@ class JobFolder(Folder):
             reason = f"cannot be written: {error.strerror}"
             raise FileError.of(CALLER, self.path, reason) from None
         with lock:
-            if fcntl is not None:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except OSError:
-                    message = f"{CALLER}: another run is writing into '{self.path}'"
-                    raise JobError(message) from None
+            if fcntl is not None and not self._is_locked(lock):
+                message = f"{CALLER}: another run is writing into '{self.path}'"
+                raise JobError(message)
             shutil.rmtree(self.unfinished)
             self.unfinished.mkdir()
             yield
+
+    def _is_locked(self, lock: Any) -> bool:
+        """Lock the file, unless another run has, or has removed it as it was refused."""
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return os.path.samestat(os.fstat(lock.fileno()), (self.path / LOCK).stat())
+        return False
 
     def is_held(self) -> bool:
         """Whether a run is going on in the folder."""
@@ -300,10 +330,13 @@ class JobFolder(Folder):
             raise _unwritten(path, error) from None
 
     def forget(self) -> None:
-        """Remove what is known of a job that was refused, so that another one may be begun."""
+        """Remove all of a job that was refused, folders that this run has made among it."""
         self.remove_stages()
         for name in (MANIFEST, JOURNAL):
             (self.path / name).unlink(missing_ok=True)
+        for path in reversed(self._made):
+            with suppress(OSError):  # others may have written into it meanwhile
+                path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
 
     def lines_behind(self, position: int) -> int:
         """Count the whole lines of the journal that begin at a position or behind it."""
@@ -313,12 +346,25 @@ class JobFolder(Folder):
         return 0
 
     def journal(self) -> Iterator[Done]:
-        """Read the tasks that are done; a line that was being written when a run ended is none."""
-        with suppress(FileNotFoundError), (self.path / JOURNAL).open("rb") as file:
-            for line in file:
-                if line.endswith(b"\n"):
-                    with suppress(ValueError, TypeError):
-                        yield Done.read(line.decode())
+        """Read the tasks that are done; a line that was being written when a run ended is none.
+
+        Raises
+        ------
+        FileError
+            If it cannot be read.
+        JobError
+            If a line is not as this version writes it.
+        """
+        path = self.path / JOURNAL
+        try:
+            with path.open("rb") as file:
+                for line in file:
+                    if line.endswith(b"\n"):
+                        yield from self.done_in(line)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise FileError.of(CALLER, path, f"cannot be read: {error.strerror}") from None
 
     @contextmanager
     def recording(self) -> Iterator["Journal"]:
@@ -367,7 +413,7 @@ class Journal:
         FileError
             If it cannot be written.
         """
-        self.write((done.text() + "\n").encode())
+        self.write((done.line() + "\n").encode())
 
     def write(self, content: bytes) -> None:
         """Write some bytes, all of them.

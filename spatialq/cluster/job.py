@@ -92,7 +92,8 @@ class Job:
         """
         call = self.call
         bounds = call.options.bounds
-        tasks = (task_of(call.function, path, call.crs, bounds, left_out) for path in call.paths)
+        first = call.paths[0], call.crs
+        tasks = (task_of(call.function, path, first, bounds, left_out) for path in call.paths)
         done = self.facts(SURVEY, tasks, len(call.paths), self.is_unchanged)
         survey = Survey.of(call.paths, done)
         survey.require_no_strays(call.function, call.upright * call.level)

@@ -136,12 +136,22 @@ class ObjectFolder(Folder):
             path.put(json.dumps(manifest, indent=1).encode())
 
     def journal(self) -> Iterator[Done]:
-        """Read the tasks that are done."""
+        """Read the tasks that are done.
+
+        Raises
+        ------
+        FileError
+            If it cannot be read.
+        JobError
+            If a line is not as this version writes it.
+        """
         folder: ObjectPath = self.path / SEGMENTS
-        for found in list(folder.objects()):
-            for line in folder.other(found).read_bytes().splitlines():
-                with suppress(ValueError, TypeError):
-                    yield Done.read(line.decode())
+        try:
+            for found in list(folder.objects()):
+                for line in folder.other(found).read_bytes().splitlines():
+                    yield from self.done_in(line)
+        except OSError as error:
+            raise FileError.of(CALLER, folder, f"cannot be read: {error.strerror}") from None
 
     @contextmanager
     def recording(self) -> Iterator["Segments"]:
@@ -165,7 +175,7 @@ class ObjectFolder(Folder):
         return self.place(PARTS).is_dir()
 
     def forget(self) -> None:
-        """Remove what is known of a job that was refused, so that another one may be begun."""
+        """Remove all of a job that was refused, as if it had not been begun."""
         self.remove_stages()
         segments: ObjectPath = self.path / SEGMENTS
         with _writing(self.path):
@@ -217,7 +227,7 @@ class Segments:
         if self.error is not None:
             raise self.error
         with self._lock:
-            self._lines.append(done.text())
+            self._lines.append(done.line())
             is_full = len(self._lines) >= RECORDS
         if is_full:
             self.write()

@@ -47,15 +47,16 @@ def stamp_of(path: Path) -> list[Any]:
 def task_of(
     caller: str,
     path: str,
-    crs: str | None,
+    first: tuple[str, str | None],
     bounds: Sequence[float] | None,
     left_out: Sequence[int] = (),
 ) -> Task:
     """Make the task that looks at a file.
 
-    `crs` is that of the first one; `left_out` are classes of points that are not considered.
+    `first` is the path of the first one, and its CRS; `left_out` are classes of points that are not
+    considered.
     """
-    data = {"caller": caller, "path": path, "crs": crs, "bounds": bounds, "left_out": left_out}
+    data = {"caller": caller, "path": path, "first": first, "bounds": bounds, "left_out": left_out}
     return Task(path, SURVEY, data)
 
 
@@ -82,7 +83,7 @@ def perform(data: dict[str, Any], _: Path) -> dict[str, Any]:
     path = as_path(data["path"])
     stamp = stamp_of(path)
     cloud = open_source(data["caller"], path, ["points"])
-    require_same(data["caller"], [("the first file", data["crs"]), (path, cloud.crs)])
+    require_same(data["caller"], [data["first"], (path, cloud.crs)])
     warn_about(data["caller"], cloud)
     bounds = data["bounds"]
     hint = check_bounds(data["caller"], bounds)

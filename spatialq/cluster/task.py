@@ -2,8 +2,12 @@
 
 import json
 from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
+
+CHECK = ', "check": "'
+"""Before the digest of a line of a journal."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +58,32 @@ class Done:
     """Category and text of each."""
 
     @classmethod
-    def read(cls, text: str) -> "Done":
-        """Read it from JSON."""
-        return cls(**json.loads(text))
+    def read(cls, line: str) -> "Done":
+        """Read a line of a journal.
+
+        Raises
+        ------
+        ValueError
+            If it is not as `line` wrote it.
+        """
+        text, _, check = line.strip().rpartition(CHECK)
+        if check != f'{_digest_of(text)}"}}':
+            message = "the digest of the line is another one"
+            raise ValueError(message)
+        return cls(**json.loads(f"{text}}}"))
 
     def text(self) -> str:
-        """Write it as a line of JSON."""
+        """Write it as JSON."""
         return json.dumps(asdict(self))
+
+    def line(self) -> str:
+        """Write it as a line of a journal: JSON, with a digest at its end."""
+        text = self.text()[:-1]
+        return f'{text}{CHECK}{_digest_of(text)}"}}'
+
+
+def _digest_of(text: str) -> str:
+    return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def second_of(partial: Path) -> Path:

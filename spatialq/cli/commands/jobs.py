@@ -5,12 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
-from spatialq.cli.jobs import Executor, Resume, Tasks, TileSize, Workers, run_job
+from spatialq.cli.jobs import Executor, Resume, Tasks, TileSize, Workers, run_job, with_lengths
 from spatialq.cli.options import Bounds, Device, Json, bounds_of, with_parameters
 from spatialq.cli.rendering import show
 
 
-@with_parameters("owm_ground", exclude=("bounds", "memory"), of_file=False)
+@with_parameters("owm_ground", exclude=("bounds", "memory"))
 def seeds(
     files: Annotated[
         list[str],
@@ -44,7 +44,7 @@ def seeds(
         as_json=as_json,
         command="seeds",
         bounds=bounds_of("seeds", bounds),
-        **options,
+        **with_lengths("seeds", "owm_ground", files, options),
     )
 
 

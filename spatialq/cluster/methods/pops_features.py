@@ -98,7 +98,7 @@ def run(job: Job) -> None:
 
 
 def _header_task(call: Call, path: str) -> Task:
-    data = {"path": path, "crs": call.crs, "options": given(call.options)}
+    data = {"path": path, "first": (call.paths[0], call.crs), "options": given(call.options)}
     return Task(path, "pops header", data | {"of_file": _of_file(call)})
 
 
@@ -124,7 +124,7 @@ def look_at(data: dict[str, Any], _: Path) -> dict[str, Any]:
     path = as_path(data["path"])
     stamp = stamp_of(path)
     grid = open_file(FUNCTION, data["path"], data["of_file"])
-    require_same(FUNCTION, [("the first file", data["crs"]), (path, grid.crs)])
+    require_same(FUNCTION, [data["first"], (path, grid.crs)])
     warn_about(FUNCTION, grid)
     frame = grid.frame
     try:

@@ -1,0 +1,114 @@
+"""Arguments of jobs, checked before anything is written."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from spatialq.cluster.folder import CALLER, MANIFEST, OWN, PARTS, Folder
+from spatialq.cluster.folders import folder_of
+from spatialq.errors import FileError
+from spatialq.io.formats import Kind, find_sources, would_match
+from spatialq.io.storage import ObjectPath, is_url
+from spatialq.runtime.budget import parse_size
+
+
+def check_types(*, resume: Any, memory: Any, progress: Any) -> None:
+    """Refuse arguments that are of a wrong type.
+
+    Raises
+    ------
+    ValueError
+        If `resume` is no bool, `memory` no size, or `progress` cannot be called.
+    """
+    if not isinstance(resume, bool):
+        message = f"{CALLER}: resume must be true or false, got {resume!r}"
+        raise ValueError(message)
+    if memory is not None:
+        parse_size(memory, f"{CALLER}: memory")
+    if progress is not None and not callable(progress):
+        message = f"{CALLER}: progress must be a function or None, got {progress!r}"
+        raise ValueError(message)
+
+
+def files_of_job(source: Any, kind: Kind) -> list[Path]:
+    """Give the files of a job.
+
+    Raises
+    ------
+    FileError
+        As `find_sources`.
+    ValueError
+        If there are none, or `source` is neither a path nor several.
+    """
+    found = find_sources(CALLER, _several(source), kind)
+    if not found:
+        message = f"{CALLER}: source must be at least one file, pattern or folder, got none"
+        raise ValueError(message)
+    return [path.resolve() for path in found]
+
+
+def _path(given: Any) -> Any:
+    is_other = isinstance(given, os.PathLike) and not isinstance(given, Path)
+    return Path(given) if is_other else given
+
+
+def _several(source: Any) -> list[str | Path]:
+    several = [source] if isinstance(source, str | os.PathLike) else source
+    if isinstance(several, Sequence) and not isinstance(several, bytes):
+        given = [_path(each) for each in several]
+        if all(isinstance(each, str | Path) for each in given):
+            return given
+    message = f"{CALLER}: source must be a path or a list of paths, got {source!r}"
+    raise ValueError(message)
+
+
+def new_folder_of(folder: Any, source: Any, files: Sequence[Path], part_format: str) -> Folder:
+    """Give the folder of a job that is run, which is not made yet.
+
+    Parameters
+    ----------
+    folder : path
+    source : path or paths
+        What the user gave.
+    files : sequence of Path
+        The files that it means.
+    part_format : str
+        The ending of the parts.
+
+    Raises
+    ------
+    FileError
+        If it is a file; if a file of the job is in it, or `source` would mean its own files.
+    ValueError
+        If it is no path, a bucket, or a URL that cannot be read.
+    """
+    if not isinstance(folder, str | os.PathLike) or not os.fspath(folder):
+        message = f"{CALLER}: folder must be the path of a folder, got {folder!r}"
+        raise ValueError(message)
+    found = folder_of(CALLER, folder)
+    path = found.path
+    if isinstance(path, ObjectPath):
+        if not path.key:
+            message = (
+                f"{CALLER}: folder must be one in the bucket, such as '{path}/out', got '{folder}'"
+            )
+            raise ValueError(message)
+    elif path.exists() and not path.is_dir():
+        raise FileError.of(CALLER, folder, "folder must be a folder, this is a file")
+    own = path.resolve()
+    for each in files:
+        if each.parent == own or _is_within(each, own):
+            reason = f"this file of source is in the folder of the job, '{folder}': take another"
+            raise FileError.of(CALLER, each, reason)
+    written = own / PARTS / f"0000000.{part_format}", own / MANIFEST
+    for given in _several(source):
+        if not is_url(given) and any(would_match(given, target) for target in written):
+            reason = f"files of the job in this folder would be found as source '{given}', too"
+            raise FileError.of(CALLER, folder, f"{reason}: take a folder elsewhere")
+    return found
+
+
+def _is_within(file: Path, folder: Path) -> bool:
+    """Whether a file is in one of the folders that a job makes in its own."""
+    return any((folder / name) in file.parents for name in OWN)

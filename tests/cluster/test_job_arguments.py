@@ -1,0 +1,251 @@
+"""Wrong arguments of jobs: one sentence, and no folder is left of a job that was refused."""
+
+import json
+import math
+import shutil
+
+import numpy as np
+import pytest
+
+import spatialq
+from spatialq import cluster
+from spatialq.cluster.folder import JobFolder
+from spatialq.errors import CrsError, FileError, JobError
+from tests.cluster import surveys
+from tests.command_line import spatialq_command
+
+
+@pytest.fixture
+def tiles(tmp_path):
+    folder = tmp_path / "tiles"
+    return surveys.make(folder, columns=2, rows=1)
+
+
+def names_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def run(tiles, folder, **options):
+    source = options.pop("source", str(tiles))
+    return cluster.run(options.pop("function", "owm_ground"), source, folder, **options)
+
+
+SENTENCES = {
+    "function": ([["owm_ground"], 5, None], "must be one of .*owm_ground"),
+    "source": ([5, None, ["nope", 5], {"a": 1}], "must be a path or a list of paths"),
+    "folder": ([5, None, ""], "must be the path of a folder"),
+    "resume": (["no", 1, None], "must be true or false"),
+    "workers": ([True, 1.5, 0, "2"], "must be a whole number from 1 to"),
+    "executor": ([5, None, ["local"], "slurm"], "must be one of local, ray"),
+    "memory": (["xGB", 0, -1, math.nan, [1], True], "must be a size above 0"),
+    "tile_size": ([0, -1, math.nan, True, [1], "5x"], "tile_size"),
+    "progress": ([5, "yes"], "must be a function or None"),
+    "part_format": ([5, ["laz"], "exe"], "must be one of parquet"),
+    "device": ([5, None, "tpu"], "must be "),
+}
+CASES = [(name, value) for name, (values, _) in SENTENCES.items() for value in values]
+
+
+@pytest.mark.parametrize(("name", "value"), CASES, ids=[f"{n}={v!r}" for n, v in CASES])
+def test_a_wrong_argument_is_one_sentence(tiles, tmp_path, name, value):
+    given = {"folder": tmp_path / "out", "unit": 1.0, name: value}
+    sentence = rf"^cluster\.run: {name} .*{SENTENCES[name][1].removeprefix(name)}"
+    with pytest.raises(ValueError, match=sentence) as told:
+        run(tiles, **given)
+    if name != "tile_size" or value != "5x":
+        assert "got " in str(told.value)
+    assert names_in(tmp_path) == ["tiles"]
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_nothing_is_left_of_a_job_that_is_refused_in_its_survey(at_once, tiles, tmp_path, there):
+    if there:
+        (tmp_path / "a").mkdir()
+    with pytest.raises(ValueError, match="tile_size must give at most"):
+        run(tiles, tmp_path / "a" / "b" / "out", unit=1.0, tile_size=1e-9)
+    assert names_in(tmp_path) == (["a", "tiles"] if there else ["tiles"])
+    assert not there or not names_in(tmp_path / "a")
+
+
+def test_a_folder_that_was_there_stays_as_it_was(at_once, tiles, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    with pytest.raises(ValueError, match="tile_size must give at most"):
+        run(tiles, tmp_path / "out", unit=1.0, tile_size=1e-9)
+    assert names_in(tmp_path / "out") == ["notes.txt"]
+
+
+def test_memory_in_sql_and_on_the_command_line(tiles, tmp_path):
+    out = tmp_path / "out"
+    query = f"FROM cluster_run('owm_ground', '{tiles}', '{out}', memory := 'xGB')"
+    with spatialq.connect() as con, pytest.raises(Exception, match="cluster_run: memory must be"):
+        con.sql(query).fetchall()
+    ran = spatialq_command("seeds", tiles, "-o", out, "--memory", "xGB")
+    assert ran.returncode
+    assert "seeds: memory must be a size above 0" in ran.stderr
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("name", ["", "parts", "stages/x"])
+def test_files_in_the_folder_of_the_job_are_refused(tiles, tmp_path, name):
+    place = tmp_path / "out" / name
+    shutil.copytree(tiles, place)
+    with pytest.raises(FileError, match=r"this file of source is in the folder of the job, '.*out"):
+        run(place, tmp_path / "out", unit=1.0)
+    assert not (tmp_path / "out" / "job.json").exists()
+
+
+def test_a_pattern_that_would_find_the_parts_is_refused(tiles, tmp_path):
+    with pytest.raises(FileError, match=r"out': files of the job in this folder would be found"):
+        run(
+            tiles, tiles / "out", source=str(tiles / "**" / "*.laz"), function="classify_ground",
+            part_format="laz", unit=1.0,
+        )  # fmt: skip
+    with pytest.raises(FileError, match="would be found as source"):
+        run(tiles, tiles / "out", source=f"{tiles}/**/*", unit=1.0)
+    assert not (tiles / "out").exists()
+
+
+@pytest.mark.slow
+def test_a_folder_beside_or_below_the_tiles_is_fine(at_once, tiles, tmp_path):
+    for source, folder in ((tiles, tiles / "out"), (f"{tiles}/*.laz", tmp_path)):
+        made = run(tiles, folder, source=source, unit=1.0)
+        again = run(tiles, folder, source=source, unit=1.0, resume=True)
+        assert (made["resumed"], again["resumed"]) == (0, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["ein Ordner äöü [1]*", "日本 's"])
+def test_names_of_folders(at_once, tiles, tmp_path, name):
+    run(tiles, tmp_path / name, unit=1.0)
+    assert surveys.of_job(tmp_path / name) == surveys.in_one_piece(tiles)
+
+
+def test_a_link_to_a_folder(at_once, tiles, tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    run(tiles, tmp_path / "link", unit=1.0)
+    assert run(tiles, tmp_path / "real", unit=1.0, resume=True)["resumed"] == 2
+    (tmp_path / "same").symlink_to(tiles)
+    with pytest.raises(FileError, match="is in the folder of the job"):
+        run(tiles, tmp_path / "same", unit=1.0)
+    (tmp_path / "dangling").symlink_to("nowhere")
+    with pytest.raises(FileError, match=r"dangling': cannot be written: "):
+        run(tiles, tmp_path / "dangling", unit=1.0)
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_folder_that_cannot_be_one(tiles, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileError, match=r"file': folder must be a folder, this is a file"):
+        run(tiles, tmp_path / "file", unit=1.0)
+    with pytest.raises(FileError, match=r"out': cannot be written: Not a directory"):
+        run(tiles, tmp_path / "file" / "out", unit=1.0)
+
+    def denied(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.mkdir", denied)
+    with pytest.raises(FileError, match=r"out': cannot be written: Permission denied"):
+        run(tiles, tmp_path / "out", unit=1.0)
+
+
+def test_a_bucket_is_no_folder(tiles):
+    for bucket in ("s3://bucket", "s3://bucket/"):
+        with pytest.raises(ValueError, match=r"folder must be one in the bucket, .*bucket/out"):
+            run(tiles, bucket, unit=1.0)
+
+
+def change(folder, change_line):
+    path = folder / "journal.jsonl"
+    lines = path.read_text().splitlines()
+    path.write_text("".join(f"{each}\n" for each in [change_line(lines[0]), *lines[1:]]))
+
+
+LINES = {
+    "another version": lambda line: json.dumps({**json.loads(line), "check": None}),
+    "no digest": lambda _: '{"stage": "survey", "name": "a", "facts": {}}',
+    "no object": lambda _: "5",
+    "other facts": lambda line: line.replace('"rows"', '"lines"', 1),
+    "other types": lambda line: line.replace('"points": ', '"points": "1"', 1),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LINES)
+def test_a_journal_that_was_changed(at_once, tiles, tmp_path, name):
+    run(tiles, tmp_path / "out", unit=1.0)
+    change(tmp_path / "out", LINES[name])
+    if name != "other types":  # which is no JSON: as a line that was not written to its end
+        with pytest.raises(JobError, match=r"cluster\.run: the journal in '.*out' has a line that"):
+            run(tiles, tmp_path / "out", unit=1.0, resume=True)
+        return
+    run(tiles, tmp_path / "out", unit=1.0, resume=True)
+    assert surveys.of_job(tmp_path / "out") == surveys.in_one_piece(tiles)
+
+
+def test_a_journal_that_cannot_be_read(tmp_path):
+    (tmp_path / "journal.jsonl").mkdir()
+    with pytest.raises(FileError, match=r"journal\.jsonl': cannot be read: Is a directory"):
+        list(JobFolder(tmp_path).journal())
+
+
+def test_another_tile_size_is_told_as_it_was_given(at_once, tiles, tmp_path):
+    run(tiles, tmp_path / "out", unit=1.0, tile_size="100ft")
+    with pytest.raises(JobError, match=r"another tile_size, '100ft', not '50m'"):
+        run(tiles, tmp_path / "out", unit=1.0, tile_size="50m", resume=True)
+    with pytest.raises(JobError, match=r"another tile_size, '100ft', not 50\.0"):
+        run(tiles, tmp_path / "out", unit=1.0, tile_size=np.float64(50), resume=True)
+
+
+def test_files_in_two_systems_are_both_named(at_once, tmp_path):
+    import laspy
+    import pyproj
+
+    tiles = surveys.make(tmp_path / "tiles", columns=2, rows=1)
+    for path, code in zip(sorted(tiles.iterdir()), (25832, 25833), strict=True):
+        file = laspy.read(path)
+        file.header.add_crs(pyproj.CRS.from_epsg(code))
+        file.write(path)
+    sentence = r"'.*tile_0_0\.laz' is in .* but '.*tile_0_1\.laz' is in"
+    with pytest.raises(CrsError, match=sentence):
+        run(tiles, tmp_path / "out")
+    assert names_in(tmp_path) == ["tiles"]
+
+
+@pytest.mark.parametrize("function", ["owm_ground", "intersects_with"])
+def test_a_folder_without_files_has_the_name_of_the_call(tmp_path, function):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(FileError, match=r"^cluster\.run: '.*empty': there is no"):
+        cluster.run(function, empty, tmp_path / "out")
+    query = f"FROM cluster_run('{function}', '{empty}', '{tmp_path / 'out'}')"
+    with spatialq.connect() as con, pytest.raises(Exception, match=r"cluster_run: '.*empty'"):
+        con.sql(query).fetchall()
+    command = {"owm_ground": "seeds", "intersects_with": "clash"}[function]
+    ran = spatialq_command(command, empty, "-o", tmp_path / "out", "--executor", "local")
+    assert f"{command}: '{empty}': there is no" in ran.stderr
+    assert ran.returncode
+
+
+def test_seeds_takes_lengths_as_ground_does(at_once, tmp_path):
+    """Also in the unit of the file, here feet."""
+    import laspy
+    import pyproj
+
+    tiles = surveys.make(tmp_path / "tiles", columns=2, rows=1)
+    for path in tiles.iterdir():
+        file = laspy.read(path)
+        file.header.add_crs(pyproj.CRS.from_epsg(2230))
+        file.write(path)
+    found = []
+    for k, length in enumerate(("8u", "8ftUS")):
+        ran = spatialq_command("seeds", tiles, "-o", tmp_path / f"{k}", "--window-size", length)
+        assert ran.returncode == 0, ran.stderr
+        manifest = json.loads((tmp_path / f"{k}" / "job.json").read_text())
+        assert manifest["options"]["window_size"] == pytest.approx(8 * 1200 / 3937)
+        found.append(surveys.of_job(tmp_path / f"{k}"))
+    assert found[0] == found[1] != []
+    ran = spatialq_command("seeds", tiles, "-o", tmp_path / "x", "--window-size", "8")
+    assert "seeds: window_size must say its unit, got '8'" in ran.stderr
+    assert not (tmp_path / "x").exists()
