@@ -1,14 +1,17 @@
 """Commands that are done as jobs: options that they share, and how they are run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import show
+
+if TYPE_CHECKING:
+    from spatialq.functions.declaration import Parameter
 
 Executor = Annotated[
     str | None,
@@ -136,7 +139,11 @@ def refuse_part_format(part_format: str | None) -> None:
 
 
 def with_lengths(
-    command: str, function: str, files: Sequence[str], options: Mapping[str, Any]
+    command: str,
+    function: str,
+    files: Sequence[str],
+    options: Mapping[str, Any],
+    more: Iterable["Parameter"] = (),
 ) -> dict[str, Any]:
     """Convert the options of a job that are lengths with a unit to numbers.
 
@@ -146,6 +153,8 @@ def with_lengths(
     files : sequence of str
         Point clouds, patterns or folders; '2u' is two units of x and y of the first file.
     options : mapping
+    more : iterable of Parameter
+        Those of the job that are none of the function's.
 
     Raises
     ------
@@ -161,4 +170,5 @@ def with_lengths(
 
     first = input_files(command, files)[0]
     crs = open_source(command, first, ["points"]).crs
-    return with_numbers(command, options, catalogue()[function].parameters, first, crs)
+    parameters = (*catalogue()[function].parameters, *more)
+    return with_numbers(command, options, parameters, first, crs)

@@ -81,7 +81,7 @@ def run(
         divided otherwise, have none.
     part_format : str, optional
         Of the parts: 'parquet', which is the default; also 'laz' of 'classify_ground' and
-        'plane_points', and 'tif' of 'pops_features'.
+        'plane_points', and 'tif' of 'classify_ground', which is the terrain, and 'pops_features'.
     resume : bool
         Go on with the job in the folder, if there is one: parts that are done and whole stay.
     device : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'

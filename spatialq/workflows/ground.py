@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from spatialq.functions.declaration import Device
     from spatialq.io.source import PointSource
 
-COMMAND = "ground"
+COMMAND, GROUND_SURFACE = "ground", "ground_surface"
 ENDINGS = (*LAS, *RASTER, *PICTURE, *TABLE)
 UNCLASSIFIED, GROUND = 1, 2  # ASPRS classes
 KEPT = (9, 17)  # water and bridge decks may look like ground, but who classified them knew better
@@ -151,7 +151,7 @@ def write_ground(
     parameters = (*classify.parameters, *parameters_of(TerrainOptions))
     options = with_numbers(COMMAND, options, parameters, paths[0], crs)
     shape = {name: options.pop(name) for name in own & set(options)}
-    surface = catalogue()["ground_surface"].choose({"source": "points", "thin": True} | shape)
+    surface = catalogue()[GROUND_SURFACE].choose({"source": "points", "thin": True} | shape)
     chosen = classify.choose(options)
     with within_memory:
         points = read_points(clouds, box, tick)
@@ -299,20 +299,45 @@ def _terrain(
     points: Points, found: "dict[str, NDArray[Any]]", options: Any, crs: str | None, device: str
 ) -> "Raster":
     """Make the terrain of the ground points, as wide as the points that have a height."""
+    columns = _selected(points, found["is_ground"])
+    x_ends, y_ends = (_ends(values, found["height"]) for values in points.xyz[:2])
+    return terrain_of(columns, (x_ends, y_ends), options, crs, device)
+
+
+def terrain_of(
+    columns: "dict[str, NDArray[Any]]",
+    ends: tuple[tuple[float, float], tuple[float, float]],
+    options: Any,
+    crs: str | None,
+    device: str,
+) -> "Raster":
+    """Make a terrain grid.
+
+    Parameters
+    ----------
+    columns : dict of float64[n]
+        x, y and z of the ground points, in any order.
+    ends : two of two floats
+        The least and greatest x, and those of y, that the grid must cover.
+    options : Options
+        Of `ground_surface`.
+    crs : str, optional
+    device : str
+    """
     from spatialq.execution.call import call
     from spatialq.export.raster import Raster, covering, from_cells
     from spatialq.functions.catalogue import catalogue
 
-    columns = _selected(points, found["is_ground"])
-    cells, _ = call(catalogue()["ground_surface"], columns, options, device)
+    arguments = {**columns, "point_id": None}
+    cells, _ = call(catalogue()[GROUND_SURFACE], arguments, options, device)
     raster = Raster(np.full((1, 1), np.nan), 0.0, 0.0, options.resolution, crs)
     if cells["z"].size:
         raster = from_cells(cells["x"], cells["y"], cells["z"], crs)
-    return covering(raster, *(_ends(values, found["height"]) for values in points.xyz[:2]))
+    return covering(raster, *ends)
 
 
 def _selected(points: Points, is_ground: "NDArray[np.bool_]") -> "dict[str, NDArray[Any]]":
-    """Copy the ground points; their ids are their places."""
+    """Copy the ground points."""
     n = int(np.count_nonzero(is_ground))
     columns = {axis: buffers.empty(n) for axis in "xyz"}
     done = 0
@@ -321,7 +346,7 @@ def _selected(points: Points, is_ground: "NDArray[np.bool_]") -> "dict[str, NDAr
         for values, ground in zip(points.xyz, columns.values(), strict=True):
             ground[done : done + rows.size] = values[start:stop][rows]
         done += rows.size
-    return {**columns, "point_id": None}
+    return columns
 
 
 def _ends(values: "NDArray[np.float64]", height: "NDArray[np.float64]") -> tuple[float, float]:

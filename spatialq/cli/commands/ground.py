@@ -1,7 +1,7 @@
 """`spatialq ground`: the ground of a point cloud."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -29,12 +29,15 @@ from spatialq.cli.options import (
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import show_written
 
-FUNCTION = "classify_ground"
+if TYPE_CHECKING:
+    from spatialq.functions.declaration import Parameter
+
+FUNCTION, SURFACE = "classify_ground", "ground_surface"
 OF_TERRAIN = ("resolution", "method", "neighbours", "extrapolate")
 
 
 @with_parameters(FUNCTION, exclude=("bounds", "memory"))
-@with_parameters("ground_surface", only=OF_TERRAIN)
+@with_parameters(SURFACE, only=OF_TERRAIN)
 def ground(
     files: Annotated[
         list[str],
@@ -60,10 +63,10 @@ def ground(
     tile_size: TileSize = None,
     resume: Resume = False,
     part_format: Annotated[
-        Literal["laz", "parquet"] | None,
+        Literal["laz", "parquet", "tif"] | None,
         typer.Option(
-            help="What a job writes: laz, the points with their classes, or parquet, the rows of "
-            "the table; by default laz."
+            help="What a job writes: laz, the points with their classes, parquet, the rows of the "
+            "table, or tif, the terrain; by default laz."
         ),
     ] = None,
     options: dict[str, Any],
@@ -89,12 +92,13 @@ def ground(
 
     tasks = Tasks(executor, workers, tile_size, resume=resume)
     if tasks.are_wanted:
-        refused = {
+        refused: dict[str, Any] = {
             "--crs": crs,
             "--override-crs": override_crs,
             "--point-resolution": point_resolution,
-            **_of_terrain(options),
         }
+        if part_format != "tif":
+            refused |= _of_terrain(options)
         run_job(
             FUNCTION,
             files,
@@ -109,7 +113,7 @@ def ground(
             bounds=bounds_of("ground", bounds),
             by_class=True,
             ground_only=ground_only,
-            **with_lengths("ground", FUNCTION, files, options),
+            **with_lengths("ground", FUNCTION, files, options, _parameters_of_terrain()),
         )
         return
     refuse_part_format(part_format)
@@ -132,8 +136,15 @@ def ground(
 
 def _of_terrain(options: dict[str, Any]) -> Mapping[str, bool]:
     """Take the options of the terrain out of all; give by flag whether each is another one."""
-    known = ParametersOf("ground_surface", OF_TERRAIN, (), of_file=True).options("ground")
+    known = ParametersOf(SURFACE, OF_TERRAIN, (), of_file=True).options("ground")
     return {
         f"--{each.parameter.name}": options.pop(each.parameter.name) != each.signature.default
         for each in known
     }
+
+
+def _parameters_of_terrain() -> "tuple[Parameter, ...]":
+    from spatialq.functions.declaration import parameters_of
+    from spatialq.udfs.ground_surface import TerrainOptions
+
+    return parameters_of(TerrainOptions)

@@ -4,14 +4,14 @@ The stages are those of the kernel: the squares that have points, which say how 
 the lowest points of the cells, and the seeds; the terrain; the points.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from spatialq.cluster.job import Job, given
 from spatialq.cluster.layout import Core, Layout
 from spatialq.cluster.method import Method
-from spatialq.cluster.methods.cloud_parts import LAZ, names_of_clouds
+from spatialq.cluster.methods.cloud_parts import LAZ, names_of_clouds, names_of_rasters
 from spatialq.cluster.methods.ground_tasks import (
     FUNCTION,
     classify_cloud,
@@ -21,20 +21,37 @@ from spatialq.cluster.methods.ground_tasks import (
     find_terrain,
     mark_squares,
 )
+from spatialq.cluster.methods.terrain_parts import (
+    TIF,
+    Window,
+    surface_options,
+    windows_of_files,
+    windows_of_tiles,
+    write_part,
+    write_points,
+    write_surface,
+)
 from spatialq.cluster.survey import Survey
 from spatialq.cluster.task import Task
+from spatialq.functions.declaration import parameters_of
 from spatialq.udfs.classify_ground.grid import CloudRaster, lay_grid, windows
+from spatialq.udfs.ground_surface import TerrainOptions
 from spatialq.udfs.owm_ground.cost import halo
 from spatialq.workflows.cloud_points import NOISE
 
 SQUARES, COUNT, LOWEST, TERRAIN = "squares", "count", "lowest", "terrain"
+POINTS, SURFACE = "ground", "surface"
+"""Stages of a terrain in parts."""
 
 
 def run(job: Job) -> None:
     """Classify the points of all cores."""
     call = job.call
     names = names_of_clouds(job, FUNCTION) if call.part_format == LAZ else []
-    left_out = NOISE if names or call.more["by_class"] else ()
+    rasters = []
+    if call.part_format == TIF and call.tile_size is None:
+        rasters = names_of_rasters(job, FUNCTION, TIF)
+    left_out = NOISE if call.part_format in (LAZ, TIF) or call.more["by_class"] else ()
     survey = job.survey(left_out)
     shared = {
         "caller": FUNCTION,
@@ -45,7 +62,14 @@ def run(job: Job) -> None:
         "level": call.level,
     }
     if survey.total:
-        shared |= _Stages(job, survey, job.layout(survey), shared).terrain()
+        stages = _Stages(job, survey, job.layout(survey), shared)
+        shared |= stages.terrain()
+    if call.part_format == TIF:
+        if survey.total:
+            stages.rasters(shared, rasters)
+        else:
+            job.parts([], 0)
+        return
     if not names:
         layout = job.layout(survey)
         tasks = (
@@ -88,6 +112,40 @@ class _Stages:
             "terrain_level": done.facts["level"],
         }
 
+    def rasters(self, shared: dict[str, Any], names: list[str]) -> None:
+        """Make the terrain grid that users get, and its parts.
+
+        Parameters
+        ----------
+        shared : dict
+            What all tasks get, with what `terrain` has given.
+        names : list of str
+            Of the parts of all files, if parts are files.
+        """
+        call, side = self.job.call, self.job.call.tile_size
+        self._files(POINTS, "ground points", lambda core: shared | self.layout.reading_alone(core))
+        data = {
+            "folder": self.job.path(POINTS, ""),
+            "extent": self.survey.box,
+            "more": call.more,
+            "device": call.device,
+            "by_file": side is None,
+        }
+        (done,) = self.job.files(SURFACE, [Task("surface", "ground surface", data)], 1)
+        path = self.job.path(SURFACE, done.name)
+        shared = done.facts | {"terrain": path, "crs": call.crs}
+
+        def windows() -> Iterator[tuple[str, Window, int | None]]:
+            if side is None:
+                return windows_of_files(path, self.layout, names)
+            return windows_of_tiles(done.facts, side)
+
+        tasks = (
+            Task(name, "ground raster", shared | {"window": window, "owner": owner})
+            for name, window, owner in windows()
+        )
+        self.job.parts(tasks, sum(1 for _ in windows()))
+
     def _grid(self) -> CloudRaster:
         metres = self.job.call.options.metres
         xmin, ymin, xmax, ymax = (value * metres for value in self.survey.box)
@@ -124,6 +182,16 @@ def _cores(layout: Layout, tile_size: float | None, names: list[str]) -> Iterato
         yield f"{core.name}.{LAZ}", core
 
 
+def check(more: Mapping[str, Any], _: float | None, __: Any) -> None:
+    """Refuse wrong options of the terrain.
+
+    Raises
+    ------
+    ValueError
+    """
+    surface_options(more)
+
+
 METHOD = Method(
     FUNCTION,
     run,
@@ -134,7 +202,15 @@ METHOD = Method(
         "ground terrain": find_terrain,
         "ground rows": classify_rows,
         "ground cloud": classify_cloud,
+        "ground points": write_points,
+        "ground surface": write_surface,
+        "ground raster": write_part,
     },
-    formats=("parquet", LAZ),
-    more={"by_class": False, "ground_only": False},
+    formats=("parquet", LAZ, TIF),
+    more={
+        "by_class": False,
+        "ground_only": False,
+        **{each.name: each.default for each in parameters_of(TerrainOptions)},
+    },
+    check=check,
 )

@@ -118,14 +118,20 @@ def find_terrain(data: dict[str, Any], partial: Path) -> dict[str, Any]:
 
 def classify_rows(data: dict[str, Any], partial: Path) -> dict[str, Any]:
     """Write the rows of a core: a row for each point."""
+    rows = classified_points(data)
+    write_rows(rows, partial, COLUMNS)
+    return {"rows": rows["x"].size}
+
+
+def classified_points(data: dict[str, Any]) -> Rows:
+    """Read the points of a core, with `height` and `is_ground`."""
     rows = read_points(data)
     own = is_own(data["own"], rows)
     rows = {name: values[own] for name, values in rows.items()}
     rows |= _classified(data, rows)
     if CLASS in rows:
         rows["is_ground"] &= ~IS_KEPT[rows[CLASS]]
-    write_rows(rows, partial, COLUMNS)
-    return {"rows": int(own.sum())}
+    return rows
 
 
 def classify_cloud(data: dict[str, Any], partial: Path) -> dict[str, Any]:

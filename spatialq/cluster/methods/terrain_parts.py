@@ -1,0 +1,223 @@
+"""The terrain of a survey in parts that are GeoTIFF files: one grid, each of its cells in one part.
+
+The ground points of all cores become one triangulation, so that one task makes the whole grid, as
+`spatialq ground -o terrain.tif` does; parts are windows of it. A tile has the cells whose centre is
+in it. A file has those whose centre is in the box around its points and in none of a file before
+it; a height between these boxes goes with the nearest cell in its row that is in one, or in the
+nearest row that has some.
+"""
+
+from collections.abc import Iterator, Mapping
+from math import floor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from spatialq.cluster.arrays import read_all, read_arrays, write_arrays
+from spatialq.cluster.layout import Layout
+from spatialq.cluster.methods.ground_tasks import classified_points
+from spatialq.runtime import buffers
+from spatialq.workflows.ground import GROUND_SURFACE, terrain_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from spatialq.export.raster import Raster
+
+TIF = "tif"
+NOBODY = -1
+"""The owner of a cell that is in no part, as it has no height."""
+Window = tuple[int, int, int, int]
+"""The first row and the one behind the last, the first column and the one behind the last."""
+
+
+def write_points(data: dict[str, Any], partial: Path) -> dict[str, Any]:
+    """Write the ground points of a core, and the box around all of its points."""
+    rows = classified_points(data)
+    there = rows["is_ground"]
+    write_arrays(partial, {axis: rows[axis][there] for axis in "xyz"} | {"box": data["read"]})
+    return {"points": int(there.sum())}
+
+
+def write_surface(data: dict[str, Any], partial: Path) -> dict[str, Any]:
+    """Write the heights of all cells, and which file has which, if parts are files.
+
+    Returns
+    -------
+    dict
+        `west` and `north`, the outer corner; `resolution`; `shape`.
+    """
+    found: dict[str, list[NDArray[Any]]] = {axis: [] for axis in "xyz"}
+    boxes = []
+    for each in read_all(data["folder"]):
+        boxes.append(each["box"].tolist())
+        for axis, values in found.items():
+            values.append(each[axis])
+    points = {axis: _joined(values) for axis, values in found.items()}
+    xmin, ymin, xmax, ymax = data["extent"]
+    ends = (xmin, xmax), (ymin, ymax)
+    raster = terrain_of(points, ends, surface_options(data["more"]), None, data["device"])
+    arrays: dict[str, Any] = {"heights": raster.z}
+    if data["by_file"]:
+        owners = owners_of(raster, boxes)
+        arrays |= {"owners": owners, "windows": windows_of(owners, len(boxes))}
+    write_arrays(partial, arrays)
+    place = {"west": raster.west, "north": raster.north, "resolution": raster.resolution}
+    return place | {"shape": list(raster.z.shape)}
+
+
+def _joined(parts: "list[NDArray[Any]]") -> "NDArray[np.float64]":
+    joined: NDArray[np.float64] = buffers.empty(sum(each.size for each in parts))
+    np.concatenate(parts, out=joined)
+    return joined
+
+
+def surface_options(more: Mapping[str, Any]) -> Any:
+    """Give the parameters of `ground_surface` with which a terrain is made.
+
+    Raises
+    ------
+    ValueError
+        If one is wrong.
+    """
+    from spatialq.functions.catalogue import catalogue
+    from spatialq.functions.declaration import parameters_of
+    from spatialq.udfs.ground_surface import TerrainOptions
+
+    own = {each.name: more[each.name] for each in parameters_of(TerrainOptions)}
+    return catalogue()[GROUND_SURFACE].choose({"source": "points", "thin": True} | own)
+
+
+def _centres(corner: float, count: int, resolution: float) -> "NDArray[np.float64]":
+    """Give centres of cells, eastward or northward from the outer corner of the first."""
+    first = round(corner / resolution)
+    index = np.arange(first, first + count, dtype=np.float64)
+    centres: NDArray[np.float64] = (index + 0.5) * resolution
+    return centres
+
+
+class Cells:
+    """Where the cells of a grid are whose first row is in the north."""
+
+    def __init__(
+        self, west: float, north: float, resolution: float, shape: tuple[int, int]
+    ) -> None:
+        rows, columns = shape
+        south = (round(north / resolution) - rows) * resolution
+        self.rows = rows
+        self.x, self.y = _centres(west, columns, resolution), _centres(south, rows, resolution)
+
+    def within(self, box: "list[float]", last: Literal["left", "right"]) -> Window:
+        """Give the cells whose centre is in a box.
+
+        With `last` 'left' the sides xmax and ymax are not of the box, with 'right' they are.
+        """
+        xmin, ymin, xmax, ymax = box
+        first, stop = np.searchsorted(self.x, xmin), np.searchsorted(self.x, xmax, last)
+        low, high = np.searchsorted(self.y, ymin), np.searchsorted(self.y, ymax, last)
+        return self.rows - int(high), self.rows - int(low), int(first), int(stop)
+
+
+def owners_of(raster: "Raster", boxes: list[list[float]]) -> "NDArray[np.int32]":
+    """Say of each cell which file has it.
+
+    Parameters
+    ----------
+    raster : Raster
+    boxes : list of [xmin, ymin, xmax, ymax]
+        Around the points of each file.
+
+    Returns
+    -------
+    int32[rows, columns]
+        Places of boxes; NOBODY of cells without height that are in none.
+    """
+    cells = Cells(raster.west, raster.north, raster.resolution, raster.z.shape)
+    owners: NDArray[np.int32] = buffers.full(raster.z.shape, NOBODY, np.int32)
+    for k in reversed(range(len(boxes))):
+        top, bottom, first, stop = cells.within(boxes[k], "right")
+        owners[top:bottom, first:stop] = k
+    inside = np.flatnonzero((owners != NOBODY).any(axis=1))
+    if inside.size == 0:  # cells so large that no centre is in a box
+        owners[...] = 0
+        return owners
+    rows = np.arange(len(owners))
+    nearest = inside[_nearest(inside, rows)]
+    # rows without a box come last: they follow those that have one
+    for row in (*inside.tolist(), *np.setdiff1d(rows, inside).tolist()):
+        between = np.flatnonzero((owners[row] == NOBODY) & ~np.isnan(raster.z[row]))
+        model = owners[nearest[row]]
+        known = np.flatnonzero(model != NOBODY)
+        owners[row, between] = model[known[_nearest(known, between)]]
+    return owners
+
+
+def _nearest(known: "NDArray[np.int64]", wanted: "NDArray[np.int64]") -> "NDArray[np.int64]":
+    """Give the places of the nearest of known numbers, ascending, of two the lower one."""
+    behind = np.clip(np.searchsorted(known, wanted), 1, max(known.size - 1, 1))
+    before = behind - 1
+    behind = np.minimum(behind, known.size - 1)
+    closer = np.abs(known[behind] - wanted) < np.abs(wanted - known[before])
+    return np.where(closer, behind, before)
+
+
+def windows_of(owners: "NDArray[np.int32]", n: int) -> "NDArray[np.int64]":
+    """Find the window that has all cells of each of n owners: int64[n, 4], empty where none."""
+    rows, columns = owners.shape
+    windows = np.tile(np.array([rows, 0, columns, 0]), (n, 1))
+    for row in range(rows):
+        starts = np.flatnonzero(np.diff(owners[row], prepend=NOBODY - 1))
+        stops = np.append(starts[1:], columns)
+        some = owners[row, starts] != NOBODY
+        whose, starts, stops = owners[row, starts][some], starts[some], stops[some]
+        np.minimum.at(windows[:, 0], whose, row)
+        np.maximum.at(windows[:, 1], whose, row + 1)
+        np.minimum.at(windows[:, 2], whose, starts)
+        np.maximum.at(windows[:, 3], whose, stops)
+    return windows
+
+
+def windows_of_tiles(place: Mapping[str, Any], side: float) -> Iterator[tuple[str, Window, None]]:
+    """Give name and window of each square tile with cells, those without points, too."""
+    cells = Cells(place["west"], place["north"], place["resolution"], place["shape"])
+    columns = range(floor(cells.x[0] / side) - 1, floor(cells.x[-1] / side) + 2)
+    for row in range(floor(cells.y[0] / side) - 1, floor(cells.y[-1] / side) + 2):
+        for column in columns:
+            box = [column * side, row * side, (column + 1) * side, (row + 1) * side]
+            window = top, bottom, first, stop = cells.within(box, "left")
+            if top < bottom and first < stop:
+                yield f"{column}_{row}.{TIF}", window, None
+
+
+def windows_of_files(
+    path: str, layout: Layout, names: list[str]
+) -> Iterator[tuple[str, Window, int | None]]:
+    """Give name, window and place of each file that has cells."""
+    windows = read_arrays(path)[1]["windows"].tolist()
+    for k, (core, window) in enumerate(zip(layout.cores(), windows, strict=True)):
+        assert core.file is not None
+        if window[0] < window[1]:
+            yield names[core.file], tuple(window), k
+
+
+def write_part(data: dict[str, Any], partial: Path) -> dict[str, Any]:
+    """Write a window of the terrain; cells of others have no height in it.
+
+    Returns
+    -------
+    dict
+        `rows`, here cells with a height.
+    """
+    from spatialq.export.raster import Raster, write_terrain
+
+    _, found = read_arrays(data["terrain"])
+    top, bottom, first, stop = data["window"]
+    z = np.array(found["heights"][top:bottom, first:stop])
+    if data["owner"] is not None:
+        z[found["owners"][top:bottom, first:stop] != data["owner"]] = np.nan
+    step = data["resolution"]
+    west = (round(data["west"] / step) + first) * step
+    north = (round(data["north"] / step) - top) * step
+    write_terrain(partial, Raster(z, west, north, step, data["crs"]))
+    return {"rows": int(np.count_nonzero(~np.isnan(z)))}
