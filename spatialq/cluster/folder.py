@@ -92,7 +92,7 @@ class Folder(ABC):
 
     @abstractmethod
     def remove_stages(self) -> None:
-        """Remove what only later stages needed."""
+        """Remove what only later stages needed, and what workers left that were killed."""
 
     @abstractmethod
     def held(self) -> AbstractContextManager[None]:
@@ -177,8 +177,18 @@ class JobFolder(Folder):
         return str(self.path.resolve())
 
     def begin(self, stage: str) -> None:
-        """Make the folder of a stage."""
-        self.place(stage).mkdir(parents=True, exist_ok=True)
+        """Make the folder of a stage.
+
+        Raises
+        ------
+        FileError
+            If it cannot be made.
+        """
+        place = self.place(stage)
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _unwritten(place, error) from None
 
     @contextmanager
     def unfinished_file(self, suffix: str) -> Iterator[Path]:
@@ -203,8 +213,9 @@ class JobFolder(Folder):
         return self.parts if stage == PARTS else self.path / STAGES / stage
 
     def remove_stages(self) -> None:
-        """Remove what only later stages needed."""
+        """Remove what only later stages needed, and what workers left that were killed."""
         shutil.rmtree(self.path / STAGES, ignore_errors=True)
+        self._remove_unfinished()
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -231,9 +242,13 @@ class JobFolder(Folder):
                 except OSError:
                     message = f"{CALLER}: another run is writing into '{self.path}'"
                     raise JobError(message) from None
-            shutil.rmtree(self.unfinished)
-            self.unfinished.mkdir()
+            self._remove_unfinished()
             yield
+
+    def _remove_unfinished(self) -> None:
+        """Remove what is half-written; workers of a run that was killed may still write."""
+        shutil.rmtree(self.unfinished, ignore_errors=True)
+        self.unfinished.mkdir(exist_ok=True)
 
     def is_held(self) -> bool:
         """Whether a run is going on in the folder."""
