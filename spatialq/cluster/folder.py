@@ -94,7 +94,7 @@ class Folder(ABC):
 
     @abstractmethod
     def remove_stages(self) -> None:
-        """Remove what only later stages needed."""
+        """Remove what only later stages needed, and what workers left that were killed."""
 
     @abstractmethod
     def held(self) -> AbstractContextManager[None]:
@@ -201,8 +201,18 @@ class JobFolder(Folder):
         return str(self.path.resolve())
 
     def begin(self, stage: str) -> None:
-        """Make the folder of a stage."""
-        self.place(stage).mkdir(parents=True, exist_ok=True)
+        """Make the folder of a stage.
+
+        Raises
+        ------
+        FileError
+            If it cannot be made.
+        """
+        place = self.place(stage)
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _unwritten(place, error) from None
 
     @contextmanager
     def unfinished_file(self, suffix: str) -> Iterator[Path]:
@@ -227,8 +237,9 @@ class JobFolder(Folder):
         return self.parts if stage == PARTS else self.path / STAGES / stage
 
     def remove_stages(self) -> None:
-        """Remove what only later stages needed."""
+        """Remove what only later stages needed, and what workers left that were killed."""
         shutil.rmtree(self.path / STAGES, ignore_errors=True)
+        self._remove_unfinished()
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -254,8 +265,7 @@ class JobFolder(Folder):
             if fcntl is not None and not self._is_locked(lock):
                 message = f"{CALLER}: another run is writing into '{self.path}'"
                 raise JobError(message)
-            shutil.rmtree(self.unfinished)
-            self.unfinished.mkdir()
+            self._remove_unfinished()
             yield
 
     def _is_locked(self, lock: Any) -> bool:
@@ -264,6 +274,11 @@ class JobFolder(Folder):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return os.path.samestat(os.fstat(lock.fileno()), (self.path / LOCK).stat())
         return False
+
+    def _remove_unfinished(self) -> None:
+        """Remove what is half-written; workers of a run that was killed may still write."""
+        shutil.rmtree(self.unfinished, ignore_errors=True)
+        self.unfinished.mkdir(exist_ok=True)
 
     def is_held(self) -> bool:
         """Whether a run is going on in the folder."""

@@ -115,7 +115,8 @@ class _Process:
                 break
         message = (
             f"{CALLER}: the process of task {task.name!r} ended {TRIES} times, the last time "
-            f"with status {status}: it may need more memory than is free"
+            f"with status {status}: it may need more memory than is free: resume the job with "
+            "fewer workers, or begin another with smaller parts"
         )
         raise JobError(message)
 

@@ -67,6 +67,11 @@ def _with_file(task: Task) -> Done:
     except OSError as error:  # for example a full disk
         reason = f"cannot be written: {error.strerror or error}"
         raise FileError.of(WRITER, path, reason) from error
+    except FileError as error:  # of a writer that says it itself, of the name until it is whole
+        writer, file, reason = error.parts or ("", "", "")
+        if file != partial:
+            raise
+        raise FileError.of(writer, path, reason.replace(str(partial), str(path))) from error
 
 
 def _facts(task: Task, partial: Path) -> dict[str, Any]:
@@ -95,9 +100,21 @@ def answer(text: str) -> str:
     task = Task.read(text)
     try:
         return perform(task).text()
+    except MemoryError as error:  # NumPy and Arrow have kinds of their own
+        return _told(task, MemoryError, f"{_short(task)}{f': {error}' if str(error) else ''}")
     except Exception as error:
-        told = {"task": task.name, "error": type(error).__name__, "message": str(error)}
-        return json.dumps(told)
+        return _told(task, type(error), str(error))
+
+
+def _short(task: Task) -> str:
+    return (
+        f"{CALLER}: memory was not enough for task {task.name!r}: resume the job with fewer "
+        "workers or more memory, or begin another with smaller parts"
+    )
+
+
+def _told(task: Task, kind: type[Exception], message: str) -> str:
+    return json.dumps({"task": task.name, "error": kind.__name__, "message": message})
 
 
 def read_answer(text: str) -> Done:

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import time
 from importlib.util import find_spec
 
 import laspy
@@ -17,6 +16,7 @@ import spatialq
 from spatialq import cluster
 from spatialq.errors import FileError
 from tests.cluster import surveys
+from tests.cluster.processes import wait_for_lines
 from tests.command_line import rows as command_rows
 from tests.command_line import spatialq_command
 from tests.conftest import made_once, real_file
@@ -294,13 +294,6 @@ def test_wrong_arguments(tiles, tmp_path, wrong, sentence):
     with pytest.raises(ValueError, match=sentence):
         run(tiles, tmp_path / "out", **wrong)
     assert not (tmp_path / "out").exists()
-
-
-def wait_for_lines(folder, count, process):
-    until = time.monotonic() + 240
-    while surveys.journal_lines(folder) < count and process.poll() is None:
-        assert time.monotonic() < until, "the job does not go on"
-        time.sleep(0.01)
 
 
 @pytest.mark.slow

@@ -20,8 +20,8 @@ from spatialq.cluster.folder import JobFolder
 from spatialq.cluster.sizes import side_of
 from spatialq.errors import CrsError
 from tests.cluster import surveys
+from tests.cluster.processes import children_of, wait_for_lines
 from tests.cluster.surveys import InThisProcess
-from tests.cluster.test_jobs import children_of, wait_for_lines
 from tests.conftest import made_once
 
 

@@ -13,7 +13,8 @@ from spatialq.cluster.arrays import read_arrays, write_arrays
 from spatialq.errors import FileError, JobError
 from spatialq.workflows.ground import write_ground
 from tests.cluster import surveys
-from tests.cluster.test_jobs import needs_ray, wait_for_lines
+from tests.cluster.processes import wait_for_lines
+from tests.cluster.test_jobs import needs_ray
 from tests.command_line import rows as command_rows
 from tests.command_line import spatialq_command
 from tests.conftest import made_once, real_file

@@ -12,7 +12,8 @@ import spatialq
 from spatialq import cluster
 from spatialq.errors import CrsWarning, FileError, JobError
 from tests.cluster import surveys
-from tests.cluster.test_jobs import needs_ray, wait_for_lines
+from tests.cluster.processes import wait_for_lines
+from tests.cluster.test_jobs import needs_ray
 from tests.command_line import rows as command_rows
 from tests.command_line import spatialq_command
 from tests.conftest import made_once, real_file

@@ -1,11 +1,9 @@
 """Jobs of tiles: the rows of one call on all files, whatever happens in the middle."""
 
-import contextlib
 import json
 import os
 import shutil
 import signal
-import time
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +17,7 @@ from spatialq.cluster.folder import JobFolder
 from spatialq.cluster.task import Done
 from spatialq.errors import FileError, JobError
 from tests.cluster import surveys
+from tests.cluster.processes import children_of, command_of, processes_below, wait_for_lines
 from tests.command_line import rows as command_rows
 from tests.command_line import spatialq_command
 from tests.conftest import made_once, real_file
@@ -96,22 +95,6 @@ def test_real_tiles(at_once, tmp_path):
     assert len(found) > 500
 
 
-def wait_for_lines(folder, count, process):
-    until = time.monotonic() + 120
-    while surveys.journal_lines(folder) < count and process.poll() is None:
-        assert time.monotonic() < until, "the job does not go on"
-        time.sleep(0.01)
-
-
-def children_of(pid):
-    found = []
-    for each in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if int((each / "stat").read_text().rpartition(")")[2].split()[1]) == pid:
-                found.append(int(each.name))
-    return found
-
-
 def require_whole(tiles, folder):
     """Resume a job, and compare it; no part is there twice, and none that nobody knows."""
     result = run(tiles, folder, workers=2, resume=True)
@@ -178,22 +161,6 @@ def test_processes_of_ray_that_are_killed(tiles, tmp_path, what):
     if what == "actor":
         assert process.returncode == 0, said
     require_whole(tiles, tmp_path / "out")
-
-
-def processes_below(pid):
-    found, waiting = {}, [pid]
-    while waiting:
-        for child in children_of(waiting.pop()):
-            found[child] = command_of(child)
-            waiting.append(child)
-    return found
-
-
-def command_of(pid):
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-    except OSError:
-        return ""
 
 
 @pytest.mark.slow
