@@ -52,8 +52,10 @@ class CalledError(Exception):
 
 
 @pytest.fixture
-def arguments_of(monkeypatch):
+def arguments_of(monkeypatch, tmp_path):
     """Give what the workflow of a command gets."""
+    cloud = tmp_path / "a.xyz"  # there are commands that look into it for the unit of lengths
+    cloud.write_text("x y z\n0 0 0\n1 1 1\n")
 
     def call(command, *flags):
         given = {}
@@ -63,7 +65,7 @@ def arguments_of(monkeypatch):
             raise CalledError
 
         monkeypatch.setattr(WORKFLOWS[command], workflow)
-        monkeypatch.setattr(sys, "argv", ["spatialq", command, "a", *flags])
+        monkeypatch.setattr(sys, "argv", ["spatialq", command, str(cloud), *flags])
         with pytest.raises(CalledError):
             cli.main()
         return given
