@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -352,6 +353,22 @@ def test_an_observer_is_told_of_the_calls_of_all_threads():
     ):
         pool.submit(spatialq.run, "owm_ground", *CLOUD, device="cpu").result()
     assert told[-1] == (1.0, "seeds")
+
+
+def test_a_job_without_a_terminal_says_at_times_how_far_it_is(monkeypatch, capsys):
+    clock = [100.0]
+    monkeypatch.setattr(bars.time, "monotonic", lambda: clock[0])
+    with bars.progress_of_job() as update:
+        for clock[0], stage, done in (
+            (101, "survey", 0), (129, "survey", 39), (131, "survey", 40), (140, "parts", 50),
+            (150, "parts", 51), (162, "parts", 60), (170, "parts", 100), (200, "more", 7),
+        ):  # fmt: skip
+            update(Path(stage), done, 100)
+    assert capsys.readouterr().err.splitlines() == [
+        "survey: 40 of 100 tasks, about 45 s left",
+        "parts: 60 of 100 tasks, about 88 s left",
+        "more: 7 of 100 tasks",
+    ]
 
 
 # Every kernel

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spatialq.cli.progress import progress
+from spatialq.cli.progress import progress_of_job
 from spatialq.cli.rendering import show
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def run_job(
     if Path(outputs[0]).suffix.lower() in FILES:
         message = f"{command}: --output must be the folder of the job, got '{outputs[0]}'"
         raise ValueError(message)
-    with called(command), progress() as update:
+    with called(command), progress_of_job() as update:
         row = run(
             function,
             files,

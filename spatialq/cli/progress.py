@@ -1,6 +1,8 @@
 """What standard error shows while a command runs: a progress bar, and why nothing happens."""
 
 import logging
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +13,8 @@ from spatialq.runtime.progress import observing
 
 MIN_SPEED = 50_000
 """Rows a second of which the rate is shown; meshes of building models come more slowly."""
+INTERVAL = 30.0
+"""Seconds between two lines in a log."""
 
 
 @contextmanager
@@ -69,6 +73,42 @@ def progress() -> Iterator[Any]:
 
         with observing(show_call):
             yield update
+
+
+@contextmanager
+def progress_of_job() -> Iterator[Any]:
+    """Show tasks on standard error as `progress` does; if that is no terminal, a line at times.
+
+    Yields
+    ------
+    callable
+        To be called with a stage, its tasks that are done, and all of its tasks.
+    """
+    if sys.stderr.isatty():
+        with progress() as update:
+            yield update
+    else:
+        yield _Lines().update
+
+
+class _Lines:
+    """How far a job is, in lines of a log."""
+
+    def __init__(self) -> None:
+        self._told = time.monotonic()
+        self._stage, self._begun, self._resumed = Path(), 0.0, 0
+
+    def update(self, stage: Path, done: int, total: int) -> None:
+        """Print a line if the last one was long ago."""
+        now = time.monotonic()
+        if stage != self._stage:
+            self._stage, self._begun, self._resumed = stage, now, done
+        if now < self._told + INTERVAL:
+            return
+        self._told = now
+        new = done - self._resumed
+        rest = f", about {(total - done) * (now - self._begun) / new:.0f} s left" if new else ""
+        note(f"{stage}: {done} of {total} tasks{rest}")
 
 
 class CompilingNote(logging.Handler):

@@ -40,8 +40,8 @@ class Seen:
             self._sorted.sort()
 
     def _has(self, digest: bytes) -> bool:
-        if digest in self._new:
-            return True
+        if digest in self._new or not self._sorted.size:
+            return digest in self._new
         key = np.frombuffer(digest, self._sorted.dtype)
         at = int(np.searchsorted(self._sorted, key)[0])
         return at < self._sorted.size and bool(self._sorted[at] == key[0])
