@@ -190,7 +190,7 @@ def test_the_command(at_once, tiles, tmp_path):
     write_ground(tiles, f"{tmp_path}/whole/", object_width=40.0)
     assert bytes_in(out / "parts") == bytes_in(tmp_path / "whole")
     again = spatialq_command("ground", tiles, "-o", out, "--tile-size", "20", "--resume")
-    assert "begun with another tile_size, None, not 20.0" in again.stderr
+    assert "begun with another tile_size, None, not '20'" in again.stderr
     (resumed,) = command_rows("ground", tiles, "-o", out, "--resume", *options)
     assert made["parts"] == resumed["resumed"] == 9
     rows = tmp_path / "rows"
