@@ -15,9 +15,10 @@ import pytest
 
 import spatialq
 from spatialq import cluster
-from spatialq.cluster import driver, job
+from spatialq.cluster import driver, job, worker
 from spatialq.cluster.folder import JobFolder
 from spatialq.cluster.sizes import side_of
+from spatialq.cluster.task import Task
 from spatialq.errors import CrsError
 from tests.cluster import surveys
 from tests.cluster.processes import children_of, wait_for_lines
@@ -166,6 +167,8 @@ def test_ctrl_c_ends_a_job_that_can_be_resumed(tiles, tmp_path, name):
     assert process.returncode == 128 + signal.SIGINT, said
     assert "interrupted" in said
     assert "Traceback" not in said
+    if name == "seeds":
+        assert f"what is done stays in '{out}': the same command with --resume goes on" in said
     assert len(workers) == 2
     assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
     (described,) = cluster.jobs(tmp_path)
@@ -174,6 +177,18 @@ def test_ctrl_c_ends_a_job_that_can_be_resumed(tiles, tmp_path, name):
     assert manifest["state"] in ("survey", "parts")
     cluster.run("owm_ground", str(tiles), out, workers=2, resume=True)
     assert surveys.of_job(out) == surveys.in_one_piece(tiles)
+
+
+def test_a_worker_whose_driver_is_gone_ends_without_a_traceback():
+    reading, writing = os.pipe()
+    os.close(reading)
+    task = Task("a", "no such work", {}).text()
+    command = [sys.executable, "-c", f"from {worker.__name__} import main; main()"]
+    ended = subprocess.run(
+        command, input=f"{task}\n", stdout=writing, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (1, "")
 
 
 FEET = pyproj.CRS.from_epsg(2230).to_json()  # of the US survey
