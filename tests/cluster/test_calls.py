@@ -15,6 +15,8 @@ import pytest
 
 import spatialq
 from spatialq import cluster
+from spatialq.cli.commands.jobs import in_table
+from spatialq.cli.rendering import fitting
 from spatialq.cluster import driver, job, worker
 from spatialq.cluster.folder import JobFolder
 from spatialq.cluster.sizes import side_of
@@ -189,6 +191,17 @@ def test_a_worker_whose_driver_is_gone_ends_without_a_traceback():
     )
     os.close(writing)
     assert (ended.returncode, ended.stderr) == (1, "")
+
+
+def test_a_narrow_list_of_jobs_shows_how_far_they_are(tiles, tmp_path):
+    cluster.run("owm_ground", str(tiles), tmp_path / "survey_north", **surveys.QUIET)
+    (row,) = cluster.jobs(tmp_path)
+    row = in_table(row)
+    assert sorted(row) == sorted(cluster.jobs(tmp_path)[0])
+    widths = [max(len(name), len(str(value))) for name, value in row.items()]
+    kept, _ = fitting(widths, 80)
+    shown = {list(row)[k] for k in kept if k is not None}
+    assert {"folder", "state", "stage", "done", "tasks"} <= shown
 
 
 FEET = pyproj.CRS.from_epsg(2230).to_json()  # of the US survey
