@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spatialq.cli.progress import progress_of_job
-from spatialq.cli.rendering import show
+from spatialq.cli.rendering import note, show
 
 if TYPE_CHECKING:
     from spatialq.functions.declaration import Parameter
@@ -113,21 +113,25 @@ def run_job(
     if Path(outputs[0]).suffix.lower() in FILES:
         message = f"{command}: --output must be the folder of the job, got '{outputs[0]}'"
         raise ValueError(message)
-    with called(command), progress_of_job() as update:
-        row = run(
-            function,
-            files,
-            outputs[0],
-            executor=tasks.executor or "local",
-            workers=tasks.workers,
-            tile_size=tasks.tile_size,
-            part_format=part_format,
-            resume=tasks.resume,
-            device=device,
-            memory=memory,
-            progress=update,
-            **options,
-        )
+    try:
+        with called(command), progress_of_job() as update:
+            row = run(
+                function,
+                files,
+                outputs[0],
+                executor=tasks.executor or "local",
+                workers=tasks.workers,
+                tile_size=tasks.tile_size,
+                part_format=part_format,
+                resume=tasks.resume,
+                device=device,
+                memory=memory,
+                progress=update,
+                **options,
+            )
+    except KeyboardInterrupt:
+        note(f"what is done stays in '{outputs[0]}': the same command with --resume goes on")
+        raise
     show([row], as_json=as_json)
 
 

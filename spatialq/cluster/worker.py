@@ -139,8 +139,12 @@ def read_answer(text: str) -> Done:
 
 
 def main() -> None:
-    """Answer the lines of standard input, until it ends."""
+    """Answer the lines of standard input, until it ends or nobody reads the answers."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what libraries print is no answer
-    for line in sys.stdin:
-        print(answer(line), file=answers, flush=True)
+    try:
+        for line in sys.stdin:
+            print(answer(line), file=answers, flush=True)
+    except BrokenPipeError:  # the driver was killed
+        os.dup2(os.open(os.devnull, os.O_WRONLY), answers.fileno())  # for what is not flushed
+        sys.exit(1)

@@ -15,9 +15,12 @@ import pytest
 
 import spatialq
 from spatialq import cluster
-from spatialq.cluster import driver, job
+from spatialq.cli.commands.jobs import in_table
+from spatialq.cli.rendering import fitting
+from spatialq.cluster import driver, job, worker
 from spatialq.cluster.folder import JobFolder
 from spatialq.cluster.sizes import side_of
+from spatialq.cluster.task import Task
 from spatialq.errors import CrsError
 from tests.cluster import surveys
 from tests.cluster.processes import children_of, wait_for_lines
@@ -166,6 +169,8 @@ def test_ctrl_c_ends_a_job_that_can_be_resumed(tiles, tmp_path, name):
     assert process.returncode == 128 + signal.SIGINT, said
     assert "interrupted" in said
     assert "Traceback" not in said
+    if name == "seeds":
+        assert f"what is done stays in '{out}': the same command with --resume goes on" in said
     assert len(workers) == 2
     assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
     (described,) = cluster.jobs(tmp_path)
@@ -174,6 +179,29 @@ def test_ctrl_c_ends_a_job_that_can_be_resumed(tiles, tmp_path, name):
     assert manifest["state"] in ("survey", "parts")
     cluster.run("owm_ground", str(tiles), out, workers=2, resume=True)
     assert surveys.of_job(out) == surveys.in_one_piece(tiles)
+
+
+def test_a_worker_whose_driver_is_gone_ends_without_a_traceback():
+    reading, writing = os.pipe()
+    os.close(reading)
+    task = Task("a", "no such work", {}).text()
+    command = [sys.executable, "-c", f"from {worker.__name__} import main; main()"]
+    ended = subprocess.run(
+        command, input=f"{task}\n", stdout=writing, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (1, "")
+
+
+def test_a_narrow_list_of_jobs_shows_how_far_they_are(tiles, tmp_path):
+    cluster.run("owm_ground", str(tiles), tmp_path / "survey_north", **surveys.QUIET)
+    (row,) = cluster.jobs(tmp_path)
+    row = in_table(row)
+    assert sorted(row) == sorted(cluster.jobs(tmp_path)[0])
+    widths = [max(len(name), len(str(value))) for name, value in row.items()]
+    kept, _ = fitting(widths, 80)
+    shown = {list(row)[k] for k in kept if k is not None}
+    assert {"folder", "state", "stage", "done", "tasks"} <= shown
 
 
 FEET = pyproj.CRS.from_epsg(2230).to_json()  # of the US survey

@@ -206,7 +206,7 @@ def test_the_command(at_once, tiles, tmp_path):
 @pytest.mark.parametrize(
     ("option", "sentence"),
     [
-        (["--resolution", "2u"], "--resolution is no option of a job"),
+        (["--resolution", "2u"], "--resolution of a job needs --part-format tif, the terrain"),
         (["--crs", "EPSG:25832"], "--crs is no option of a job"),
         (["-o", "terrain.tif"], "--output must be one folder, that of the job, got 2"),
         (["--object-width", "40"], "object_width must say its unit"),

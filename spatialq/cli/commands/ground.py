@@ -98,7 +98,7 @@ def ground(
             "--point-resolution": point_resolution,
         }
         if part_format != "tif":
-            refused |= _of_terrain(options)
+            _refuse(_of_terrain(options))
         run_job(
             FUNCTION,
             files,
@@ -141,6 +141,16 @@ def _of_terrain(options: dict[str, Any]) -> Mapping[str, bool]:
         f"--{each.parameter.name}": options.pop(each.parameter.name) != each.signature.default
         for each in known
     }
+
+
+def _refuse(of_terrain: Mapping[str, bool]) -> None:
+    for flag, is_given in of_terrain.items():
+        if is_given:
+            message = (
+                f"ground: {flag} of a job needs --part-format tif, the terrain: give that, too, "
+                f"or leave {flag} out"
+            )
+            raise ValueError(message)
 
 
 def _parameters_of_terrain() -> "tuple[Parameter, ...]":

@@ -59,4 +59,14 @@ def jobs(
 
     with called("jobs"):
         rows = found(folder)
-    show(rows, as_json=as_json)
+    show(rows if as_json else [in_table(row) for row in rows], as_json=as_json)
+
+
+MIDDLE = ("source", "options", "inputs", "points", "rows", "parts")
+LAST = (*MIDDLE, "elapsed", "rest", "done", "tasks")
+
+
+def in_table(row: dict[str, Any]) -> dict[str, Any]:
+    """Order the columns of a job for a table, which leaves those in the middle out if narrow."""
+    names = ["folder", "state", "stage", *(name for name in row if name not in LAST), *LAST]
+    return {name: row[name] for name in names}
