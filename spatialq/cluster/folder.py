@@ -110,7 +110,7 @@ class Folder(ABC):
 
     @abstractmethod
     def require_new(self) -> None:
-        """Refuse a folder without a manifest that has parts or a journal all the same."""
+        """Refuse a folder without a manifest that has files of a job, or whoever's, all the same."""
 
     @abstractmethod
     def write_manifest(self, manifest: dict[str, Any]) -> None:
@@ -129,8 +129,8 @@ class Folder(ABC):
         """Count the whole lines of the journal that begin at a position or behind it."""
 
     @abstractmethod
-    def has_parts(self) -> bool:
-        """Whether there are parts."""
+    def has_files(self) -> bool:
+        """Whether there are parts, or files where stages have theirs."""
 
     @abstractmethod
     def forget(self) -> None:
@@ -171,7 +171,7 @@ class Folder(ABC):
             return
         try:
             yield Done.read(line.decode())
-        except ValueError:
+        except (ValueError, TypeError):
             message = (
                 f"{CALLER}: the journal in '{self.path}' has a line that was changed, or that is "
                 f"of another version of spatialq: take another folder, got {line[:60]!r}"
@@ -181,8 +181,8 @@ class Folder(ABC):
     def no_manifest(self) -> JobError:
         """Make the error of `require_new`."""
         return JobError(
-            f"{CALLER}: there are parts or a journal in '{self.path}', but not the {MANIFEST} "
-            "that says of which job: take another folder, or remove them"
+            f"{CALLER}: there are files in '{self.path}', in {PARTS}, {STAGES} or a journal, but "
+            f"not the {MANIFEST} that says of which job: take another folder, or remove them"
         )
 
 
@@ -252,20 +252,23 @@ class JobFolder(Folder):
         JobError
             If another run has it.
         """
-        wanted = [*reversed(self.path.parents), self.path, self.parts, self.unfinished]
+        around = [*reversed(self.path.parents), self.path]
         try:
-            self._made = [each for each in [*wanted, self.path / LOCK] if not each.exists()]
-            for each in (self.path, self.parts, self.unfinished):
-                each.mkdir(parents=True, exist_ok=True)
+            wanted = [*around, self.path / LOCK, self.parts, self.unfinished]
+            self._made = [each for each in wanted if not each.exists()]
+            self.path.mkdir(parents=True, exist_ok=True)
             lock = (self.path / LOCK).open("w")
         except OSError as error:
-            reason = f"cannot be written: {error.strerror}"
-            raise FileError.of(CALLER, self.path, reason) from None
+            raise _unwritten(self.path, error) from None
         with lock:
             if fcntl is not None and not self._is_locked(lock):
                 message = f"{CALLER}: another run is writing into '{self.path}'"
                 raise JobError(message)
-            self._remove_unfinished()
+            try:  # not before: a run that is refused removes them while it has the lock
+                self.parts.mkdir(exist_ok=True)
+                self._remove_unfinished()
+            except OSError as error:
+                raise _unwritten(self.path, error) from None
             yield
 
     def _is_locked(self, lock: Any) -> bool:
@@ -308,10 +311,10 @@ class JobFolder(Folder):
         return require_manifest(path, content)
 
     def require_new(self) -> None:
-        """Refuse a folder without a manifest that has parts or a journal all the same.
+        """Refuse a folder without a manifest that has files of a job, or whoever's, all the same.
 
         They may be of other inputs or options, and parts that are not of the job would be in its
-        result.
+        result; files of stages would be removed at its end.
 
         Raises
         ------
@@ -319,12 +322,15 @@ class JobFolder(Folder):
             If there are some.
         """
         journal = self.path / JOURNAL
-        if self.has_parts() or (journal.exists() and journal.stat().st_size):
+        if self.has_files() or (journal.exists() and journal.stat().st_size):
             raise self.no_manifest()
 
-    def has_parts(self) -> bool:
-        """Whether there are parts."""
-        return any(self.parts.iterdir())
+    def has_files(self) -> bool:
+        """Whether there are parts, or files where stages have theirs."""
+        stages = (self.path / STAGES).rglob("*")
+        return any(self.parts.iterdir()) or any(
+            each.is_symlink() or not each.is_dir() for each in stages
+        )
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
         """Write the manifest, whole or not at all.
@@ -345,9 +351,13 @@ class JobFolder(Folder):
             raise _unwritten(path, error) from None
 
     def forget(self) -> None:
-        """Remove all of a job that was refused, folders that this run has made among it."""
+        """Remove all of a job that was refused, folders that this run has made among it.
+
+        The manifest goes after the journal, without which it is a job that may be resumed; the lock
+        after the folders that the next run makes when it has one.
+        """
         self.remove_stages()
-        for name in (MANIFEST, JOURNAL):
+        for name in (JOURNAL, MANIFEST):
             (self.path / name).unlink(missing_ok=True)
         for path in reversed(self._made):
             with suppress(OSError):  # others may have written into it meanwhile

@@ -2,13 +2,17 @@
 
 import json
 import math
+import os
 import shutil
+from contextlib import ExitStack, suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import spatialq
 from spatialq import cluster
+from spatialq.cluster import worker
 from spatialq.cluster.folder import JobFolder
 from spatialq.errors import CrsError, FileError, JobError
 from tests.cluster import surveys
@@ -73,6 +77,62 @@ def test_a_folder_that_was_there_stays_as_it_was(at_once, tiles, tmp_path):
     with pytest.raises(ValueError, match="tile_size must give at most"):
         run(tiles, tmp_path / "out", unit=1.0, tile_size=1e-9)
     assert names_in(tmp_path / "out") == ["notes.txt"]
+
+
+@pytest.mark.parametrize("tile_size", [None, 1e-9])
+def test_a_folder_with_stages_of_the_user_is_refused(at_once, tiles, tmp_path, tile_size):
+    mine = tmp_path / "out" / "stages" / "rivers" / "gauges.csv"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    with pytest.raises(JobError, match=r"out', in parts, stages or a journal, but not the job\.json"):
+        run(tiles, tmp_path / "out", unit=1.0, tile_size=tile_size)
+    assert mine.read_text() == "mine"
+
+
+def test_files_of_stages_stay_when_a_later_task_fails(at_once, tiles, tmp_path, monkeypatch):
+    """It may be no fault of the arguments, and what is done has taken hours."""
+
+    def fail(*_):
+        raise ValueError("operands could not be broadcast")
+
+    work = dict(worker.WORK)
+    monkeypatch.setattr(worker, "WORK", work | {"ground terrain": fail})
+    out = tmp_path / "out"
+    with pytest.raises(ValueError, match="operands"):
+        run(tiles, out, function="classify_ground", unit=1.0)
+    assert len(names_in(out / "stages" / "lowest")) == 2
+    monkeypatch.setattr(worker, "WORK", work)
+    assert run(tiles, out, function="classify_ground", unit=1.0, resume=True)["rows"] == 1400
+
+
+@pytest.mark.parametrize("at", ["parts", ".lock", "out"])
+def test_a_run_that_begins_while_another_is_refused(tmp_path, monkeypatch, at):
+    """After each removal of the first one, the second one is refused or has all that it needs."""
+    first, second = JobFolder(tmp_path / "out"), JobFolder(tmp_path / "out")
+    has_it = False
+    with ExitStack() as stack:
+
+        def followed(remove):
+            def removed(path, **given):
+                nonlocal has_it
+                remove(path, **given)
+                if Path(path).name == at and not has_it:
+                    with suppress(JobError):
+                        stack.enter_context(second.held())
+                        has_it = True
+
+            return removed
+
+        with first.held(), monkeypatch.context() as patched:
+            for name in ("rmdir", "unlink"):
+                patched.setattr(os, name, followed(getattr(os, name)))
+            first.forget()
+        assert has_it == (at != "parts")
+        if has_it:
+            second.require_new()
+            second.write_manifest({})
+            assert second.parts.is_dir()
+            assert second.is_held()
 
 
 def test_memory_in_sql_and_on_the_command_line(tiles, tmp_path):
