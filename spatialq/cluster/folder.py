@@ -24,11 +24,16 @@ MANIFEST, JOURNAL, LOCK = "job.json", "journal.jsonl", ".lock"
 PARTS, STAGES, UNFINISHED = "parts", "stages", ".unfinished"
 OWN = (PARTS, STAGES, UNFINISHED)
 """Folders that a job makes in its own."""
-KEYS = (
-    "function", "options", "state", "tasks", "done", "resumed", "journal", "started", "begun",
-    "told", "parts", "points", "rows", "inputs",
-)  # fmt: skip
-"""What a manifest has at least."""
+NUMBER, COUNT = (int, float), (int, type(None))
+KINDS: dict[str, Any] = {
+    "function": str,
+    "options": dict,
+    "state": str,
+    **dict.fromkeys(("tasks", "done", "resumed", "journal", "inputs"), int),
+    **dict.fromkeys(("started", "begun", "told"), NUMBER),
+    **dict.fromkeys(("parts", "points", "rows"), COUNT),
+}
+"""What a manifest has at least, and of which type."""
 BLOCK = 1 << 20
 
 
@@ -53,11 +58,14 @@ def require_manifest(path: Path, content: bytes) -> dict[str, Any]:
     """
     try:
         found: dict[str, Any] = json.loads(content.decode())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FileError.of(CALLER, path, f"is no manifest of a job: {error}") from None
-    missing = [name for name in KEYS if not isinstance(found, dict) or name not in found]
-    if missing:
-        raise FileError.of(CALLER, path, f"is no manifest of a job: it has no {missing[0]}")
+    for name, kind in KINDS.items():
+        if not isinstance(found, dict) or name not in found:
+            raise FileError.of(CALLER, path, f"is no manifest of a job: it has no {name}")
+        if not isinstance(found[name], kind):
+            reason = f"is no manifest of a job: its {name} is {found[name]!r}"
+            raise FileError.of(CALLER, path, reason)
     return found
 
 
@@ -110,7 +118,7 @@ class Folder(ABC):
 
     @abstractmethod
     def require_new(self) -> None:
-        """Refuse a folder without a manifest that has files of a job, or whoever's, all the same."""
+        """Refuse a folder that has no manifest, but files where those of a job are."""
 
     @abstractmethod
     def write_manifest(self, manifest: dict[str, Any]) -> None:
@@ -181,8 +189,8 @@ class Folder(ABC):
     def no_manifest(self) -> JobError:
         """Make the error of `require_new`."""
         return JobError(
-            f"{CALLER}: there are files in '{self.path}', in {PARTS}, {STAGES} or a journal, but "
-            f"not the {MANIFEST} that says of which job: take another folder, or remove them"
+            f"{CALLER}: there are files in {STAGES}, parts or a journal in '{self.path}', but not "
+            f"the {MANIFEST} that says of which job: take another folder, or remove them"
         )
 
 
@@ -311,7 +319,7 @@ class JobFolder(Folder):
         return require_manifest(path, content)
 
     def require_new(self) -> None:
-        """Refuse a folder without a manifest that has files of a job, or whoever's, all the same.
+        """Refuse a folder that has no manifest, but files where those of a job are.
 
         They may be of other inputs or options, and parts that are not of the job would be in its
         result; files of stages would be removed at its end.

@@ -113,7 +113,7 @@ class ObjectFolder(Folder):
         return require_manifest(path, content)
 
     def require_new(self) -> None:
-        """Refuse a folder without a manifest that has files of a job, or whoever's, all the same.
+        """Refuse a folder that has no manifest, but files where those of a job are.
 
         Raises
         ------

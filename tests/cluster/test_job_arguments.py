@@ -84,7 +84,7 @@ def test_a_folder_with_stages_of_the_user_is_refused(at_once, tiles, tmp_path, t
     mine = tmp_path / "out" / "stages" / "rivers" / "gauges.csv"
     mine.parent.mkdir(parents=True)
     mine.write_text("mine")
-    with pytest.raises(JobError, match=r"out', in parts, stages or a journal, but not the job\.json"):
+    with pytest.raises(JobError, match=r"files in stages, parts or a journal in '.*out', but"):
         run(tiles, tmp_path / "out", unit=1.0, tile_size=tile_size)
     assert mine.read_text() == "mine"
 
@@ -93,7 +93,8 @@ def test_files_of_stages_stay_when_a_later_task_fails(at_once, tiles, tmp_path, 
     """It may be no fault of the arguments, and what is done has taken hours."""
 
     def fail(*_):
-        raise ValueError("operands could not be broadcast")
+        message = "operands could not be broadcast"
+        raise ValueError(message)
 
     work = dict(worker.WORK)
     monkeypatch.setattr(worker, "WORK", work | {"ground terrain": fail})
@@ -242,6 +243,24 @@ def test_a_journal_that_was_changed(at_once, tiles, tmp_path, name):
         return
     run(tiles, tmp_path / "out", unit=1.0, resume=True)
     assert surveys.of_job(tmp_path / "out") == surveys.in_one_piece(tiles)
+
+
+MANIFESTS = {"options": "x", "function": [], "started": None, "told": "x", "rows": {}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MANIFESTS)
+def test_a_manifest_that_was_changed(at_once, tiles, tmp_path, name):
+    out = tmp_path / "out"
+    run(tiles, out, unit=1.0)
+    manifest = json.loads((out / "job.json").read_text())
+    (out / "job.json").write_text(json.dumps(manifest | {name: MANIFESTS[name]}))
+    for read in (cluster.jobs, surveys.of_job, lambda out: run(tiles, out, resume=True)):
+        with pytest.raises(FileError, match=rf"is no manifest of a job: its {name} is "):
+            read(out)
+    (out / "job.json").write_text(json.dumps(manifest | {"function": "of_tomorrow"}))
+    with pytest.raises(JobError, match="is of 'of_tomorrow', which this version"):
+        surveys.of_job(out)
 
 
 def test_a_journal_that_cannot_be_read(tmp_path):
