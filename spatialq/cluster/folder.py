@@ -4,6 +4,7 @@ import json
 import os
 import secrets
 import shutil
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -35,6 +36,8 @@ KINDS: dict[str, Any] = {
 }
 """What a manifest has at least, and of which type."""
 BLOCK = 1 << 20
+TRIES, PAUSE = 4, 0.05
+"""How often the lock is tried, and seconds between."""
 
 
 def digest_of(path: Path, most: int | None = None) -> str:
@@ -281,9 +284,11 @@ class JobFolder(Folder):
 
     def _is_locked(self, lock: Any) -> bool:
         """Lock the file, unless another run has, or has removed it as it was refused."""
-        with suppress(OSError):
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return os.path.samestat(os.fstat(lock.fileno()), (self.path / LOCK).stat())
+        for _ in range(TRIES):  # `is_held` of another process has it for a moment
+            with suppress(OSError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return os.path.samestat(os.fstat(lock.fileno()), (self.path / LOCK).stat())
+            time.sleep(PAUSE)
         return False
 
     def _remove_unfinished(self) -> None:

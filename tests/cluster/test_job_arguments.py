@@ -4,6 +4,7 @@ import json
 import math
 import os
 import shutil
+import threading
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -134,6 +135,19 @@ def test_a_run_that_begins_while_another_is_refused(tmp_path, monkeypatch, at):
             second.write_manifest({})
             assert second.parts.is_dir()
             assert second.is_held()
+
+
+def test_a_run_that_begins_while_jobs_are_listed(tmp_path):
+    """Which has the lock for a moment, to see whether a run has it."""
+    fcntl = pytest.importorskip("fcntl")
+    folder = JobFolder(tmp_path)
+    with (tmp_path / ".lock").open("w") as lister:
+        fcntl.flock(lister, fcntl.LOCK_SH)
+        timer = threading.Timer(0.02, fcntl.flock, (lister, fcntl.LOCK_UN))
+        timer.start()
+        with folder.held():
+            assert folder.is_held()
+        timer.join()
 
 
 def test_memory_in_sql_and_on_the_command_line(tiles, tmp_path):
