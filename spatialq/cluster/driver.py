@@ -194,12 +194,12 @@ def _told(source: str | Path | Sequence[str | Path]) -> str:
 
 @contextmanager
 def _forgotten_if_refused(folder: Folder, before: dict[str, Any] | None) -> Iterator[None]:
-    """Leave nothing of a new job that is refused before it has parts: it cannot be resumed."""
+    """Leave nothing of a new job that is refused before a task has written a file."""
     try:
         yield
     except (ValueError, MayBeStrayError) as error:
         is_of_a_file = isinstance(error, FileError)
-        if before is None and not is_of_a_file and not folder.has_parts():
+        if before is None and not is_of_a_file and not folder.has_files():
             folder.forget()
         raise
 

@@ -4,6 +4,7 @@ import json
 import os
 import secrets
 import shutil
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -24,12 +25,19 @@ MANIFEST, JOURNAL, LOCK = "job.json", "journal.jsonl", ".lock"
 PARTS, STAGES, UNFINISHED = "parts", "stages", ".unfinished"
 OWN = (PARTS, STAGES, UNFINISHED)
 """Folders that a job makes in its own."""
-KEYS = (
-    "function", "options", "state", "tasks", "done", "resumed", "journal", "started", "begun",
-    "told", "parts", "points", "rows", "inputs",
-)  # fmt: skip
-"""What a manifest has at least."""
+NUMBER, COUNT = (int, float), (int, type(None))
+KINDS: dict[str, Any] = {
+    "function": str,
+    "options": dict,
+    "state": str,
+    **dict.fromkeys(("tasks", "done", "resumed", "journal", "inputs"), int),
+    **dict.fromkeys(("started", "begun", "told"), NUMBER),
+    **dict.fromkeys(("parts", "points", "rows"), COUNT),
+}
+"""What a manifest has at least, and of which type."""
 BLOCK = 1 << 20
+TRIES, PAUSE = 4, 0.05
+"""How often the lock is tried, and seconds between."""
 
 
 def digest_of(path: Path, most: int | None = None) -> str:
@@ -53,11 +61,14 @@ def require_manifest(path: Path, content: bytes) -> dict[str, Any]:
     """
     try:
         found: dict[str, Any] = json.loads(content.decode())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FileError.of(CALLER, path, f"is no manifest of a job: {error}") from None
-    missing = [name for name in KEYS if not isinstance(found, dict) or name not in found]
-    if missing:
-        raise FileError.of(CALLER, path, f"is no manifest of a job: it has no {missing[0]}")
+    for name, kind in KINDS.items():
+        if not isinstance(found, dict) or name not in found:
+            raise FileError.of(CALLER, path, f"is no manifest of a job: it has no {name}")
+        if not isinstance(found[name], kind):
+            reason = f"is no manifest of a job: its {name} is {found[name]!r}"
+            raise FileError.of(CALLER, path, reason)
     return found
 
 
@@ -110,7 +121,7 @@ class Folder(ABC):
 
     @abstractmethod
     def require_new(self) -> None:
-        """Refuse a folder without a manifest that has parts or a journal all the same."""
+        """Refuse a folder that has no manifest, but files where those of a job are."""
 
     @abstractmethod
     def write_manifest(self, manifest: dict[str, Any]) -> None:
@@ -129,8 +140,8 @@ class Folder(ABC):
         """Count the whole lines of the journal that begin at a position or behind it."""
 
     @abstractmethod
-    def has_parts(self) -> bool:
-        """Whether there are parts."""
+    def has_files(self) -> bool:
+        """Whether there are parts, or files where stages have theirs."""
 
     @abstractmethod
     def forget(self) -> None:
@@ -171,7 +182,7 @@ class Folder(ABC):
             return
         try:
             yield Done.read(line.decode())
-        except ValueError:
+        except (ValueError, TypeError):
             message = (
                 f"{CALLER}: the journal in '{self.path}' has a line that was changed, or that is "
                 f"of another version of spatialq: take another folder, got {line[:60]!r}"
@@ -181,8 +192,8 @@ class Folder(ABC):
     def no_manifest(self) -> JobError:
         """Make the error of `require_new`."""
         return JobError(
-            f"{CALLER}: there are parts or a journal in '{self.path}', but not the {MANIFEST} "
-            "that says of which job: take another folder, or remove them"
+            f"{CALLER}: there are files in {STAGES}, parts or a journal in '{self.path}', but not "
+            f"the {MANIFEST} that says of which job: take another folder, or remove them"
         )
 
 
@@ -252,27 +263,32 @@ class JobFolder(Folder):
         JobError
             If another run has it.
         """
-        wanted = [*reversed(self.path.parents), self.path, self.parts, self.unfinished]
+        around = [*reversed(self.path.parents), self.path]
         try:
-            self._made = [each for each in [*wanted, self.path / LOCK] if not each.exists()]
-            for each in (self.path, self.parts, self.unfinished):
-                each.mkdir(parents=True, exist_ok=True)
+            wanted = [*around, self.path / LOCK, self.parts, self.unfinished]
+            self._made = [each for each in wanted if not each.exists()]
+            self.path.mkdir(parents=True, exist_ok=True)
             lock = (self.path / LOCK).open("w")
         except OSError as error:
-            reason = f"cannot be written: {error.strerror}"
-            raise FileError.of(CALLER, self.path, reason) from None
+            raise _unwritten(self.path, error) from None
         with lock:
             if fcntl is not None and not self._is_locked(lock):
                 message = f"{CALLER}: another run is writing into '{self.path}'"
                 raise JobError(message)
-            self._remove_unfinished()
+            try:  # not before: a run that is refused removes them while it has the lock
+                self.parts.mkdir(exist_ok=True)
+                self._remove_unfinished()
+            except OSError as error:
+                raise _unwritten(self.path, error) from None
             yield
 
     def _is_locked(self, lock: Any) -> bool:
         """Lock the file, unless another run has, or has removed it as it was refused."""
-        with suppress(OSError):
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return os.path.samestat(os.fstat(lock.fileno()), (self.path / LOCK).stat())
+        for _ in range(TRIES):  # `is_held` of another process has it for a moment
+            with suppress(OSError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return os.path.samestat(os.fstat(lock.fileno()), (self.path / LOCK).stat())
+            time.sleep(PAUSE)
         return False
 
     def _remove_unfinished(self) -> None:
@@ -308,10 +324,10 @@ class JobFolder(Folder):
         return require_manifest(path, content)
 
     def require_new(self) -> None:
-        """Refuse a folder without a manifest that has parts or a journal all the same.
+        """Refuse a folder that has no manifest, but files where those of a job are.
 
         They may be of other inputs or options, and parts that are not of the job would be in its
-        result.
+        result; files of stages would be removed at its end.
 
         Raises
         ------
@@ -319,12 +335,15 @@ class JobFolder(Folder):
             If there are some.
         """
         journal = self.path / JOURNAL
-        if self.has_parts() or (journal.exists() and journal.stat().st_size):
+        if self.has_files() or (journal.exists() and journal.stat().st_size):
             raise self.no_manifest()
 
-    def has_parts(self) -> bool:
-        """Whether there are parts."""
-        return any(self.parts.iterdir())
+    def has_files(self) -> bool:
+        """Whether there are parts, or files where stages have theirs."""
+        stages = (self.path / STAGES).rglob("*")
+        return any(self.parts.iterdir()) or any(
+            each.is_symlink() or not each.is_dir() for each in stages
+        )
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
         """Write the manifest, whole or not at all.
@@ -345,9 +364,13 @@ class JobFolder(Folder):
             raise _unwritten(path, error) from None
 
     def forget(self) -> None:
-        """Remove all of a job that was refused, folders that this run has made among it."""
+        """Remove all of a job that was refused, folders that this run has made among it.
+
+        The manifest goes after the journal, without which it is a job that may be resumed; the lock
+        after the folders that the next run makes when it has one.
+        """
         self.remove_stages()
-        for name in (MANIFEST, JOURNAL):
+        for name in (JOURNAL, MANIFEST):
             (self.path / name).unlink(missing_ok=True)
         for path in reversed(self._made):
             with suppress(OSError):  # others may have written into it meanwhile

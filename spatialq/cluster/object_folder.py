@@ -113,14 +113,14 @@ class ObjectFolder(Folder):
         return require_manifest(path, content)
 
     def require_new(self) -> None:
-        """Refuse a folder without a manifest that has parts or a journal all the same.
+        """Refuse a folder that has no manifest, but files where those of a job are.
 
         Raises
         ------
         JobError
             If there are some.
         """
-        if self.has_parts() or (self.path / SEGMENTS).is_dir():
+        if self.has_files() or (self.path / SEGMENTS).is_dir():
             raise self.no_manifest()
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
@@ -170,12 +170,15 @@ class ObjectFolder(Folder):
         del position
         return 0
 
-    def has_parts(self) -> bool:
-        """Whether there are parts."""
-        return self.place(PARTS).is_dir()
+    def has_files(self) -> bool:
+        """Whether there are parts, or files where stages have theirs."""
+        return any((self.path / name).is_dir() for name in (PARTS, STAGES))
 
     def forget(self) -> None:
-        """Remove all of a job that was refused, as if it had not been begun."""
+        """Remove all of a job that was refused, unless another run has taken the folder over."""
+        assert self._beat is not None
+        if not self._beat.is_last():
+            return
         self.remove_stages()
         segments: ObjectPath = self.path / SEGMENTS
         with _writing(self.path):
@@ -286,12 +289,18 @@ class _Beat:
             )
             self.journal.error = JobError(message)
 
-    def end(self) -> None:
-        """Give the lock up."""
+    def is_last(self) -> bool:
+        """Cease to write the lock; say whether nobody else has written it."""
         self._is_ended.set()
         self._thread.join()
         with suppress(OSError):
-            if self._lock.found().etag == self._etag:
+            return _etag_now(self._lock) == self._etag
+        return False
+
+    def end(self) -> None:
+        """Give the lock up."""
+        with suppress(OSError):
+            if self.is_last():
                 self._lock.remove()
 
 

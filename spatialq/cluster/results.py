@@ -191,6 +191,12 @@ def _done_job(folder: str | Path) -> tuple[Folder, dict[str, Any]]:
     manifest = job.manifest()
     if manifest is None:
         raise FileError.of(CALLER, folder, "there is no job in this folder")
+    if manifest["function"] not in METHODS:
+        message = (
+            f"{CALLER}: the job in '{folder}' is of {manifest['function']!r}, which this version "
+            "of spatialq does not have"
+        )
+        raise JobError(message)
     if manifest["state"] != "done":
         message = f"{CALLER}: the job in '{folder}' is not done: resume it"
         raise JobError(message)

@@ -2,13 +2,18 @@
 
 import json
 import math
+import os
 import shutil
+import threading
+from contextlib import ExitStack, suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import spatialq
 from spatialq import cluster
+from spatialq.cluster import worker
 from spatialq.cluster.folder import JobFolder
 from spatialq.errors import CrsError, FileError, JobError
 from tests.cluster import surveys
@@ -73,6 +78,76 @@ def test_a_folder_that_was_there_stays_as_it_was(at_once, tiles, tmp_path):
     with pytest.raises(ValueError, match="tile_size must give at most"):
         run(tiles, tmp_path / "out", unit=1.0, tile_size=1e-9)
     assert names_in(tmp_path / "out") == ["notes.txt"]
+
+
+@pytest.mark.parametrize("tile_size", [None, 1e-9])
+def test_a_folder_with_stages_of_the_user_is_refused(at_once, tiles, tmp_path, tile_size):
+    mine = tmp_path / "out" / "stages" / "rivers" / "gauges.csv"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    with pytest.raises(JobError, match=r"files in stages, parts or a journal in '.*out', but"):
+        run(tiles, tmp_path / "out", unit=1.0, tile_size=tile_size)
+    assert mine.read_text() == "mine"
+
+
+def test_files_of_stages_stay_when_a_later_task_fails(at_once, tiles, tmp_path, monkeypatch):
+    """It may be no fault of the arguments, and what is done has taken hours."""
+
+    def fail(*_):
+        message = "operands could not be broadcast"
+        raise ValueError(message)
+
+    work = dict(worker.WORK)
+    monkeypatch.setattr(worker, "WORK", work | {"ground terrain": fail})
+    out = tmp_path / "out"
+    with pytest.raises(ValueError, match="operands"):
+        run(tiles, out, function="classify_ground", unit=1.0)
+    assert len(names_in(out / "stages" / "lowest")) == 2
+    monkeypatch.setattr(worker, "WORK", work)
+    assert run(tiles, out, function="classify_ground", unit=1.0, resume=True)["rows"] == 1400
+
+
+@pytest.mark.parametrize("at", ["parts", ".lock", "out"])
+def test_a_run_that_begins_while_another_is_refused(tmp_path, monkeypatch, at):
+    """After each removal of the first one, the second one is refused or has all that it needs."""
+    first, second = JobFolder(tmp_path / "out"), JobFolder(tmp_path / "out")
+    has_it = False
+    with ExitStack() as stack:
+
+        def followed(remove):
+            def removed(path, **given):
+                nonlocal has_it
+                remove(path, **given)
+                if Path(path).name == at and not has_it:
+                    with suppress(JobError):
+                        stack.enter_context(second.held())
+                        has_it = True
+
+            return removed
+
+        with first.held(), monkeypatch.context() as patched:
+            for name in ("rmdir", "unlink"):
+                patched.setattr(os, name, followed(getattr(os, name)))
+            first.forget()
+        assert has_it == (at != "parts")
+        if has_it:
+            second.require_new()
+            second.write_manifest({})
+            assert second.parts.is_dir()
+            assert second.is_held()
+
+
+def test_a_run_that_begins_while_jobs_are_listed(tmp_path):
+    """Which has the lock for a moment, to see whether a run has it."""
+    fcntl = pytest.importorskip("fcntl")
+    folder = JobFolder(tmp_path)
+    with (tmp_path / ".lock").open("w") as lister:
+        fcntl.flock(lister, fcntl.LOCK_SH)
+        timer = threading.Timer(0.02, fcntl.flock, (lister, fcntl.LOCK_UN))
+        timer.start()
+        with folder.held():
+            assert folder.is_held()
+        timer.join()
 
 
 def test_memory_in_sql_and_on_the_command_line(tiles, tmp_path):
@@ -182,6 +257,24 @@ def test_a_journal_that_was_changed(at_once, tiles, tmp_path, name):
         return
     run(tiles, tmp_path / "out", unit=1.0, resume=True)
     assert surveys.of_job(tmp_path / "out") == surveys.in_one_piece(tiles)
+
+
+MANIFESTS = {"options": "x", "function": [], "started": None, "told": "x", "rows": {}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MANIFESTS)
+def test_a_manifest_that_was_changed(at_once, tiles, tmp_path, name):
+    out = tmp_path / "out"
+    run(tiles, out, unit=1.0)
+    manifest = json.loads((out / "job.json").read_text())
+    (out / "job.json").write_text(json.dumps(manifest | {name: MANIFESTS[name]}))
+    for read in (cluster.jobs, surveys.of_job, lambda out: run(tiles, out, resume=True)):
+        with pytest.raises(FileError, match=rf"is no manifest of a job: its {name} is "):
+            read(out)
+    (out / "job.json").write_text(json.dumps(manifest | {"function": "of_tomorrow"}))
+    with pytest.raises(JobError, match="is of 'of_tomorrow', which this version"):
+        surveys.of_job(out)
 
 
 def test_a_journal_that_cannot_be_read(tmp_path):

@@ -208,6 +208,24 @@ def test_a_run_whose_lock_was_taken_ends(bucket):
     assert bucket.get("bucket/jobs/out/.lock") == b"of another run"
 
 
+def test_a_refused_run_leaves_what_another_one_has_taken_over(bucket):
+    first, second = (folder_of("cluster.run", FOLDER) for _ in range(2))
+    with first.held():
+        bucket.put("bucket/jobs/out/.lock", b"of another run")
+        second.write_manifest({"function": "owm_ground"})
+        first.forget()
+        assert second.path.joinpath("job.json").read_bytes()
+    assert bucket.get("bucket/jobs/out/.lock") == b"of another run"
+
+
+def test_a_folder_with_stages_of_the_user_is_refused(bucket):
+    bucket.put("bucket/jobs/out/stages/gauges.csv", b"mine")
+    for tile_size in (None, 1e-9):
+        with pytest.raises(JobError, match=r"but not the job\.json that says of which job"):
+            run(tile_size=tile_size)
+    assert bucket.get("bucket/jobs/out/stages/gauges.csv") == b"mine"
+
+
 def test_many_tasks_are_few_objects(bucket, monkeypatch):
     monkeypatch.setattr(object_folder, "RECORDS", 100)
     folder = folder_of("cluster.run", FOLDER)
