@@ -1,6 +1,7 @@
 """A job that runs: its call, its files, and stages of tasks, of which those done before stay."""
 
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
@@ -14,7 +15,7 @@ from spatialq.cluster.seen import Seen
 from spatialq.cluster.survey import SURVEY, Survey, stamp_of, task_of
 from spatialq.cluster.task import Done, Task
 from spatialq.cluster.warned import Warned
-from spatialq.errors import JobError
+from spatialq.errors import FileWarning, JobError
 from spatialq.io.source import Progress
 from spatialq.io.storage import as_path
 
@@ -89,6 +90,11 @@ class Job:
         ------
         JobError
             If one of these has changed since, or if there may be stray points.
+
+        Warns
+        -----
+        FileWarning
+            If no point is within the bounds.
         """
         call = self.call
         bounds = call.options.bounds
@@ -98,6 +104,10 @@ class Job:
         survey = Survey.of(call.paths, done)
         survey.require_no_strays(call.function, call.upright * call.level)
         self._update(points=survey.total)
+        if bounds is not None and not survey.total:
+            box = ", ".join(f"{each:.15g}" for each in bounds)
+            message = f"{call.function}: no point is within the bounds {box}"
+            warnings.warn(message, FileWarning, stacklevel=4)
         return survey
 
     def layout(self, survey: Survey) -> Layout:

@@ -10,7 +10,7 @@ import pytest
 
 import spatialq
 from spatialq import cluster
-from spatialq.errors import CrsWarning, FileError, JobError
+from spatialq.errors import CrsWarning, FileError, FileWarning, JobError
 from tests.cluster import surveys
 from tests.cluster.processes import wait_for_lines
 from tests.cluster.test_jobs import needs_ray
@@ -243,7 +243,8 @@ def test_passes_run_on_the_cpu(tiles, tmp_path):
 @pytest.mark.slow
 def test_nothing_in_bounds(at_once, tiles, tmp_path):
     for function in FUNCTIONS:
-        result = run(function, tiles, tmp_path / function, bounds=[0, 0, 1, 1])
+        with pytest.warns(FileWarning, match=f"{function}: no point is within the bounds"):
+            result = run(function, tiles, tmp_path / function, bounds=[0, 0, 1, 1])
         assert result["rows"] == 0
         assert_same(function, tiles, tmp_path / function, bounds=[0, 0, 1, 1])
 

@@ -15,7 +15,7 @@ import spatialq
 from spatialq import cluster
 from spatialq.cluster.folder import JobFolder
 from spatialq.cluster.task import Done
-from spatialq.errors import FileError, JobError
+from spatialq.errors import FileError, FileWarning, JobError
 from tests.cluster import surveys
 from tests.cluster.processes import children_of, command_of, processes_below, wait_for_lines
 from tests.command_line import rows as command_rows
@@ -306,7 +306,8 @@ def test_stray_points_are_refused(at_once, tiles, tmp_path):
 
 @pytest.mark.slow
 def test_nothing_in_bounds(at_once, tiles, tmp_path):
-    result = run(tiles, tmp_path / "out", bounds=[0, 0, 1, 1])
+    with pytest.warns(FileWarning, match="owm_ground: no point is within the bounds 0, 0, 1, 1"):
+        result = run(tiles, tmp_path / "out", bounds=[0, 0, 1, 1])
     assert (result["rows"], result["parts"]) == (0, 0)
     with spatialq.connect() as con:
         found = cluster.table(con, tmp_path / "out")

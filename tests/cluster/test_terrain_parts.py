@@ -6,7 +6,7 @@ import pyproj
 import pytest
 
 from spatialq import cluster
-from spatialq.errors import FileError
+from spatialq.errors import FileError, FileWarning
 from spatialq.workflows.ground import write_ground
 from tests.cluster import surveys
 from tests.cluster.test_jobs import needs_ray, wait_for_lines
@@ -143,7 +143,8 @@ def test_units_of_files(at_once, holed, tmp_path, crs):
 
 @pytest.mark.slow
 def test_no_points(at_once, holed, tmp_path):
-    made = cluster.run("classify_ground", holed, tmp_path / "out", bounds=[0, 0, 1, 1], **TIF)
+    with pytest.warns(FileWarning, match="no point is within the bounds"):
+        made = cluster.run("classify_ground", holed, tmp_path / "out", bounds=[0, 0, 1, 1], **TIF)
     assert (made["rows"], made["parts"]) == (0, 0)
 
 
