@@ -6,7 +6,7 @@ import secrets
 import shutil
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -168,33 +168,19 @@ class Folder(ABC):
     def keep(self, partial: Path, stage: str, name: str) -> tuple[int, str]:
         """Let a file that is written appear in the folder of a stage; give size and digest."""
 
-    def done_in(self, line: bytes) -> Iterator[Done]:
-        """Read a line of the journal; one that is no JSON was being written when a run ended.
-
-        Raises
-        ------
-        JobError
-            If it is not as `Done.line` writes it.
-        """
-        try:
-            json.loads(line)
-        except ValueError:
-            return
-        try:
-            yield Done.read(line.decode())
-        except (ValueError, TypeError):
-            message = (
-                f"{CALLER}: the journal in '{self.path}' has a line that was changed, or that is "
-                f"of another version of spatialq: take another folder, got {line[:60]!r}"
-            )
-            raise JobError(message) from None
-
     def no_manifest(self) -> JobError:
         """Make the error of `require_new`."""
         return JobError(
             f"{CALLER}: there are files in {STAGES}, parts or a journal in '{self.path}', but not "
             f"the {MANIFEST} that says of which job: take another folder, or remove them"
         )
+
+
+def all_done(lines: Iterable[bytes]) -> Iterator[Done]:
+    """Read the lines of a journal but for those that are damaged, whose tasks are done again."""
+    for line in lines:
+        with suppress(ValueError):
+            yield Done.read(line.decode())
 
 
 class JobFolder(Folder):
@@ -390,15 +376,11 @@ class JobFolder(Folder):
         ------
         FileError
             If it cannot be read.
-        JobError
-            If a line is not as this version writes it.
         """
         path = self.path / JOURNAL
         try:
             with path.open("rb") as file:
-                for line in file:
-                    if line.endswith(b"\n"):
-                        yield from self.done_in(line)
+                yield from all_done(file)
         except FileNotFoundError:
             return
         except OSError as error:

@@ -23,6 +23,7 @@ from spatialq.cluster.folder import (
     PARTS,
     STAGES,
     Folder,
+    all_done,
     require_manifest,
 )
 from spatialq.cluster.seen import Seen
@@ -142,14 +143,11 @@ class ObjectFolder(Folder):
         ------
         FileError
             If it cannot be read.
-        JobError
-            If a line is not as this version writes it.
         """
         folder: ObjectPath = self.path / SEGMENTS
         try:
             for found in list(folder.objects()):
-                for line in folder.other(found).read_bytes().splitlines():
-                    yield from self.done_in(line)
+                yield from all_done(folder.other(found).read_bytes().splitlines())
         except OSError as error:
             raise FileError.of(CALLER, folder, f"cannot be read: {error.strerror}") from None
 
