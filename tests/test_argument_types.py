@@ -62,8 +62,7 @@ def folder(tmp_path_factory):
     write_las(folder / "cloud.las")
     np.save(folder / "grid.npy", np.zeros((4, 4)))
     (folder / "cluster_jobs").mkdir()
-    nothing = {"unit": 1.0, "bounds": [1e6, 1e6, 2e6, 2e6]}
-    cluster.run("owm_ground", folder / "cloud.las", folder / "cluster_table", **nothing)
+    cluster.run("owm_ground", folder / "cloud.las", folder / "cluster_table", unit=1.0)
     return folder
 
 

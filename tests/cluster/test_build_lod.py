@@ -14,7 +14,7 @@ from spatialq.udfs.build_lod.tree import Cube, Points, Root
 
 import spatialq
 from spatialq import cluster
-from spatialq.errors import FileError
+from spatialq.errors import FileError, FileWarning
 from tests.cluster import surveys
 from tests.cluster.processes import wait_for_lines
 from tests.command_line import rows as command_rows
@@ -158,7 +158,8 @@ def test_one_chunk_and_none(at_once, tiles, tmp_path):
     assert result["parts"] == 1
     require_same(tmp_path / "one", in_one_piece(f"{tiles}/*.laz"))
     bounds = [0, 0, 1, 1]
-    result = run(tiles, tmp_path / "none", bounds=bounds)
+    with pytest.warns(FileWarning, match="no point is within the bounds"):
+        result = run(tiles, tmp_path / "none", bounds=bounds)
     assert (result["parts"], result["rows"]) == (0, 0)
     assert require_same(tmp_path / "none", in_one_piece(f"{tiles}/*.laz", bounds=bounds)) == 0
 
