@@ -47,10 +47,12 @@ SELECT unnest(
     recursive := true
 );
 
--- The jobs in a folder and in the folders in it: what they do, and how far they are. Seconds are those of
--- the last run, and an estimate of those that the stage of a running job still takes.
+-- The jobs in a folder and in the folders in it: what they do, and how far they are. started and active are
+-- in UTC. elapsed has the seconds of the last run, rest an estimate of the seconds that the stage of a running
+-- job still takes.
 -- folder: A folder of jobs, or of one.
--- gives: folder function state stage done tasks elapsed rest parts points rows inputs
+-- gives: folder function state stage done tasks started active elapsed rest parts points rows inputs source
+--     options
 -- example: SELECT folder, done, tasks, rest FROM cluster_jobs('.')
 CREATE OR REPLACE MACRO cluster_jobs(folder := '.') AS TABLE
 SELECT unnest(

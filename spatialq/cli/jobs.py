@@ -1,5 +1,6 @@
 """Commands that are done as jobs: options that they share, and how they are run."""
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ import typer
 
 from spatialq.cli.progress import progress_of_job
 from spatialq.cli.rendering import note, show
+from spatialq.errors import CrsWarning
 
 if TYPE_CHECKING:
     from spatialq.functions.declaration import Parameter
@@ -175,4 +177,6 @@ def with_lengths(
     first = input_files(command, files)[0]
     crs = open_source(command, first, ["points"]).crs
     parameters = (*catalogue()[function].parameters, *more)
-    return with_numbers(command, options, parameters, first, crs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CrsWarning)  # the job itself warns
+        return with_numbers(command, options, parameters, first, crs)

@@ -6,7 +6,7 @@ import secrets
 import shutil
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -133,7 +133,7 @@ class Folder(ABC):
 
     @abstractmethod
     def recording(self) -> AbstractContextManager[Recorder]:
-        """Open the journal, to which tasks are added."""
+        """Open the journal, to which tasks are added, and remove what a killed run half wrote."""
 
     @abstractmethod
     def lines_behind(self, position: int) -> int:
@@ -171,8 +171,9 @@ class Folder(ABC):
     def no_manifest(self) -> JobError:
         """Make the error of `require_new`."""
         return JobError(
-            f"{CALLER}: there are files in {STAGES}, parts or a journal in '{self.path}', but not "
-            f"the {MANIFEST} that says of which job: take another folder, or remove them"
+            f"{CALLER}: there are files in {STAGES}, {PARTS}, {UNFINISHED} or a journal in "
+            f"'{self.path}', but not the {MANIFEST} that says of which job: take another folder, "
+            "or remove them"
         )
 
 
@@ -190,7 +191,6 @@ class JobFolder(Folder):
         self.path = path
         self.parts = path / PARTS
         self.unfinished = path / UNFINISHED
-        self._made: list[Path] = []
 
     @property
     def root(self) -> str:  # type: ignore[override] # a name for other processes
@@ -249,10 +249,10 @@ class JobFolder(Folder):
         JobError
             If another run has it.
         """
-        around = [*reversed(self.path.parents), self.path]
+        wanted = [*reversed(self.path.parents), self.path, self.path / LOCK]
+        wanted += [self.parts, self.unfinished, self.path / JOURNAL]
         try:
-            wanted = [*around, self.path / LOCK, self.parts, self.unfinished]
-            self._made = [each for each in wanted if not each.exists()]
+            made = [each for each in wanted if not each.exists()]
             self.path.mkdir(parents=True, exist_ok=True)
             lock = (self.path / LOCK).open("w")
         except OSError as error:
@@ -263,10 +263,14 @@ class JobFolder(Folder):
                 raise JobError(message)
             try:  # not before: a run that is refused removes them while it has the lock
                 self.parts.mkdir(exist_ok=True)
-                self._remove_unfinished()
+                self.unfinished.mkdir(exist_ok=True)
             except OSError as error:
                 raise _unwritten(self.path, error) from None
-            yield
+            try:
+                yield
+            finally:
+                if not (self.path / MANIFEST).exists():  # no job was begun
+                    _remove_empty(made)
 
     def _is_locked(self, lock: Any) -> bool:
         """Lock the file, unless another run has, or has removed it as it was refused."""
@@ -321,7 +325,8 @@ class JobFolder(Folder):
             If there are some.
         """
         journal = self.path / JOURNAL
-        if self.has_files() or (journal.exists() and journal.stat().st_size):
+        half_written = {each.name for each in self.unfinished.iterdir()} - {MANIFEST}
+        if self.has_files() or half_written or (journal.exists() and journal.stat().st_size):
             raise self.no_manifest()
 
     def has_files(self) -> bool:
@@ -350,17 +355,13 @@ class JobFolder(Folder):
             raise _unwritten(path, error) from None
 
     def forget(self) -> None:
-        """Remove all of a job that was refused, folders that this run has made among it.
+        """Remove all of a job that was refused; `held` removes the folders that it has made.
 
-        The manifest goes after the journal, without which it is a job that may be resumed; the lock
-        after the folders that the next run makes when it has one.
+        The manifest goes after the journal, without which it is a job that may be resumed.
         """
         self.remove_stages()
         for name in (JOURNAL, MANIFEST):
             (self.path / name).unlink(missing_ok=True)
-        for path in reversed(self._made):
-            with suppress(OSError):  # others may have written into it meanwhile
-                path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
 
     def lines_behind(self, position: int) -> int:
         """Count the whole lines of the journal that begin at a position or behind it."""
@@ -390,6 +391,8 @@ class JobFolder(Folder):
     def recording(self) -> Iterator["Journal"]:
         """Open the journal, to which tasks are added behind its last whole line.
 
+        What a run that was killed has half written is removed.
+
         Raises
         ------
         FileError
@@ -397,6 +400,7 @@ class JobFolder(Folder):
         """
         path = self.path / JOURNAL
         try:
+            self._remove_unfinished()
             file = path.open("ab", buffering=0)  # a buffer would be written again when it is closed
         except OSError as error:
             raise _unwritten(path, error) from None
@@ -452,6 +456,19 @@ class Journal:
 
 def _unwritten(path: Path, error: OSError) -> FileError:
     return FileError.of(CALLER, path, f"cannot be written: {error.strerror}")
+
+
+def _remove_empty(made: Sequence[Path]) -> None:
+    """Remove folders and files of a run that wrote nothing into them.
+
+    The lock is the last of those in the folder, since the next run makes the others when it has it.
+    """
+    for path in reversed(made):
+        with suppress(OSError):  # others may have written into it meanwhile
+            if path.is_dir():
+                path.rmdir()
+            elif not path.stat().st_size:
+                path.unlink()
 
 
 def _ends_line(path: Path) -> bool:

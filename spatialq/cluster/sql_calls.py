@@ -1,6 +1,8 @@
 """Jobs in SQL: rows of arguments, checked as Python checks them."""
 
 import json
+from datetime import datetime
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -67,7 +69,7 @@ def _chosen(function: str | None, options: Any) -> dict[str, Any]:
 
 
 def jobs_table(folders: Any) -> pa.Array:
-    """List the jobs in each folder and in the folders in it.
+    """List the jobs in each folder and in the folders in it; times are in UTC.
 
     Raises
     ------
@@ -76,6 +78,8 @@ def jobs_table(folders: Any) -> pa.Array:
     """
     with called(LIST):
         tables = [jobs(_required(LIST, folder)) for folder in folders.to_pylist()]
+    for row in chain.from_iterable(tables):
+        row |= {name: datetime.fromisoformat(row[name]) for name in ("started", "active")}
     return pa.array(tables, pa.list_(pa.struct(arrow_fields(JOBS))))
 
 

@@ -81,13 +81,26 @@ def test_a_folder_that_was_there_stays_as_it_was(at_once, tiles, tmp_path):
 
 
 @pytest.mark.parametrize("tile_size", [None, 1e-9])
-def test_a_folder_with_stages_of_the_user_is_refused(at_once, tiles, tmp_path, tile_size):
-    mine = tmp_path / "out" / "stages" / "rivers" / "gauges.csv"
+@pytest.mark.parametrize("folder", ["stages/rivers", "parts", ".unfinished"])
+def test_a_folder_with_files_of_the_user_is_refused(at_once, tiles, tmp_path, folder, tile_size):
+    mine = tmp_path / "out" / folder / "gauges.csv"
     mine.parent.mkdir(parents=True)
     mine.write_text("mine")
-    with pytest.raises(JobError, match=r"files in stages, parts or a journal in '.*out', but"):
+    before = set((tmp_path / "out").rglob("*"))
+    with pytest.raises(JobError, match=r"there are files in stages, parts, .* in '.*out', but"):
         run(tiles, tmp_path / "out", unit=1.0, tile_size=tile_size)
     assert mine.read_text() == "mine"
+    assert set((tmp_path / "out").rglob("*")) == before
+
+
+def test_only_ground_points_are_for_clouds(at_once, tiles, tmp_path):
+    for kind in ("parquet", "tif"):
+        with pytest.raises(ValueError, match=f"ground_only must be false with .* '{kind}'"):
+            run(
+                tiles, tmp_path / "out", function="classify_ground", ground_only=True,
+                part_format=kind, unit=1.0,
+            )  # fmt: skip
+        assert not (tmp_path / "out").exists()
 
 
 def test_files_of_stages_stay_when_a_later_task_fails(at_once, tiles, tmp_path, monkeypatch):
@@ -125,7 +138,7 @@ def test_a_run_that_begins_while_another_is_refused(tmp_path, monkeypatch, at):
 
             return removed
 
-        with first.held(), monkeypatch.context() as patched:
+        with monkeypatch.context() as patched, first.held():
             for name in ("rmdir", "unlink"):
                 patched.setattr(os, name, followed(getattr(os, name)))
             first.forget()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from spatialq.cluster.folder import CALLER
 from spatialq.cluster.job import Job, given
 from spatialq.cluster.layout import Core, Layout
 from spatialq.cluster.method import Method
@@ -45,8 +46,20 @@ POINTS, SURFACE = "ground", "surface"
 
 
 def run(job: Job) -> None:
-    """Classify the points of all cores."""
+    """Classify the points of all cores.
+
+    Raises
+    ------
+    ValueError
+        If only ground points are wanted, but not in LAZ.
+    """
     call = job.call
+    if call.more["ground_only"] and call.part_format != LAZ:
+        message = (
+            f"{CALLER}: ground_only must be false with part_format {call.part_format!r}: it is "
+            f"for {LAZ!r}"
+        )
+        raise ValueError(message)
     names = names_of_clouds(job, FUNCTION) if call.part_format == LAZ else []
     rasters = []
     if call.part_format == TIF and call.tile_size is None:
