@@ -2,12 +2,13 @@
 
 python benchmarks/gpus.py --commit HASH [--out FOLDER] [--points N] [--elements N] [--rounds N]
                           [--parts call tiles gpu-jobs cpu-jobs] [--gpus K ...] [--workers W ...]
-                          [--methods F ...] [--job-points N]
+                          [--methods F ...] [--job-points N] [--cells N]
 
 `call` is one call that several GPUs share: tiles of pairs of elements, strips of a sparse cloud.
-`tiles` are 8 calls of one function, on clouds or elements in main memory that are each bound
-by the device, which the GPUs of one process take in turn. With one GPU, both are also measured as
-if it were two ('twice'). `gpu-jobs` run the functions that are methods of jobs on 16 tiles in
+`tiles` are 8 calls of one function, on clouds, grids or elements in main memory, which the GPUs of
+one process take in turn; `pops_features`, of which a single call keeps to one GPU, shows there what
+sharing its bands would give at most. With one GPU, both are also measured as if it were two
+('twice'). `gpu-jobs` run the functions that are methods of jobs on 16 tiles in
 files, with the local executor: as many workers as GPUs, and twice as many. `cpu-jobs` do the same
 on the CPU, with one thread for each worker. Times are medians in seconds, of jobs with the start of
 their workers; all results are compared with those of one GPU or worker. It needs neither a network
@@ -19,6 +20,7 @@ import os
 import tempfile
 import time
 from itertools import pairwise
+from math import isqrt
 from pathlib import Path
 from statistics import median
 
@@ -26,10 +28,12 @@ import laspy
 import measure
 import numpy as np
 from clouds import make_cloud
+from pops_features import terrain
 
 import spatialq
 from spatialq import cluster
 from spatialq.cluster.methods import METHODS
+from spatialq.data.columns import Text
 from spatialq.data.meshes import Meshes
 from spatialq.planner import devices
 from spatialq.runtime import cuda, gpus
@@ -39,6 +43,7 @@ FILES = 16
 PARTS = "call", "tiles", "gpu-jobs", "cpu-jobs"
 OF_POINTS = "owm_ground", "classify_ground", "ground_surface", "detect_planes"
 OF_ELEMENTS = "intersects_with", "distance"
+OF_GRIDS = ("pops_features",)
 AROUND, UP = 32, 16  # corners of a sphere
 
 
@@ -139,21 +144,37 @@ def inputs_of(name, arguments):
     if name in OF_ELEMENTS:
         count = max(64, arguments.elements // TILES)
         return [{"a": spheres(count, k), "b": None} for k in range(TILES)]
+    if name in OF_GRIDS:
+        side = isqrt(arguments.cells // TILES)
+        return [{"grid": terrain(side, side, seed=k)} for k in range(TILES)]
     clouds = (make_cloud("dense", n=arguments.points // TILES, seed=k) for k in range(TILES))
     return [{**dict(zip("xyz", cloud, strict=True)), "point_id": None} for cloud in clouds]
+
+
+def rows_of_input(x=(), a=None, grid=None, **_):
+    """Count points, triangles or cells."""
+    if grid is not None:
+        return grid.z.size
+    return len(x) if a is None else len(a.faces)
+
+
+def codes_of(column):
+    """Give the codes of a column of texts; of each function, the names are the same."""
+    return column.codes if isinstance(column, Text) else column
 
 
 def tiles(arguments, wanted):
     """8 calls of each function, on the GPUs of this process."""
     found = []
-    for name in (*OF_POINTS, *OF_ELEMENTS):
+    for name in (*OF_POINTS, *OF_ELEMENTS, *OF_GRIDS):
         kernel, options = measure.kernel(name, "gpu"), options_for(name)
         inputs = inputs_of(name, arguments)
 
         def work(kernel=kernel, options=options, inputs=inputs):
-            return list(gpus.each(lambda given: kernel(**given, options=options), inputs))
+            tables = gpus.each(lambda given: kernel(**given, options=options), inputs)
+            return [{column: codes_of(each) for column, each in one.items()} for one in tables]
 
-        rows = len(inputs[0].get("x", ())) or len(inputs[0]["a"].faces)
+        rows = rows_of_input(**inputs[0])
         found.append(in_turns(name, "tiles", work, wanted, arguments.rounds, rows_of_tile=rows))
     return found
 
@@ -214,6 +235,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     measure.add_arguments(parser)
     parser.add_argument("--points", type=int, default=16_000_000)
+    parser.add_argument("--cells", type=int, default=64_000_000)
     parser.add_argument("--elements", type=int, default=4000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--job-rounds", type=int, default=1)
