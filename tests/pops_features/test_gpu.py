@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from spatialq.udfs.pops_features import gpu, layout
+from spatialq.udfs.pops_features import gpu, layout, table
 
 from spatialq.data.grid import Grid
 
@@ -90,7 +90,10 @@ def test_bands_are_as_all_at_once(monkeypatch, function, step):
     whole, expected = run_both(function, grid, **options)
     assert_same(whole, expected)
     monkeypatch.setattr(gpu, "RAW_BYTES", 60_000)
-    assert_same(run(function, "gpu", grid, **options), expected)
+    for values in (table.FOR_THREADS, 1):
+        monkeypatch.setattr(table, "FOR_THREADS", values)
+        assert_same(run(function, "gpu", grid, **options), expected)
+        assert_same(run(function, "cpu", grid, **options), expected)
 
 
 @pytest.mark.usefixtures("device")

@@ -14,7 +14,7 @@ from .division import Division, Examples, divide
 from .methods import BUILT_IN, first_rows
 from .order import exchanges
 from .patches import fill_patches
-from .table import features_table, patches_table, room_for_patches, series_of
+from .table import empty, features_table, patches_table, room_for_patches, series_of
 from .user_methods import fill_cpu
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def run(grid: "Grid", options: "Options", outputs: "Sequence[str]") -> dict[str,
     if "pops_features" in outputs:
         series = series_of(division, options)
         shape = len(columns), len(rows), len(series)
-        statistics, patches = np.empty((NINE, *shape)), np.empty(shape, np.int64)
+        statistics, patches = empty((NINE, *shape)), empty(shape, np.int64)
         linear = options.quantiles == "linear"
         of_scale: list[list[int]] = [[] for _ in division.scales]
         for at, each in enumerate(series):

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.data.points import to_host
 from spatialq.runtime import cuda, progress
 
 from .division import Division, Examples, Scale, divide
 from .layout import ROOM, SCALES, lay_out
 from .methods import STATISTICS, first_rows
-from .table import features_table, patches_table, room_for_patches, series_of
+from .table import empty, features_table, patches_table, put, room_for_patches, series_of
 
 if TYPE_CHECKING:
     from spatialq.data.grid import Grid
@@ -62,18 +63,20 @@ def run(grid: "Grid", options: "Options", outputs: Sequence[str]) -> dict[str, d
         aggregated, kept = "pops_features" in outputs, "pops_patches" in outputs
         if aggregated:
             shape = len(columns), len(rows), len(kernels.series)
-            statistics, patches = xp.empty((len(STATISTICS), *shape)), xp.empty(shape, np.int64)
+            statistics = empty((len(STATISTICS), *shape), xp=xp)
+            patches = empty(shape, np.int64, xp)
         if kept:
             value, parts = room_for_patches(division, examples, options, xp)
         progress.stage("features of patches", 0.9)
         for band, raw in kernels.bands():
             if aggregated:
-                found = kernels.aggregate(raw)
-                statistics[:, :, band], patches[:, band] = map(kernels.bring, found)
+                nine, m = map(kernels.bring, kernels.aggregate(raw))
+                put(statistics[:, :, band].swapaxes(0, 1), nine.swapaxes(0, 1))
+                put(patches[:, band], m)
             if kept:
                 there = kernels.bring(raw)
                 for k, part in enumerate(parts):
-                    part[:, :, band] = there[..., kernels.firsts[k] : kernels.firsts[k + 1]]
+                    put(part[:, :, band], there[..., kernels.firsts[k] : kernels.firsts[k + 1]])
             progress.report(band.stop, len(rows))
         progress.stage("table", 1.0)
         tables = {}
@@ -145,8 +148,8 @@ class Kernels:
         return self.device.xp if self.here else np
 
     def bring(self, array: Any) -> Any:
-        """Copy an array of the device to the memory of the grid."""
-        return array if self.here else self.device.download(array)
+        """Copy an array of the device to the memory of the grid, if that is another one."""
+        return array if self.here else to_host(self.device, array)
 
     def bands(self) -> Iterator[tuple[slice, Any]]:
         """Compute the raw features band by band, as many rows of examples as fit into memory.

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from spatialq.data.columns import Text
+from spatialq.runtime import buffers
+from spatialq.runtime.threads import in_threads
 
 from .methods import STATISTICS, first_rows
 
@@ -15,6 +17,10 @@ if TYPE_CHECKING:
 
     from .division import Division, Examples, WindowAxis
     from .options import Options
+
+
+FOR_THREADS = 1 << 22
+"""Values from which on several threads copy them."""
 
 
 class Series(NamedTuple):
@@ -35,6 +41,26 @@ def series_of(division: "Division", options: "Options") -> list[Series]:
         for k in range(len(division.scales))
         for f in range(start, stop)
     ]
+
+
+def empty(shape: Any, dtype: Any = np.float64, xp: Any = np) -> Any:
+    """Allocate an array of the library `xp`; in main memory from the pool, if it is large."""
+    return buffers.empty(shape, dtype) if xp is np else xp.empty(shape, dtype)
+
+
+def put(target: Any, values: Any) -> None:
+    """Set an array to values that are broadcast to its shape, in threads along its first axis.
+
+    Parameters
+    ----------
+    target : NumPy or CuPy array
+    values : number or array of the same library
+    """
+    if not isinstance(target, np.ndarray) or target.size < FOR_THREADS:
+        target[...] = values
+        return
+    values = np.broadcast_to(values, target.shape)
+    in_threads(lambda span: np.copyto(target[slice(*span)], values[slice(*span)]), len(target))
 
 
 def features_table(
@@ -72,10 +98,16 @@ def features_table(
         "y": _centre(grid.y0, grid.dy, division.y, row),
         "scale": lengths,
     }
+
+    def spread(values: Any, xp: Any) -> Any:
+        column = empty(shape, values.dtype, xp)
+        put(column, values)
+        return column.ravel()
+
     return {
-        **{name: xp.broadcast_to(each, shape).ravel() for name, each in columns.items()},
-        "method": Text(np.broadcast_to(methods, shape).ravel(), options.methods),
-        "feature": Text(np.broadcast_to(features, shape).ravel(), _names(options)),
+        **{name: spread(each, xp) for name, each in columns.items()},
+        "method": Text(spread(methods, np), options.methods),
+        "feature": Text(spread(features, np), _names(options)),
         **{name: each.ravel() for name, each in zip(STATISTICS, statistics, strict=True)},
         "patches": patches.ravel(),
     }
@@ -96,7 +128,7 @@ def room_for_patches(
     shape = features, len(examples.columns), len(examples.rows)
     shapes = [(*shape, scale.patches) for scale in division.scales]
     ends = np.cumsum([0, *(prod(shape) for shape in shapes)]).tolist()
-    value = xp.empty(ends[-1])
+    value = empty(ends[-1], xp=xp)
     spans = zip(pairwise(ends), shapes, strict=True)
     return value, [value[start:stop].reshape(shape) for (start, stop), shape in spans]
 
@@ -128,12 +160,12 @@ def patches_table(
     column, row = (xp.asarray(np.array(each, np.int64)) for each in examples)
     example = column[:, None, None] * division.y.count + row[:, None]
     columns: dict[str, Any] = {
-        "example_id": xp.empty(n, np.int64),
-        "scale": xp.empty(n),
-        "px": xp.empty(n, np.int64),
-        "py": xp.empty(n, np.int64),
+        "example_id": empty(n, np.int64, xp),
+        "scale": empty(n, xp=xp),
+        "px": empty(n, np.int64, xp),
+        "py": empty(n, np.int64, xp),
     }
-    methods, features = np.empty(n, np.int32), np.empty(n, np.int32)
+    methods, features = empty(n, np.int32), empty(n, np.int32)
     start = 0
     for scale, part in zip(division.scales, parts, strict=True):
         patch = xp.arange(scale.patches)
@@ -146,7 +178,7 @@ def patches_table(
             (methods, of_method[feature]),
             (features, feature),
         ):
-            column[here].reshape(part.shape)[...] = each
+            put(column[here].reshape(part.shape), each)
         start += part.size
     return {
         **columns,
