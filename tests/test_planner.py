@@ -696,22 +696,6 @@ def test_what_mostly_copies_its_result_stays_on_one_gpu(name, machine):
     assert chosen.reason.endswith("; on gpu:0, which has the most free memory")
 
 
-@pytest.mark.parametrize("scales", [3, 9])
-@pytest.mark.parametrize("name", ["pops_features", "pops_patches"])
-def test_more_gpus_would_save_little_of_pops(name, scales):
-    """If rates measured anew say otherwise, its bands should be shared after all."""
-    pops = catalogue()[name]
-    options = pops.choose({"scales": [300.0 + 100 * k for k in range(scales)]})
-    side = 30_000 * 60.0
-    work = pops.output.work(Size(900_000_000, (side, side, 0.0)), options)
-    speeds = rates.shipped()
-    rate = speeds.rate(name, "gpu")
-    loops = rate.seconds(work, 1) - rate.start
-    up = work.bytes_in * speeds.transfer["pageable"]
-    down = work.bytes_out * speeds.transfer["download"]
-    assert loops + up < 0.2 * (rate.start + loops + up + down)
-
-
 def test_starting_more_gpus_costs_more_than_they_save(machine, monkeypatch):
     clash = catalogue()["intersects_with"]
     machine(gpus_with(20, 20), measured=CLASH)
