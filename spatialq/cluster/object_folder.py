@@ -61,7 +61,14 @@ class ObjectFolder(Folder):
         """Do nothing: there are no folders but by their objects."""
 
     def remove_stages(self) -> None:
-        """Remove what only later stages needed."""
+        """Remove what only later stages needed.
+
+        Raises
+        ------
+        JobError
+            If another run has taken the folder over.
+        """
+        self._require_lock()
         folder: ObjectPath = self.path / STAGES
         with suppress(OSError):  # they cost room, not rows
             keys = [found.key for found in folder.objects()]
@@ -95,6 +102,10 @@ class ObjectFolder(Folder):
             changed = (self.path / LOCK).found().changed
             return bool(time.time() - changed / 1e9 < STALE)
         return False
+
+    def _require_lock(self) -> None:
+        if self._beat is not None:
+            self._beat.require()
 
     def manifest(self) -> dict[str, Any] | None:
         """Read the manifest; None if there is no job in the folder.
@@ -131,7 +142,10 @@ class ObjectFolder(Folder):
         ------
         FileError
             If it cannot be written.
+        JobError
+            If another run has taken the folder over.
         """
+        self._require_lock()
         path: ObjectPath = self.path / MANIFEST
         with _writing(path):
             path.put(json.dumps(manifest, indent=1).encode())
@@ -154,8 +168,8 @@ class ObjectFolder(Folder):
     @contextmanager
     def recording(self) -> Iterator["Segments"]:
         """Open the journal, to which tasks are added; the last segment is written at the end."""
-        journal = Segments(self.path / SEGMENTS)
         assert self._beat is not None
+        journal = Segments(self.path / SEGMENTS, self._beat)
         self._beat.journal = journal
         try:
             yield journal
@@ -207,12 +221,10 @@ class ObjectFolder(Folder):
 class Segments:
     """The journal, to which tasks are added; it is written from time to time."""
 
-    def __init__(self, folder: ObjectPath) -> None:
-        self._folder, self._lines = folder, list[str]()
+    def __init__(self, folder: ObjectPath, beat: "_Beat") -> None:
+        self._folder, self._beat, self._lines = folder, beat, list[str]()
         self._lock = threading.Lock()
         self._begun, self._count = f"{time.time_ns():020d}-{secrets.token_hex(4)}", 0
-        self.error: Exception | None = None
-        """What `add` raises: the lock was lost, or a segment not written."""
         self.position = 0
 
     def add(self, done: Done) -> None:
@@ -225,8 +237,7 @@ class Segments:
         JobError
             If another run has taken the folder over.
         """
-        if self.error is not None:
-            raise self.error
+        self._beat.require()
         with self._lock:
             self._lines.append(done.line())
             is_full = len(self._lines) >= RECORDS
@@ -258,34 +269,47 @@ class _Beat:
     def __init__(self, lock: ObjectPath, etag: str) -> None:
         self.journal: Segments | None = None
         self._lock, self._etag = lock, etag
+        self._written, self._is_lost = time.monotonic(), False
+        self._one_at_a_time = threading.Lock()
         self._is_ended = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
-        written = time.monotonic()
-        while not self._is_ended.wait(BEAT):
-            try:
-                self._etag = self._lock.put(_owner(), before=self._etag)
-                written = time.monotonic()
-                if self.journal is not None:
+        while not self._is_ended.wait(BEAT) and not self._is_lost:
+            self._write()
+            if self.journal is not None and not self._is_lost:
+                with suppress(FileError):  # it is tried again
                     self.journal.write()
-            except FileExistsError:
-                self._lose()
-                return
-            except (OSError, FileError):
-                if time.monotonic() - written > STALE:  # another run may have begun meanwhile
-                    self._lose()
-                    return
 
-    def _lose(self) -> None:
-        if self.journal is not None:
-            where = self._lock.parent
+    def _write(self) -> None:
+        """Write the lock, unless it is lost: another run has written it, or may have."""
+        with self._one_at_a_time:
+            try:
+                if not self._is_lost:
+                    self._etag = self._lock.put(_owner(), before=self._etag)
+                    self._written = time.monotonic()
+            except FileExistsError:
+                self._is_lost = True
+            except OSError:
+                self._is_lost = time.monotonic() - self._written > STALE
+
+    def require(self) -> None:
+        """Make sure that the run still has the lock, also after its process was stopped.
+
+        Raises
+        ------
+        JobError
+            If it does not.
+        """
+        if time.monotonic() - self._written > 2 * BEAT:
+            self._write()
+        if self._is_lost:
             message = (
-                f"{CALLER}: the lock of '{where}' could not be kept: resume the job, unless "
-                "another run does"
+                f"{CALLER}: the lock of '{self._lock.parent}' could not be kept: resume the job, "
+                "unless another run does"
             )
-            self.journal.error = JobError(message)
+            raise JobError(message)
 
     def is_last(self) -> bool:
         """Cease to write the lock; say whether nobody else has written it."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -206,6 +207,40 @@ def test_a_run_whose_lock_was_taken_ends(bucket):
         with pytest.raises(JobError, match="the lock of 's3://bucket/jobs/out' could not be kept"):
             journal.add(Done("parts", "b", {}))
     assert bucket.get("bucket/jobs/out/.lock") == b"of another run"
+
+
+def test_a_run_that_was_stopped_for_long_changes_nothing_of_the_one_that_took_over(bucket, tiles):
+    """As by SIGSTOP, or a laptop that slept: nothing of it runs until after the other's end."""
+    process = surveys.begin("s3://bucket/tiles/*.laz", FOLDER)
+    end = time.monotonic() + 120
+    while "jobs/out/job.json" not in everything(bucket) and time.monotonic() < end:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGSTOP)
+    result = run(resume=True)
+    there = everything(bucket)
+    assert "jobs/out/.lock" not in there
+    process.send_signal(signal.SIGCONT)
+    said = process.communicate(timeout=120)[1]
+    assert process.returncode == 1
+    assert "the lock of 's3://bucket/jobs/out' could not be kept" in said
+    now = everything(bucket)
+    assert now["jobs/out/job.json"] == there["jobs/out/job.json"]
+    assert surveys.of_job(FOLDER) == surveys.in_one_piece(tiles)
+    assert sum("/parts/" in key for key in now) == result["parts"]
+
+
+def test_a_lost_lock_is_noticed_before_the_manifest_is_written(bucket, monkeypatch):
+    monkeypatch.setattr(object_folder, "BEAT", 60.0)
+    folder = folder_of("cluster.run", FOLDER)
+    with folder.held():
+        bucket.put("bucket/jobs/out/.lock", b"of another run")
+        bucket.put("bucket/jobs/out/stages/search/found", b"of another run")
+        monkeypatch.setattr(object_folder, "BEAT", 0.0)
+        for write in (folder.remove_stages, lambda: folder.write_manifest({"state": "done"})):
+            with pytest.raises(JobError, match="could not be kept: resume the job, unless"):
+                write()
+    assert "jobs/out/job.json" not in everything(bucket)
+    assert "jobs/out/stages/search/found" in everything(bucket)
 
 
 def test_a_refused_run_leaves_what_another_one_has_taken_over(bucket):
