@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from queue import Empty, Queue
 from typing import Any
 
@@ -17,7 +17,9 @@ from spatialq.cluster.worker import read_answer
 from spatialq.errors import JobError
 from spatialq.planner.devices import DeviceInfo
 from spatialq.runtime.progress import INTERVAL, check
+from spatialq.runtime.temporary import temporary_folder
 
+TEMPORARY = "spatialq_workers_"
 WORKER = "from spatialq.cluster.worker import main; main()"
 
 
@@ -34,7 +36,10 @@ class LocalExecutor:
     """
 
     def __init__(self, workers: int, memory: int, gpus: Sequence[DeviceInfo] = ()) -> None:
-        variables = os.environ | environment(workers, cores(), memory)
+        self._temporary = ExitStack()
+        folder = self._temporary.enter_context(temporary_folder(TEMPORARY))
+        # what they leave there when they are killed is removed with it
+        variables = os.environ | environment(workers, cores(), memory) | {"TMPDIR": str(folder)}
         self._processes = [
             _Process(variables | environment_of(gpus, worker, workers)) for worker in range(workers)
         ]
@@ -88,6 +93,8 @@ class LocalExecutor:
             thread.join()
         for process in self._processes:
             process.stop()
+        with suppress(OSError):  # processes that workers have begun may end a little later
+            self._temporary.close()
 
 
 class _Process:

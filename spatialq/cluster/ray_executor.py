@@ -7,10 +7,12 @@ from typing import Any
 from spatialq.cluster.executor import TRIES, environment
 from spatialq.cluster.folder import CALLER
 from spatialq.cluster.task import Done, Task
-from spatialq.cluster.worker import answer, read_answer
+from spatialq.cluster.worker import answer, read_answer, stage_files
 from spatialq.errors import JobError
 from spatialq.runtime.progress import INTERVAL, check
 
+PATIENCE = 2.0
+"""Seconds that actors have to remove their temporary files, also in the middle of tasks."""
 QUEUED = 2
 """Tasks of an actor that are under way: the next one is there when one is done."""
 
@@ -61,6 +63,9 @@ class RayExecutor:
 
     def close(self) -> None:
         """End the actors, and Ray if it was begun for them."""
+        with suppress(self._ray.exceptions.RayError):
+            tidied = [each.tidy.remote() for each in self._actors]
+            self._ray.wait(tidied, num_returns=len(tidied), timeout=PATIENCE)
         for each in self._actors:
             with suppress(self._ray.exceptions.RayError):
                 self._ray.kill(each)
@@ -81,3 +86,7 @@ class _Worker:
     def answer(self, text: str) -> str:
         """Do a task, see `spatialq.cluster.worker.answer`."""
         return answer(text)
+
+    def tidy(self) -> None:
+        """Remove copies of files, which nobody else would do when the actor is killed."""
+        stage_files.close()

@@ -10,7 +10,6 @@ import os
 import sys
 import warnings
 from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +19,18 @@ from spatialq.cluster.folder import CALLER
 from spatialq.cluster.folders import folder_of
 from spatialq.cluster.method import Work
 from spatialq.cluster.methods import METHODS
+from spatialq.cluster.stage_files import StageFiles
 from spatialq.cluster.survey import SURVEY
 from spatialq.cluster.task import Done, Task, place_of, second_of
 from spatialq.errors import FileError, JobError
 from spatialq.export.atomic import WRITER
-from spatialq.io.storage import as_path, fetched
-from spatialq.runtime.temporary import temporary_folder
 
 WORK: Mapping[str, Work] = {
     SURVEY: survey.perform,
     **{name: work for method in METHODS.values() for name, work in method.work.items()},
 }
 """What tasks do."""
-FETCHED = "spatialq_stages_"
+stage_files = StageFiles()
 
 
 def perform(task: Task) -> Done:
@@ -78,21 +76,11 @@ def _facts(task: Task, partial: Path) -> dict[str, Any]:
     """Do the work, for which files of earlier stages in object storage are fetched."""
     if not task.stages:
         return WORK[task.work](task.data, partial)
-    with ExitStack() as stack:
-        folders: list[Path] = []
-
-        def here(value: Any) -> Any:
-            if isinstance(value, dict):
-                return {name: here(each) for name, each in value.items()}
-            if isinstance(value, list | tuple):
-                return [here(each) for each in value]
-            if not isinstance(value, str) or not value.startswith(task.stages):
-                return value
-            if not folders:
-                folders.append(stack.enter_context(temporary_folder(FETCHED)))
-            return str(fetched(as_path(value), folders[0]))
-
-        return WORK[task.work](here(task.data), partial)
+    data = stage_files.here(task.data, task.stages)
+    try:
+        return WORK[task.work](data, partial)
+    finally:
+        stage_files.trim()
 
 
 def answer(text: str) -> str:

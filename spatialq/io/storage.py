@@ -346,25 +346,6 @@ def require_url(caller: str, given: str | os.PathLike[str]) -> ObjectPath:
     return path
 
 
-def fetched(path: Path, folder: Path) -> Path:
-    """Fetch an object, or all in a folder of this name, into a folder of this machine.
-
-    Raises
-    ------
-    OSError
-        If it cannot be read.
-    """
-    assert isinstance(path, ObjectPath)
-    target: Path = folder / path.key
-    objects = [path] if path.is_file() else [path.other(each) for each in path.objects()]
-    for each in objects:
-        own = folder / each.key
-        if not own.exists():
-            own.parent.mkdir(parents=True, exist_ok=True)
-            each.fetch(own)
-    return target
-
-
 @cache
 def store(bucket: str) -> Any:
     """Give the client of a bucket, which is the same for all threads.

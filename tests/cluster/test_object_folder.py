@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 
 import spatialq
 from spatialq import cluster
-from spatialq.cluster import driver, object_folder, worker
+from spatialq.cluster import driver, object_folder, stage_files, worker
 from spatialq.cluster.folder import STAGES
 from spatialq.cluster.folders import folder_of
 from spatialq.cluster.task import Done, Task
@@ -31,6 +32,7 @@ from tests.conftest import made_once
 pytest.importorskip("obstore")
 server = pytest.fixture(scope="module")(storage_server.running)
 FOLDER = "s3://bucket/jobs/out"
+EXECUTORS = ["local", "ray"] if find_spec("ray") else ["local"]
 pytestmark = pytest.mark.slow
 
 
@@ -274,7 +276,7 @@ def test_many_tasks_are_few_objects(bucket, monkeypatch):
         folder.require_new()
 
 
-def test_files_of_earlier_stages_are_fetched_for_a_task(bucket, monkeypatch):
+def test_files_of_earlier_stages_are_fetched_and_kept(bucket, monkeypatch):
     folder = folder_of("cluster.run", FOLDER)
     names = ["a.npy", "b.npy"]
     for name in names:
@@ -300,9 +302,35 @@ def test_files_of_earlier_stages_are_fetched_for_a_task(bucket, monkeypatch):
     found = worker.perform(task)
     assert bucket.get("bucket/jobs/out/parts/m.txt") == b"a.npy+b.npy"
     assert (found.size, found.digest != "") == (11, True)
+    seen.clear()
+    assert worker.perform(task).digest == found.digest
+    assert [bucket.count("GET", f"/stages/grids/{name}") for name in names] == [1, 1]
+    with folder.unfinished_file(".npy") as partial:  # by a run that was resumed
+        partial.write_text("c.npy")
+        folder.keep(partial, "grids", "a.npy")
+    storage._known._found.clear()
+    monkeypatch.setattr(stage_files, "KEPT", 0)
+    seen.clear()
+    worker.perform(task)
+    assert bucket.get("bucket/jobs/out/parts/m.txt") == b"c.npy+b.npy"
+    assert [bucket.count("GET", f"/stages/grids/{name}") for name in names] == [2, 1]
     assert not any(path.exists() for path in seen)
     folder.remove_stages()
     assert set(everything(bucket)) == {"jobs/out/parts/m.txt"}
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_worker_fetches_files_of_earlier_stages_once(bucket, monkeypatch, executor):
+    with tempfile.TemporaryDirectory() as folder:  # of a name that is short enough for Ray
+        monkeypatch.setenv("TMPDIR", folder)
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        result = cluster.run(
+            "classify_ground", "s3://bucket/tiles/*.laz", FOLDER, executor=executor, workers=2,
+            **surveys.QUIET,
+        )  # fmt: skip
+        assert not list(Path(folder).rglob("spatialq_*"))
+    assert result["parts"] == 20
+    assert 1 <= bucket.count("GET", "/stages/terrain/terrain") <= 2
 
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(bucket, monkeypatch):
