@@ -22,6 +22,25 @@ def wait_for_lines(folder, count, process):
         time.sleep(0.01)
 
 
+def wait_for_stage(folder, stage, process):
+    """Wait until a task of a stage of a job is done."""
+    until = time.monotonic() + PATIENCE
+    name = f'"{stage}"'.encode()
+    journal = Path(folder) / "journal.jsonl"
+    while not (journal.exists() and name in journal.read_bytes()):
+        assert process.poll() is None, "the job has ended"
+        assert time.monotonic() < until, "the job does not go on"
+        time.sleep(0.01)
+
+
+def kill_all(found):
+    """Kill those processes that are still there, such as what is left of Ray without its head."""
+    for pid, command in found.items():
+        start = ACTOR if command.startswith(ACTOR) else command  # behind it is what it does
+        if start and command_of(pid).startswith(start):
+            os.kill(pid, signal.SIGKILL)
+
+
 def children_of(pid):
     found = []
     for each in Path("/proc").glob("[0-9]*"):

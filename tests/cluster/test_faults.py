@@ -1,7 +1,12 @@
 """Faults in jobs of every function: the rows are those of one call, no part is lost or double."""
 
 import functools
+import json
+import os
 import resource
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +23,15 @@ from spatialq.cluster.folder import JobFolder
 from spatialq.cluster.worker import answer, read_answer
 from spatialq.errors import FileError
 from tests.cluster import models, surveys, test_build_lod, test_detect_planes, test_pops_features
-from tests.cluster.processes import ACTOR, Killer
+from tests.cluster.processes import (
+    ACTOR,
+    Killer,
+    command_of,
+    kill_all,
+    processes_below,
+    wait_for_stage,
+    workers_below,
+)
 from tests.cluster.surveys import InThisProcess
 from tests.cluster.test_jobs import needs_ray
 from tests.conftest import made_once
@@ -105,6 +118,10 @@ CASES = {
 }  # fmt: skip
 
 
+HEADS = sorted(CASES.keys() - {"owm_ground", "plane_points"})
+"""Functions whose jobs are tried without Ray's head; `test_jobs` has `owm_ground`."""
+
+
 @pytest.fixture(params=CASES)
 def case(request):
     return CASES[request.param]
@@ -129,6 +146,32 @@ def test_actors_that_are_killed_are_replaced(case, source, tmp_path):
     killer = Killer([case.early, "parts"], ACTOR)
     case.run(source, tmp_path / "out", executor="ray", progress=killer)
     assert min(killer.killed[stage] for stage in (case.early, "parts")) >= 1
+    case.require_whole(source, tmp_path / "out")
+
+
+@needs_ray
+@pytest.mark.parametrize("case", HEADS, indirect=True)
+def test_the_head_of_ray_is_killed(case, source, tmp_path):
+    """All of it at once: the job ends, and another one, without Ray, goes on."""
+    arguments = {"function": case.function, "source": f"{source}/{case.files}", "workers": 2}
+    arguments |= {"folder": str(tmp_path / "out"), "executor": "ray"} | case.options | case.more
+    command = [sys.executable, "-c", surveys.SCRIPT, json.dumps(arguments)]
+    soon = os.environ | {"RAY_gcs_rpc_server_reconnect_timeout_s": "5"}  # not after a minute
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=soon) as process:
+        wait_for_stage(tmp_path / "out", case.early, process)
+        found = processes_below(process.pid)
+        head = [pid for pid, each in found.items() if "/raylet " in each or "/gcs_server " in each]
+        assert len(head) == 2, found
+        for pid in workers_below(process.pid, ACTOR):
+            os.kill(pid, signal.SIGSTOP)  # or they might do all that is left before Ray ends them
+        for pid in head:
+            os.kill(pid, signal.SIGKILL)
+        try:
+            process.communicate(timeout=120)
+        finally:
+            kill_all({process.pid: command_of(process.pid)} | found)
+    assert process.returncode != 0
+    case.run(source, tmp_path / "out", resume=True)
     case.require_whole(source, tmp_path / "out")
 
 

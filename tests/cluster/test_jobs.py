@@ -17,7 +17,7 @@ from spatialq.cluster.folder import JobFolder
 from spatialq.cluster.task import Done
 from spatialq.errors import FileError, FileWarning, JobError
 from tests.cluster import surveys
-from tests.cluster.processes import children_of, command_of, processes_below, wait_for_lines
+from tests.cluster.processes import children_of, kill_all, processes_below, wait_for_lines
 from tests.command_line import rows as command_rows
 from tests.command_line import spatialq_command
 from tests.conftest import made_once, real_file
@@ -155,9 +155,7 @@ def test_processes_of_ray_that_are_killed(tiles, tmp_path, what):
         if process.poll() is None:
             process.kill()
             process.communicate(timeout=60)
-        for pid, command in found.items():  # what is left of Ray without its head
-            if command_of(pid) == command:
-                os.kill(pid, signal.SIGKILL)
+        kill_all(found)
     if what == "actor":
         assert process.returncode == 0, said
     require_whole(tiles, tmp_path / "out")
