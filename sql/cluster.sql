@@ -1,4 +1,4 @@
--- Run a function on the files of a survey as a job of many tasks, which can be resumed. docs/scale.md has
+-- Run a function on the files of a survey as a job of many tasks, which can be resumed. docs/jobs.md has
 -- what functions there are, and what a job is.
 -- function: Name of the function, such as 'owm_ground'.
 -- path: A file, a pattern such as 'tiles/*.laz', a folder, or a list of these.

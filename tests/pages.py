@@ -10,6 +10,7 @@ import io
 import re
 import shlex
 from collections import Counter
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,7 @@ NOT_RUN = ("spatialq demo", "spatialq devices")
 def blocks(text):
     """Language and text of each fenced block, and the block that is right below it."""
     found = list(re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
-    for block, below in zip(found, [*found[1:], None], strict=True):
+    for block, below in zip_longest(found, found[1:]):
         close = below is not None and not text[block.end() : below.start()].strip()
         expected = below.groups() if below is not None and close else ("", "")
         yield block[1], block[2], *(expected if expected[0] in ("text", "error") else ("", ""))

@@ -55,7 +55,7 @@ def run(
     """Run a function on the files of a survey or of models, part by part, on many processes.
 
     All parts together have the rows of one call on all files. Stages and parts are those of the
-    function, see docs/scale.md.
+    function, see docs/jobs.md.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def run(
         that are done, and with all of its tasks.
     **options
         The function's parameters, `bounds` among them; and those that only jobs of the function
-        have, see docs/scale.md.
+        have, see docs/jobs.md.
 
     Returns
     -------

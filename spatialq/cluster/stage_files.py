@@ -8,9 +8,12 @@ import atexit
 import shutil
 from collections import OrderedDict
 from contextlib import ExitStack
+from errno import ENOSPC
 from pathlib import Path
 from typing import Any
 
+from spatialq.cluster.folder import CALLER
+from spatialq.errors import FileError
 from spatialq.io.storage import Found, ObjectPath, as_path
 from spatialq.runtime.temporary import temporary_folder
 
@@ -41,7 +44,9 @@ class StageFiles:
         Raises
         ------
         OSError
-            If one cannot be read, or the disk is full.
+            If one cannot be read.
+        FileError
+            If the disk is full.
         """
         if isinstance(data, dict):
             return {name: self.here(each, start) for name, each in data.items()}
@@ -88,6 +93,15 @@ class StageFiles:
         found = path.found()
         if self._kept.get(copy) != found:
             copy.parent.mkdir(parents=True, exist_ok=True)
-            path.fetch(copy)
+            try:
+                path.fetch(copy)
+            except OSError as error:
+                if error.errno != ENOSPC:
+                    raise
+                reason = (
+                    f"its {found.size} bytes have no room in '{self._folder}', a temporary folder: "
+                    "set TMPDIR to one on a larger disk"
+                )
+                raise FileError.of(CALLER, path, reason) from None
             self._kept[copy] = found
         self._kept.move_to_end(copy)

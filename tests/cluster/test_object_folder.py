@@ -319,6 +319,25 @@ def test_files_of_earlier_stages_are_fetched_and_kept(bucket, monkeypatch):
     assert set(everything(bucket)) == {"jobs/out/parts/m.txt"}
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_temporary_disk_is_one_sentence(bucket, monkeypatch):
+    def fetch(path, target):
+        Path("/dev/full").write_bytes(path.read_bytes())
+
+    folder = folder_of("cluster.run", FOLDER)
+    with folder.unfinished_file(".npy") as partial:
+        partial.write_text("a.npy")
+        folder.keep(partial, "grids", "a.npy")
+    monkeypatch.setattr(storage.ObjectPath, "fetch", fetch)
+    data = {"file": str(folder.place("grids") / "a.npy")}
+    task = Task("m.txt", "merge", data, "parts", FOLDER, stages=folder.remote_stages)
+    sentence = (
+        r"stages/grids/a\.npy': its 5 bytes have no room in '.*', a temporary folder: set TMP"
+    )
+    with pytest.raises(FileError, match=sentence):
+        worker.perform(task)
+
+
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_a_worker_fetches_files_of_earlier_stages_once(bucket, monkeypatch, executor):
     with tempfile.TemporaryDirectory() as folder:  # of a name that is short enough for Ray
