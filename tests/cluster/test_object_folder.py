@@ -331,9 +331,7 @@ def test_a_full_temporary_disk_is_one_sentence(bucket, monkeypatch):
     monkeypatch.setattr(storage.ObjectPath, "fetch", fetch)
     data = {"file": str(folder.place("grids") / "a.npy")}
     task = Task("m.txt", "merge", data, "parts", FOLDER, stages=folder.remote_stages)
-    sentence = (
-        r"stages/grids/a\.npy': its 5 bytes have no room in '.*', a temporary folder: set"
-    )
+    sentence = r"stages/grids/a\.npy': its 5 bytes have no room in '.*', a temporary folder: set"
     with pytest.raises(FileError, match=sentence):
         worker.perform(task)
 
