@@ -104,8 +104,9 @@ class ObjectFolder(Folder):
         return False
 
     def _require_lock(self) -> None:
+        """Write the lock before what another run must not lose; no clock is asked for its age."""
         if self._beat is not None:
-            self._beat.require()
+            self._beat.require(anew=True)
 
     def manifest(self) -> dict[str, Any] | None:
         """Read the manifest; None if there is no job in the folder.
@@ -294,15 +295,20 @@ class _Beat:
             except OSError:
                 self._is_lost = time.monotonic() - self._written > STALE
 
-    def require(self) -> None:
+    def require(self, *, anew: bool = False) -> None:
         """Make sure that the run still has the lock, also after its process was stopped.
+
+        Parameters
+        ----------
+        anew : bool
+            Whether to write it in any case, not only if that was not done in time.
 
         Raises
         ------
         JobError
             If it does not.
         """
-        if time.monotonic() - self._written > 2 * BEAT:
+        if anew or time.monotonic() - self._written > 2 * BEAT:
             self._write()
         if self._is_lost:
             message = (

@@ -237,7 +237,6 @@ def test_a_lost_lock_is_noticed_before_the_manifest_is_written(bucket, monkeypat
     with folder.held():
         bucket.put("bucket/jobs/out/.lock", b"of another run")
         bucket.put("bucket/jobs/out/stages/search/found", b"of another run")
-        monkeypatch.setattr(object_folder, "BEAT", 0.0)
         for write in (folder.remove_stages, lambda: folder.write_manifest({"state": "done"})):
             with pytest.raises(JobError, match="could not be kept: resume the job, unless"):
                 write()
