@@ -57,6 +57,22 @@ def test_what_there_is_no_time_for_keeps_the_figures_of_the_package(quick, monke
     assert found.rates.kernels == rates.shipped().kernels
 
 
+def test_functions_are_loaded_in_their_order(quick, monkeypatch):
+    """Of those that share modules the first one pays: not another one in each run."""
+    asked = []
+
+    def in_new_process(_, names, *__):
+        asked.append(list(names))
+        return {}, {}
+
+    several = ["owm_ground", "classify_ground", "detect_planes", "plane_points"]
+    functions = {name: catalogue()[name] for name in several}
+    monkeypatch.setattr(measuring, "catalogue", lambda: functions)
+    monkeypatch.setattr(measuring, "in_new_process", in_new_process)
+    spatialq.calibrate()
+    assert asked[0] == several
+
+
 def test_a_wrong_limit_and_a_folder_that_cannot_be_written_to(quick, monkeypatch):
     with pytest.raises(ValueError, match=r"calibrate: limit must be > 0 seconds, got 0"):
         spatialq.calibrate(limit=0)

@@ -132,7 +132,7 @@ def calibrate(*, limit: float = LIMIT, update: Update = lambda _: None) -> Calib
     start = dict(shipped.start)
     for device in there:
         update(f"a new process on the {device}")
-        names = [name for name, where in done if where == device]
+        names = [name for name, where, _ in measured if where == device]
         first, loads = in_new_process(device, names, limit - clock.seconds)
         start |= first
         for name, load in loads.items():
