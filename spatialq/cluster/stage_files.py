@@ -14,7 +14,7 @@ from typing import Any
 
 from spatialq.cluster.folder import CALLER
 from spatialq.errors import FileError
-from spatialq.io.storage import Found, ObjectPath, as_path
+from spatialq.io.storage import Found, ObjectPath, as_path, is_url
 from spatialq.runtime.temporary import temporary_folder
 
 PREFIX = "spatialq_stages_"
@@ -35,6 +35,9 @@ class StageFiles:
     def here(self, data: Any, start: str) -> Any:
         """Replace names in the data of a task by those of copies.
 
+        A folder of which a task needs few files has a "/" at the end of its name, which stays as
+        it is: the task asks for the files by `one`.
+
         Parameters
         ----------
         data : values of JSON
@@ -52,9 +55,21 @@ class StageFiles:
             return {name: self.here(each, start) for name, each in data.items()}
         if isinstance(data, list | tuple):
             return [self.here(each, start) for each in data]
-        if isinstance(data, str) and data.startswith(start):
+        if isinstance(data, str) and data.startswith(start) and not data.endswith("/"):
             return str(self._copy(as_path(data)))
         return data
+
+    def one(self, name: str) -> str:
+        """Give the copy of a file, or the file itself if it is one of this machine.
+
+        Raises
+        ------
+        OSError
+            If it cannot be read.
+        FileError
+            If the disk is full.
+        """
+        return str(self._copy(as_path(name))) if is_url(name) else name
 
     def trim(self) -> None:
         """Remove the copies that have not been used for longest, if there are too many bytes."""
@@ -105,3 +120,7 @@ class StageFiles:
                 raise FileError.of(CALLER, path, reason) from None
             self._kept[copy] = found
         self._kept.move_to_end(copy)
+
+
+STAGE_FILES = StageFiles()
+"""Those of this process."""

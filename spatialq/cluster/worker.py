@@ -19,7 +19,7 @@ from spatialq.cluster.folder import CALLER
 from spatialq.cluster.folders import folder_of
 from spatialq.cluster.method import Work
 from spatialq.cluster.methods import METHODS
-from spatialq.cluster.stage_files import StageFiles
+from spatialq.cluster.stage_files import STAGE_FILES
 from spatialq.cluster.survey import SURVEY
 from spatialq.cluster.task import Done, Task, place_of, second_of
 from spatialq.errors import FileError, JobError
@@ -30,7 +30,6 @@ WORK: Mapping[str, Work] = {
     **{name: work for method in METHODS.values() for name, work in method.work.items()},
 }
 """What tasks do."""
-stage_files = StageFiles()
 
 
 def perform(task: Task) -> Done:
@@ -76,11 +75,11 @@ def _facts(task: Task, partial: Path) -> dict[str, Any]:
     """Do the work, for which files of earlier stages in object storage are fetched."""
     if not task.stages:
         return WORK[task.work](task.data, partial)
-    data = stage_files.here(task.data, task.stages)
+    data = STAGE_FILES.here(task.data, task.stages)
     try:
         return WORK[task.work](data, partial)
     finally:
-        stage_files.trim()
+        STAGE_FILES.trim()
 
 
 def answer(text: str) -> str:

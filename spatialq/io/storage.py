@@ -235,12 +235,15 @@ class ObjectPath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
         Raises
         ------
         OSError
-            If it cannot be read, or the file not be written.
+            If it cannot be read, was changed since it was found, or the file not be written.
         """
         import obstore
 
+        etag = self.found().etag
+        options: Any = {"if_match": etag} if etag else {}
         with told(self):
-            pieces = obstore.get(store(self.bucket), self.key).stream(FETCHED)
+            got = obstore.get(store(self.bucket), self.key, options=options)
+            pieces = got.stream(FETCHED)
             with target.open("wb") as file:
                 for piece in pieces:
                     file.write(piece)

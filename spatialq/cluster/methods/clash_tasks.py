@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.cluster.methods.box_cells import BoxCell, box_cells
+from spatialq.cluster.stage_files import STAGE_FILES
 from spatialq.cluster.survey import stamp_of
 from spatialq.database.connection import connect_quietly
 from spatialq.database.duckdb_copy import said_of
@@ -147,7 +148,8 @@ def _connected() -> "Iterator[duckdb.DuckDBPyConnection]":
 def _attach(con: "duckdb.DuckDBPyConnection", folder: str, files: Iterable[int]) -> None:
     """Attach models, as m0, m1 and so on."""
     for k in files:
-        con.execute(f"ATTACH {literal(str(Path(folder) / file_of(k)))} AS m{k} (READ_ONLY)")
+        file = STAGE_FILES.one(f"{folder}{file_of(k)}")
+        con.execute(f"ATTACH {literal(file)} AS m{k} (READ_ONLY)")
 
 
 def _attach_all(con: "duckdb.DuckDBPyConnection", data: Mapping[str, Any]) -> None:

@@ -81,7 +81,7 @@ def run(job: Job) -> None:
     extents = [facts["extent"] for facts in found if facts["extent"] is not None]
     clash.warn_if_far_apart(extents, stacklevel=4)
     counts = [facts["elements"] for facts in found]
-    all_models = {"models": job.path(MODELS, ""), "first": np.cumsum([0, *counts]).tolist()}
+    all_models = {"models": f"{job.path(MODELS, '')}/", "first": np.cumsum([0, *counts]).tolist()}
     data = all_models | more | {"margin": _margin(job)}
     (divided,) = job.files(CELLS, [Task(OF_CELLS, "clash cells", data)], 1)
     cells, related = job.path(CELLS, OF_CELLS), None
