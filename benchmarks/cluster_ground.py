@@ -75,7 +75,7 @@ def main():
     if not tiles.exists():
         make(tiles, given.side, given.tile, given.density)
     shutil.rmtree(out, ignore_errors=True)
-    driver.executor_of = lambda *_: able
+    driver.executor_of = lambda *_, **__: able
     made = cluster.run("classify_ground", tiles, out, unit=1.0)
     for stage, seconds in able.seconds.items():
         print(json.dumps({

@@ -8,8 +8,9 @@ from typing import Any
 from spatialq.cluster.folder import CALLER, MANIFEST, OWN, PARTS, Folder
 from spatialq.cluster.folders import folder_of
 from spatialq.errors import FileError
+from spatialq.io.files import is_pattern, matches, require_name
 from spatialq.io.formats import Kind, find_sources, would_match
-from spatialq.io.storage import ObjectPath, is_url
+from spatialq.io.storage import ObjectPath, as_path
 from spatialq.runtime.budget import parse_size
 
 
@@ -45,6 +46,8 @@ def files_of_job(source: Any, kind: Kind) -> list[Path]:
     if not found:
         message = f"{CALLER}: source must be at least one file, pattern or folder, got none"
         raise ValueError(message)
+    for path in found:
+        require_name(CALLER, path)
     return [path.resolve() for path in found]
 
 
@@ -101,12 +104,18 @@ def new_folder_of(folder: Any, source: Any, files: Sequence[Path], part_format: 
         if each.parent == own or _is_within(each, own):
             reason = f"this file of source is in the folder of the job, '{folder}': take another"
             raise FileError.of(CALLER, each, reason)
-    written = own / PARTS / f"0000000.{part_format}", own / MANIFEST
-    for given in _several(source):
-        if not is_url(given) and any(would_match(given, target) for target in written):
+    for given in filter(_means_several, _several(source)):
+        # parts may have the names of their files, all of which fit if one does
+        named = next((f"{each.stem}.{part_format}" for each in files if matches(given, each)), "")
+        written = own / PARTS / f"0000000.{part_format}", own / PARTS / named, own / MANIFEST
+        if any(would_match(given, target) for target in written):
             reason = f"files of the job in this folder would be found as source '{given}', too"
             raise FileError.of(CALLER, folder, f"{reason}: take a folder elsewhere")
     return found
+
+
+def _means_several(given: str | Path) -> bool:
+    return is_pattern(given) or not as_path(given).is_file()
 
 
 def _is_within(file: Path, folder: Path) -> bool:

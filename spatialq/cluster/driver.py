@@ -9,10 +9,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from spatialq.cluster.arguments import check_types, files_of_job, new_folder_of
 from spatialq.cluster.executors import check_executor, executor_of
 from spatialq.cluster.folder import CALLER, Folder
-from spatialq.cluster.gpus import gpus_for
+from spatialq.cluster.gpus import gpus_for, may_use_gpus
 from spatialq.cluster.job import Call, Job, given
 from spatialq.cluster.methods import METHODS
 from spatialq.cluster.sizes import side_of
@@ -134,7 +136,7 @@ def run(
             f"tasks run on the CPU, got {device!r}"
         )
         raise ValueError(message)
-    more = {name: options.pop(name, default) for name, default in method.more.items()}
+    more = {name: _plain(options.pop(name, value)) for name, value in method.more.items()}
     chosen = declared.choose(options)
     method.check(more, side, chosen)
     files = files_of_job(source, method.kind)
@@ -157,8 +159,9 @@ def run(
         function, paths, crs, fitted.options, fitted.upright, fitted.level, more, side,
         part_format, kind_of(device),
     )  # fmt: skip
-    uses_gpus = executor == "local" and method.devices is None
-    gpus = gpus_for(CALLER, device, declared, chosen) if uses_gpus else []
+    uses_gpus = method.devices is None and may_use_gpus(device, declared, chosen)
+    here = uses_gpus and executor == "local"
+    gpus = gpus_for(CALLER, device, declared, chosen) if here else []
     tick = progress or (lambda *_: None)
     with target.held():
         if (before := target.manifest()) is None:
@@ -169,7 +172,9 @@ def run(
             _forgotten_if_refused(target, before),
             target.recording() as journal,
             budget.within(CALLER, memory),
-            closing(executor_of(executor, workers, budget.current(), gpus)) as able,
+            closing(
+                executor_of(executor, workers, budget.current(), gpus, uses_gpus=uses_gpus)
+            ) as able,
             running(current() or CallTask()),
         ):
             job = Job(call, target, journal, able, manifest, tick, before)
@@ -182,6 +187,11 @@ def run(
         "seconds": round(time.monotonic() - started, 3),
         "folder": str(folder),
     }
+
+
+def _plain(value: Any) -> Any:
+    """Give a number of NumPy as one of Python, which JSON has."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _told(source: str | Path | Sequence[str | Path]) -> str:

@@ -32,9 +32,8 @@ def cores() -> int:
 
 
 def environment(workers: int, cores: int, memory: int) -> dict[str, str]:
-    """Give the variables with which some workers share a machine, but for those that are set."""
-    wanted = {
-        "SPATIALQ_THREADS": str(max(1, cores // workers)),
-        "SPATIALQ_MEMORY": f"{max(1, memory // workers)}B",
+    """Give the variables with which some workers share a machine: threads unless they are set."""
+    threads = {"SPATIALQ_THREADS": str(max(1, cores // workers))}
+    return {"SPATIALQ_MEMORY": f"{max(1, memory // workers)}B"} | {
+        name: value for name, value in threads.items() if name not in os.environ
     }
-    return {name: value for name, value in wanted.items() if name not in os.environ}

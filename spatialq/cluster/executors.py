@@ -47,7 +47,12 @@ def check_executor(name: str, workers: int | None, device: str) -> None:
 
 
 def executor_of(
-    name: str, workers: int | None, memory: int, gpus: Sequence[DeviceInfo] = ()
+    name: str,
+    workers: int | None,
+    memory: int,
+    gpus: Sequence[DeviceInfo] = (),
+    *,
+    uses_gpus: bool = False,
 ) -> Executor:
     """Make an executor.
 
@@ -61,8 +66,10 @@ def executor_of(
         Bytes that all workers of a machine may take together.
     gpus : sequence of DeviceInfo
         Of this machine, for its workers, see `gpus_for`.
+    uses_gpus : bool
+        Whether workers of Ray have a GPU each, if it has any.
     """
     if name == "ray":
-        return RayExecutor(workers, memory)
+        return RayExecutor(workers, memory, uses_gpus=uses_gpus)
     usual = max(len(gpus), min(WORKERS_OF_A_GPU * len(gpus), cores())) if gpus else cores()
     return LocalExecutor(workers or usual, memory, gpus)

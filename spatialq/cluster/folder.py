@@ -275,10 +275,14 @@ class JobFolder(Folder):
     def _is_locked(self, lock: Any) -> bool:
         """Lock the file, unless another run has, or has removed it as it was refused."""
         for _ in range(TRIES):  # `is_held` of another process has it for a moment
-            with suppress(OSError):
+            try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return os.path.samestat(os.fstat(lock.fileno()), (self.path / LOCK).stat())
-            time.sleep(PAUSE)
+            except (BlockingIOError, FileNotFoundError):
+                time.sleep(PAUSE)
+            except OSError as error:
+                reason = f"cannot be locked: {error.strerror}: take a folder on another file system"
+                raise FileError.of(CALLER, self.path / LOCK, reason) from None
         return False
 
     def _remove_unfinished(self) -> None:
@@ -292,8 +296,10 @@ class JobFolder(Folder):
             try:
                 if fcntl is not None:
                     fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except OSError:
+            except BlockingIOError:
                 return True
+            except OSError:  # a file system without locks
+                return False
         return False
 
     def manifest(self) -> dict[str, Any] | None:
@@ -310,7 +316,7 @@ class JobFolder(Folder):
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise FileError.of(CALLER, path, f"is no manifest of a job: {error}") from None
+            raise FileError.of(CALLER, path, f"cannot be read: {error.strerror}") from None
         return require_manifest(path, content)
 
     def require_new(self) -> None:

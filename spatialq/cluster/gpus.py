@@ -14,6 +14,12 @@ OF_CONTEXT = 600 << 20
 """Bytes of a GPU that a process takes beside what `SPATIALQ_GPU_MEMORY` counts."""
 
 
+def may_use_gpus(device: str, function: Function, options: Any) -> bool:
+    """Whether a call may run on a GPU, wherever there is one."""
+    has_kernel = function.has_kernel("gpu") and not function.declaration.cpu_only(options)
+    return has_kernel and kind_of(device) != "cpu"
+
+
 def gpus_for(
     caller: str, device: str, function: Function, options: Any
 ) -> list[devices.DeviceInfo]:
@@ -37,7 +43,7 @@ def gpus_for(
         If a GPU was asked for and there is none, or none of the number.
     """
     kind, number = kind_of(device), number_of(device)
-    if kind == "cpu" or not function.has_kernel("gpu") or function.declaration.cpu_only(options):
+    if not may_use_gpus(device, function, options):
         return []
     there = devices.gpus()
     found = [each for each in there if not each.problem and number in (None, each.number)]

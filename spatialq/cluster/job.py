@@ -72,7 +72,7 @@ class Job:
         self.call = call
         self._folder, self._journal, self._executor = folder, journal, executor
         self._manifest, self._progress = dict(manifest), progress
-        self._before, self._told = before, -INTERVAL
+        self._before, self._written = before, -INTERVAL
         self._warned = Warned()
         self._manifest |= dict.fromkeys((*RESULT, "resumed"))
         self._manifest |= dict.fromkeys(("tasks", "done", "journal"), 0)
@@ -250,7 +250,7 @@ class Job:
 
     def _reach(self, done: int, **facts: Any) -> None:
         """Write down how many tasks of the stage are done, and where the journal says of more."""
-        self._told = time.monotonic()
+        self._written = time.monotonic()
         self._update(done=done, journal=self._journal.position, told=time.time(), **facts)
 
     def _done(
@@ -280,7 +280,7 @@ class Job:
                     for category, text in done.warnings:
                         self._warned.tell(category, text)
                     self._journal.add(done)
-                    if time.monotonic() >= self._told + INTERVAL:
+                    if time.monotonic() >= self._written + INTERVAL:
                         self._reach(n)
                     self._progress(Path(stage), n, total)
                     yield done

@@ -130,7 +130,7 @@ class _Process:
     def _answer(self, task: Task) -> str:
         if self._process is None and not self._is_ended:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", WORKER],
+                [sys.executable, "-c", WORKER, str(os.getpid())],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8",
                 env=self._environment, start_new_session=True,  # Ctrl-C is for the driver
             )  # fmt: skip

@@ -39,6 +39,8 @@ BEAT = 5.0
 """Seconds between two writings of the lock, and of the journal."""
 STALE = 20.0
 """Seconds after which a lock that nobody has written is nobody's."""
+TRIES = 3
+"""How often a lock is asked for whose run ends meanwhile."""
 TEMPORARY = "spatialq_parts_"
 
 
@@ -190,7 +192,8 @@ class ObjectFolder(Folder):
     def forget(self) -> None:
         """Remove all of a job that was refused, unless another run has taken the folder over."""
         assert self._beat is not None
-        if not self._beat.is_last():
+        self._beat.stop()
+        if not self._beat.is_own():
             return
         self.remove_stages()
         segments: ObjectPath = self.path / SEGMENTS
@@ -254,7 +257,7 @@ class Segments:
             If it cannot be written; it is tried again next time.
         """
         with self._lock:
-            if not self._lines:
+            if not self._lines or self._beat.is_lost:
                 return
             text = "".join(f"{line}\n" for line in self._lines)
             path: ObjectPath = self._folder / f"{self._begun}-{self._count:06d}.jsonl"
@@ -270,30 +273,32 @@ class _Beat:
     def __init__(self, lock: ObjectPath, etag: str) -> None:
         self.journal: Segments | None = None
         self._lock, self._etag = lock, etag
-        self._written, self._is_lost = time.monotonic(), False
+        self._written = time.monotonic()
+        self.is_lost = False
+        """Whether another run has written the lock, or may have."""
         self._one_at_a_time = threading.Lock()
         self._is_ended = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
-        while not self._is_ended.wait(BEAT) and not self._is_lost:
+        while not self._is_ended.wait(BEAT) and not self.is_lost:
             self._write()
-            if self.journal is not None and not self._is_lost:
+            if self.journal is not None and not self.is_lost:
                 with suppress(FileError):  # it is tried again
                     self.journal.write()
 
     def _write(self) -> None:
-        """Write the lock, unless it is lost: another run has written it, or may have."""
+        """Write the lock, unless it is lost."""
         with self._one_at_a_time:
             try:
-                if not self._is_lost:
+                if not self.is_lost:
                     self._etag = self._lock.put(_owner(), before=self._etag)
                     self._written = time.monotonic()
             except FileExistsError:
-                self._is_lost = True
+                self.is_lost = True
             except OSError:
-                self._is_lost = time.monotonic() - self._written > STALE
+                self.is_lost = time.monotonic() - self._written > STALE
 
     def require(self, *, anew: bool = False) -> None:
         """Make sure that the run still has the lock, also after its process was stopped.
@@ -310,25 +315,29 @@ class _Beat:
         """
         if anew or time.monotonic() - self._written > 2 * BEAT:
             self._write()
-        if self._is_lost:
+        if self.is_lost:
             message = (
                 f"{CALLER}: the lock of '{self._lock.parent}' could not be kept: resume the job, "
                 "unless another run does"
             )
             raise JobError(message)
 
-    def is_last(self) -> bool:
-        """Cease to write the lock; say whether nobody else has written it."""
+    def stop(self) -> None:
+        """Cease to write the lock."""
         self._is_ended.set()
         self._thread.join()
+
+    def is_own(self) -> bool:
+        """Whether nobody else has written the lock."""
         with suppress(OSError):
             return _etag_now(self._lock) == self._etag
         return False
 
     def end(self) -> None:
         """Give the lock up."""
+        self.stop()
         with suppress(OSError):
-            if self.is_last():
+            if self.is_own():
                 self._lock.remove()
 
 
@@ -340,12 +349,21 @@ def _owner() -> bytes:
     """Write something that differs from any other writing of a lock, for people, too."""
     return json.dumps(
         {
-            "host": socket.gethostname(),
+            "host": _host(),
             "process": os.getpid(),
             "time": time.time(),
             "token": secrets.token_hex(8),
         }
     ).encode()
+
+
+def _host() -> list[str]:
+    """Say where numbers of processes mean the same ones: containers may have one name."""
+    found = [socket.gethostname()]
+    with suppress(OSError):  # of Linux
+        found.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+        found.append(Path("/proc/self/ns/pid").readlink().name)
+    return found
 
 
 def _taken(lock: ObjectPath, folder: ObjectPath) -> str:
@@ -354,29 +372,36 @@ def _taken(lock: ObjectPath, folder: ObjectPath) -> str:
     No clocks are compared: whether a lock is written is seen by waiting.
     """
     own = _owner()
+    for _ in range(TRIES):
+        with suppress(FileNotFoundError):  # the run that had it has ended
+            etag = _put(own, lock, folder)
+            if lock.read_bytes() == own:  # a server without conditions lets the last one win
+                return etag
+            break
+    raise _has_it(folder)
+
+
+def _put(own: bytes, lock: ObjectPath, folder: ObjectPath) -> str:
     try:
-        etag = lock.put(own, new=True)
+        return lock.put(own, new=True)
     except FileExistsError:
         before = lock.found().etag
-        if not _is_ended(lock):
-            for _ in range(int(STALE)):
-                time.sleep(1)
-                if lock.read_bytes() and _etag_now(lock) != before:
-                    raise _has_it(folder) from None
-        try:
-            etag = lock.put(own, before=before)
-        except FileExistsError:
-            raise _has_it(folder) from None
-    if lock.read_bytes() != own:  # a server without conditions lets the last one win
-        raise _has_it(folder)
-    return etag
+    if not _is_ended(lock):
+        for _ in range(int(STALE)):
+            time.sleep(1)
+            if lock.read_bytes() and _etag_now(lock) != before:
+                raise _has_it(folder)
+    try:
+        return lock.put(own, before=before)
+    except FileExistsError:
+        raise _has_it(folder) from None
 
 
 def _is_ended(lock: ObjectPath) -> bool:
     """Whether the run that has written a lock was one of this machine that has ended."""
     try:
         owner = json.loads(lock.read_bytes())
-        if owner["host"] != socket.gethostname():
+        if owner["host"] != _host():
             return False
         os.kill(owner["process"], 0)
     except ProcessLookupError:

@@ -22,7 +22,8 @@ QUEUED = 2
 class RayExecutor:
     """Actors of the Ray cluster that this process is connected to, or of a new one.
 
-    `RAY_ADDRESS` names a cluster, see Ray's documentation. Where it has GPUs, each actor has one.
+    `RAY_ADDRESS` names a cluster, see Ray's documentation. Where it has GPUs, each actor of a job
+    that uses them has one.
     Actors for which the cluster has no room yet get tasks as soon as they have begun.
 
     Raises
@@ -31,7 +32,7 @@ class RayExecutor:
         If Ray cannot be begun or reached.
     """
 
-    def __init__(self, workers: int | None, memory: int) -> None:
+    def __init__(self, workers: int | None, memory: int, *, uses_gpus: bool = False) -> None:
         import ray
 
         self._ray: Any = ray
@@ -40,13 +41,16 @@ class RayExecutor:
             self._begin()
         with self._telling():
             there = self._ray.cluster_resources()
-            gpus = 1 if there.get("GPU", 0) >= 1 else 0
-            workers = workers or int(there["GPU" if gpus else "CPU"])
-            machines = sum(bool(node["Alive"]) for node in self._ray.nodes())
+            gpus = 1 if uses_gpus and there.get("GPU", 0) >= 1 else 0
+            needed = "GPU" if gpus else "CPU"
+            workers = workers or max(1, int(there.get(needed, 0)))
+            nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+            # the machine of the head may have none
+            machines = max(1, sum(node.get(needed, 0) >= 1 for node in nodes))
             here = -(-workers // machines)
-            cores = max(1, int(there["CPU"]) // machines)
+            cores = max(1, int(there.get("CPU", 0)) // machines)
             actor = self._ray.remote(
-                max_restarts=-1, max_task_retries=TRIES, num_gpus=gpus,
+                max_restarts=-1, max_task_retries=TRIES - 1, num_gpus=gpus,
                 num_cpus=0 if gpus else 1,
                 runtime_env={"env_vars": environment(here, cores, memory)},
             )(_Worker)  # fmt: skip

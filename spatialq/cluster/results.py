@@ -3,6 +3,7 @@
 import glob
 import json
 import time
+import warnings
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from spatialq.cluster.folder import PARTS, Folder
 from spatialq.cluster.folders import folder_of
 from spatialq.cluster.methods import METHODS
 from spatialq.cluster.points import COVERING, GEOMETRY
-from spatialq.errors import FileError, JobError
+from spatialq.errors import FileError, FileWarning, JobError
 from spatialq.functions.catalogue import catalogue
 from spatialq.functions.sql_text import identifier, literal
 from spatialq.io.storage import ObjectPath, arrow_filesystem, is_named
@@ -46,7 +47,12 @@ def jobs(folder: str | Path = ".") -> list[dict[str, Any]]:
     Raises
     ------
     FileError
-        If there is no such folder, or a manifest is damaged.
+        If there is no such folder, or its own manifest is damaged or cannot be read.
+
+    Warns
+    -----
+    FileWarning
+        If that of a folder in it is.
     """
     top = folder_of(LISTER, folder).path
     try:
@@ -61,7 +67,13 @@ def jobs(folder: str | Path = ".") -> list[dict[str, Any]]:
     found = []
     for path in (top, *sorted(folders)):
         job = folder_of(LISTER, path)
-        manifest = job.manifest()
+        try:
+            manifest = job.manifest()
+        except FileError as error:
+            if path == top:
+                raise
+            warnings.warn(str(error), FileWarning, stacklevel=2)  # the other jobs are shown
+            continue
         if manifest is not None:
             found.append(_described(job, manifest))
     return found

@@ -46,10 +46,8 @@ class StageFiles:
 
         Raises
         ------
-        OSError
-            If one cannot be read.
         FileError
-            If the disk is full.
+            If one cannot be read, or the disk is full.
         """
         if isinstance(data, dict):
             return {name: self.here(each, start) for name, each in data.items()}
@@ -64,10 +62,8 @@ class StageFiles:
 
         Raises
         ------
-        OSError
-            If it cannot be read.
         FileError
-            If the disk is full.
+            If it cannot be read, or the disk is full.
         """
         return str(self._copy(as_path(name))) if is_url(name) else name
 
@@ -86,8 +82,15 @@ class StageFiles:
         self._kept.clear()
 
     def _copy(self, path: Path) -> Path:
-        """Give the copy of an object, or the folder with those of all objects in a folder."""
         assert isinstance(path, ObjectPath)
+        try:
+            return self._copied(path)
+        except OSError as error:
+            reason = f"cannot be read: {error.strerror or error}"
+            raise FileError.of(CALLER, path, reason) from None
+
+    def _copied(self, path: ObjectPath) -> Path:
+        """Give the copy of an object, or the folder with those of all objects in a folder."""
         if self._folder is None:
             self._folder = self._stack.enter_context(temporary_folder(PREFIX))
             atexit.register(self.close)

@@ -44,6 +44,20 @@ def stamp_of(path: Path) -> list[Any]:
     return [status.st_mtime_ns, status.st_size, digest_of(path, HEADER)]
 
 
+def read_stamp(caller: str, path: Path) -> list[Any]:
+    """Give the stamp of a file that a task is about to read.
+
+    Raises
+    ------
+    FileError
+        If it cannot be read.
+    """
+    try:
+        return stamp_of(path)
+    except OSError as error:
+        raise FileError.of(caller, path, f"cannot be read: {error.strerror or error}") from None
+
+
 def task_of(
     caller: str,
     path: str,
@@ -81,7 +95,7 @@ def perform(data: dict[str, Any], _: Path) -> dict[str, Any]:
         If its CRS is another one than that of the first.
     """
     path = as_path(data["path"])
-    stamp = stamp_of(path)
+    stamp = read_stamp(data["caller"], path)
     cloud = open_source(data["caller"], path, ["points"])
     require_same(data["caller"], [data["first"], (path, cloud.crs)])
     warn_about(data["caller"], cloud)

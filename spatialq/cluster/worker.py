@@ -1,13 +1,15 @@
 """A worker: does tasks, one after the other, and writes their parts.
 
 `main` reads tasks from standard input, a line of JSON each, and answers each with a line. It ends
-with its input: also if the driver was killed.
+with its input, and soon after the driver, also in the middle of a task.
 """
 
 import builtins
 import json
 import os
 import sys
+import threading
+import time
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,6 +32,8 @@ WORK: Mapping[str, Work] = {
     **{name: work for method in METHODS.values() for name, work in method.work.items()},
 }
 """What tasks do."""
+BLINK = 0.2
+"""Seconds between two looks at whether the driver is there."""
 
 
 def perform(task: Task) -> Done:
@@ -82,18 +86,25 @@ def _facts(task: Task, partial: Path) -> dict[str, Any]:
         STAGE_FILES.trim()
 
 
+def _end_with(driver: int) -> None:
+    """End this process when the driver's was killed: its folder may soon be that of another job."""
+    while os.getppid() == driver:
+        time.sleep(BLINK)
+    os._exit(1)
+
+
 def answer(text: str) -> str:
     """Do a task that is given as JSON; give what became of it, or its error, as JSON."""
     task = Task.read(text)
     try:
         return perform(task).text()
     except MemoryError as error:  # NumPy and Arrow have kinds of their own
-        return _told(task, MemoryError, f"{_short(task)}{f': {error}' if str(error) else ''}")
+        return _told(task, MemoryError, f"{_no_memory(task)}{f': {error}' if str(error) else ''}")
     except Exception as error:
         return _told(task, type(error), str(error))
 
 
-def _short(task: Task) -> str:
+def _no_memory(task: Task) -> str:
     return (
         f"{CALLER}: memory was not enough for task {task.name!r}: resume the job with fewer "
         "workers or more memory, or begin another with smaller parts"
@@ -126,7 +137,12 @@ def read_answer(text: str) -> Done:
 
 
 def main() -> None:
-    """Answer the lines of standard input, until it ends or nobody reads the answers."""
+    """Answer the lines of standard input, until it ends or nobody reads the answers.
+
+    The argument of the process is the number of the driver's.
+    """
+    driver = int(sys.argv[1])
+    threading.Thread(target=_end_with, args=(driver,), daemon=True).start()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what libraries print is no answer
     try:

@@ -78,8 +78,10 @@ def is_pattern(path: str | os.PathLike[str]) -> bool:
 
 def matches(pattern: str | os.PathLike[str], path: Path) -> bool:
     """Whether a pattern would find a file, if it were there."""
-    if is_url(pattern) or is_url(path):
-        return False  # results are never written among objects
+    if is_url(pattern) != is_url(path):
+        return False
+    if is_url(pattern):
+        return _match(as_path(pattern).parts, path.parts)
     return _match(*(Path(os.path.abspath(each)).parts for each in (_literal(pattern), path)))  # noqa: PTH100
 
 
@@ -91,6 +93,21 @@ def _match(patterns: Sequence[str], parts: Sequence[str]) -> bool:
     return fnmatchcase(parts[0], patterns[0]) and _match(patterns[1:], parts[1:])
 
 
+def require_name(reader: str, path: Path) -> None:
+    """Reject a name that cannot be passed through SQL or JSON.
+
+    Raises
+    ------
+    FileError
+        If it is not UTF-8.
+    """
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        name = str(path).encode(errors="backslashreplace").decode()
+        raise FileError.of(reader, name, "its name is not UTF-8; rename it") from None
+
+
 def require_file(reader: str, path: Path) -> None:
     """Reject anything but a regular file: opening a pipe would wait for its writer.
 
@@ -99,11 +116,7 @@ def require_file(reader: str, path: Path) -> None:
     FileError
         If there is nothing of that name, or a folder, a pipe, a device.
     """
-    try:
-        str(path).encode()  # the name is passed through SQL
-    except UnicodeEncodeError:
-        name = str(path).encode(errors="backslashreplace").decode()
-        raise FileError.of(reader, name, "its name is not UTF-8; rename it") from None
+    require_name(reader, path)
     try:
         if path.is_file():
             return

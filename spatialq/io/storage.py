@@ -38,6 +38,8 @@ SIGNED = re.compile(
     re.IGNORECASE,
 )
 """What a URL has in it that has credentials."""
+USER = re.compile(r"//[^/]*@")
+"""A name and a password in an endpoint."""
 STATUS = re.compile(r"status code: (\d{3})")
 REFUSED = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "status code: 403")
 VARIABLES = "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL"
@@ -67,12 +69,13 @@ class Found:
     etag: str
     """What the server tells one state of the object from another by."""
     changed: int
-    """Time of the last change in ns."""
+    """Time of the last change in ns, of whole seconds: some servers tell parts of them in listings
+    alone."""
 
     @classmethod
     def of(cls, meta: Mapping[str, Any]) -> "Found":
         """Read what the library says."""
-        changed = int(meta["last_modified"].timestamp() * 1_000_000_000)
+        changed = int(meta["last_modified"].timestamp()) * 1_000_000_000
         return cls(meta["path"], meta["size"], meta["e_tag"] or "", changed)
 
 
@@ -327,7 +330,8 @@ def as_path(given: str | os.PathLike[str]) -> Path:
         )
         raise ValueError(message)
     if not OURS.match(text):
-        message = f"URLs of object storage begin with 's3://', got {text!r}"
+        shown = text.partition("?")[0]  # behind it may be a signature of any kind
+        message = f"URLs of object storage begin with 's3://', got {shown!r}"
         raise ValueError(message)
     return ObjectPath(SCHEME, *OURS.sub("", text).split("/"))
 
@@ -383,9 +387,11 @@ def arrow_filesystem() -> "pyarrow.fs.FileSystem":
 
     endpoint, region = _place()
     scheme, _, host = endpoint.partition("://")
-    if not endpoint:
-        return S3FileSystem(region=region)
-    return S3FileSystem(region=region, endpoint_override=host, scheme=scheme)
+    is_public = os.environ.get("AWS_SKIP_SIGNATURE", "").lower() in ("1", "true")
+    given: Any = {"anonymous": True} if is_public else {}
+    if endpoint:
+        given |= {"endpoint_override": host, "scheme": scheme}
+    return S3FileSystem(region=region, **given)
 
 
 def _place() -> tuple[str, str]:
@@ -441,7 +447,7 @@ def _sentence(error: Exception, path: ObjectPath) -> OSError:
     if status is not None:
         reason = f"the server answers with status {status[1]}, also when asked again"
         return OSError(errno.EIO, reason, url)
-    where = _place()[0] or "that of AWS"
+    where = USER.sub("//", _place()[0]) or "that of AWS"
     reason = f"the server ({where}) cannot be reached or ends connections, also when asked again"
     return OSError(errno.EIO, reason, url)
 

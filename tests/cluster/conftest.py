@@ -9,4 +9,4 @@ from tests.cluster.surveys import InThisProcess
 @pytest.fixture
 def at_once(monkeypatch):
     """Have the tasks of jobs done in this process."""
-    monkeypatch.setattr(driver, "executor_of", lambda *_: InThisProcess())
+    monkeypatch.setattr(driver, "executor_of", lambda *_, **__: InThisProcess())

@@ -358,7 +358,7 @@ def test_a_file_that_changes_while_the_job_runs(tiles, tmp_path, monkeypatch):
                     os.utime(copy / "tile_02.laz", (1, 1))
                 yield done
 
-    monkeypatch.setattr(driver, "executor_of", lambda *_: Touching())
+    monkeypatch.setattr(driver, "executor_of", lambda *_, **__: Touching())
     with pytest.raises(FileError, match=r"tile_02.laz': was changed while the job ran"):
         run(copy, tmp_path / "out")
 

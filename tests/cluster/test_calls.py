@@ -114,7 +114,7 @@ def test_how_far_a_job_is(monkeypatch, tiles, tmp_path):
     for name in ("time", "monotonic"):
         monkeypatch.setattr(time, name, lambda: clock[0])
     monkeypatch.setattr(job, "INTERVAL", 45.0)
-    monkeypatch.setattr(driver, "executor_of", lambda *_: Slowly(clock))
+    monkeypatch.setattr(driver, "executor_of", lambda *_, **__: Slowly(clock))
 
     def look(stage, done, total):
         (found,) = cluster.jobs(tmp_path)

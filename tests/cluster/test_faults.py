@@ -209,7 +209,7 @@ def test_a_full_disk_in_each_stage_in_turn(case, source, tmp_path, monkeypatch):
     case.expected(source)  # kernels are compiled, and kept in files
     while True:
         able = FullDisk(passed)
-        monkeypatch.setattr(driver, "executor_of", lambda *_, able=able: able)
+        monkeypatch.setattr(driver, "executor_of", lambda *_, able=able, **__: able)
         try:
             case.run(source, out, resume=True)
         except FileError as error:

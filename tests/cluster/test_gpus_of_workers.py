@@ -83,7 +83,7 @@ def test_workers_see_gpus_where_tasks_use_them(tmp_path, monkeypatch, function, 
     """The tasks of a method that names its devices run on the CPU."""
     asked = []
 
-    def executor_of(name, workers, memory, gpus):
+    def executor_of(name, workers, memory, gpus, *, uses_gpus):
         asked.extend(each.number for each in gpus)
         message = "no further"
         raise JobError(message)

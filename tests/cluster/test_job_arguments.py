@@ -16,7 +16,7 @@ from spatialq import cluster
 from spatialq.cluster import worker
 from spatialq.cluster.folder import JobFolder
 from spatialq.errors import CrsError, FileError, JobError
-from tests.cluster import surveys
+from tests.cluster import surveys, test_pops_features
 from tests.command_line import spatialq_command
 
 
@@ -351,3 +351,36 @@ def test_seeds_takes_lengths_as_ground_does(at_once, tmp_path):
     ran = spatialq_command("seeds", tiles, "-o", tmp_path / "x", "--window-size", "8")
     assert "seeds: window_size must say its unit, got '8'" in ran.stderr
     assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("pattern", ["**/tile_*.laz", "**/tile_0_1.*"])
+def test_a_pattern_that_would_find_parts_named_as_files_is_refused(tiles, pattern):
+    with pytest.raises(FileError, match="would be found as source"):
+        cluster.run(
+            "classify_ground", f"{tiles}/{pattern}", tiles / "out", part_format="laz", unit=1.0
+        )
+    assert not (tiles / "out").exists()
+
+
+def test_parts_of_one_name_are_refused_before_files_are_read(tiles, tmp_path):
+    shutil.copytree(tiles, tmp_path / "again")
+    with pytest.raises(FileError, match=r"tile_0_0\.laz"):
+        run(
+            tiles, tmp_path / "out", source=[tiles, tmp_path / "again"], function="plane_points",
+            part_format="laz", unit=1.0,
+        )  # fmt: skip
+    assert not (tmp_path / "out").exists()
+
+
+def test_numbers_of_numpy(at_once, tmp_path):
+    grid = test_pops_features.write(tmp_path / "a.tif", np.ones((30, 40), np.float32))
+    more = {"nodata": np.float32(-9999), "scales": (5.0, 7.0), "example_scale": 20.0}
+    cluster.run("pops_features", grid, tmp_path / "out", **more)
+    assert json.loads((tmp_path / "out" / "job.json").read_text())["options"]["nodata"] == -9999
+
+
+def test_names_that_are_no_text(tiles, tmp_path):
+    bad = tmp_path / os.fsdecode(b"tile_\xe9.laz")
+    shutil.copy(tiles / "tile_0_0.laz", bad)
+    with pytest.raises(FileError, match="its name is not UTF-8; rename it"):
+        run(tiles, tmp_path / "out", source=[tiles, bad])

@@ -1,9 +1,13 @@
 """Jobs of tiles: the rows of one call on all files, whatever happens in the middle."""
 
+import errno
 import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
+import time
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,11 +17,19 @@ import pytest
 
 import spatialq
 from spatialq import cluster
+from spatialq.cluster import survey, worker
+from spatialq.cluster.executor import environment
 from spatialq.cluster.folder import JobFolder
 from spatialq.cluster.task import Done
 from spatialq.errors import FileError, FileWarning, JobError
 from tests.cluster import surveys
-from tests.cluster.processes import children_of, kill_all, processes_below, wait_for_lines
+from tests.cluster.processes import (
+    children_of,
+    command_of,
+    kill_all,
+    processes_below,
+    wait_for_lines,
+)
 from tests.command_line import rows as command_rows
 from tests.command_line import spatialq_command
 from tests.conftest import made_once, real_file
@@ -256,7 +268,11 @@ def test_a_damaged_manifest(at_once, tiles, tmp_path, text):
     with pytest.raises(FileError, match=r"job\.json': is no manifest of a job"):
         run(tiles, out, resume=True)
     with pytest.raises(FileError, match="is no manifest of a job"):
-        cluster.jobs(tmp_path)
+        cluster.jobs(out)
+    run(tiles, tmp_path / "good")
+    with pytest.warns(FileWarning, match=r"out/job\.json': is no manifest of a job"):
+        (listed,) = cluster.jobs(tmp_path)
+    assert listed["folder"] == str(tmp_path / "good")
     with spatialq.connect() as con, pytest.raises(FileError, match="is no manifest of a job"):
         cluster.table(con, out)
 
@@ -414,3 +430,90 @@ def test_the_manifest_is_json_without_points(at_once, tiles, tmp_path):
     assert manifest["function"] == "owm_ground"
     assert manifest["state"] == "done"
     assert manifest["version"] == spatialq.__version__
+
+
+DRIVER = """
+import os, subprocess, sys, time
+from spatialq.cluster.task import Task
+command = [sys.executable, "-c", sys.argv[1], str(os.getpid())]
+worker = subprocess.Popen(command, stdin=subprocess.PIPE, text=True)
+worker.stdin.write(Task("x", "wait", {}).text() + "\\n")
+worker.stdin.flush()
+print(worker.pid, flush=True)
+time.sleep(600)
+"""
+LONG_TASK = """
+import time
+from spatialq.cluster import worker
+def wait(*_):
+    print("begun", flush=True)
+    time.sleep(600)
+worker.WORK = {"wait": wait}
+worker.main()
+"""
+
+
+@pytest.mark.slow
+def test_a_worker_ends_with_its_driver_in_the_middle_of_a_task():
+    """It would write into the folder later, which may be that of another job by then."""
+    command = [sys.executable, "-c", DRIVER, LONG_TASK]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as driver:
+        worker = int(driver.stdout.readline())
+        assert driver.stderr.readline() == "begun\n"
+        driver.kill()
+        end = time.monotonic() + 60
+        while command_of(worker) and time.monotonic() < end:
+            time.sleep(0.05)
+        assert not command_of(worker)
+
+
+@pytest.mark.slow
+@needs_ray
+def test_actors_without_room_in_the_cluster_get_no_tasks(tiles, tmp_path):
+    process = surveys.begin(tiles, tmp_path / "out", executor="ray", workers=20)
+    _, said = process.communicate(timeout=240)
+    assert process.returncode == 0, said
+    assert surveys.of_job(tmp_path / "out") == surveys.in_one_piece(tiles)
+
+
+@pytest.mark.slow
+@needs_ray
+def test_a_cluster_that_cannot_be_reached_is_one_sentence(tiles, tmp_path, monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", "auto")
+    _, said = surveys.begin(tiles, tmp_path / "out", executor="ray").communicate(timeout=240)
+    start = (
+        "spatialq.errors.JobError: cluster.run: Ray cannot be reached at RAY_ADDRESS=auto: Could"
+    )
+    assert said.splitlines()[-1].startswith(start)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_system_without_locks(tmp_path, monkeypatch):
+    def flock(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("spatialq.cluster.folder.fcntl.flock", flock)
+    sentence = r"\.lock': cannot be locked: No locks available: take a folder on another"
+    with pytest.raises(FileError, match=sentence), JobFolder(tmp_path / "out").held():
+        pass
+    assert not JobFolder(tmp_path / "out").is_held()
+
+
+def test_workers_share_memory_also_where_a_variable_says_how_much(monkeypatch):
+    monkeypatch.setenv("SPATIALQ_MEMORY", "4GB")
+    monkeypatch.delenv("SPATIALQ_THREADS", raising=False)
+    assert environment(4, 8, 4000) == {"SPATIALQ_MEMORY": "1000B", "SPATIALQ_THREADS": "2"}
+    monkeypatch.setenv("SPATIALQ_THREADS", "1")
+    assert environment(4, 8, 4000) == {"SPATIALQ_MEMORY": "1000B"}
+
+
+@pytest.mark.slow
+def test_a_file_that_is_gone_is_named(tiles, tmp_path):
+    copy = shutil.copytree(tiles, tmp_path / "tiles")
+    gone = copy / "tile_1_1.laz"
+    stage = worker.WORK[survey.SURVEY]
+    gone.unlink()
+    data = {"caller": "owm_ground", "path": str(gone)}
+    with pytest.raises(FileError, match=r"^owm_ground: '.*tile_1_1\.laz': cannot be read: No such"):
+        stage(data, tmp_path)

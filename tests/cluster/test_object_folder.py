@@ -6,7 +6,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -24,7 +26,7 @@ from spatialq.errors import FileError, JobError
 from spatialq.io import storage
 from spatialq.io.storage import as_path
 from tests import storage_server
-from tests.cluster import surveys, test_pops_features
+from tests.cluster import models, surveys, test_pops_features
 from tests.cluster.surveys import InThisProcess
 from tests.command_line import rows as command_rows
 from tests.conftest import made_once
@@ -400,7 +402,7 @@ def test_every_function_has_the_parts_of_files_here(bucket, tiles, tmp_path, mon
     """Inputs and the folder are in object storage; folders of users may have names of ours."""
     make, options = OF_FUNCTIONS[case]
     function = case.partition(" ")[0]
-    monkeypatch.setattr(driver, "executor_of", lambda *_: InThisProcess())
+    monkeypatch.setattr(driver, "executor_of", lambda *_, **__: InThisProcess())
     here, there = [f"{tiles}/*.laz"], ["s3://bucket/stages/*.laz"]
     if make is None:
         for path in tiles.glob("*.laz"):
@@ -422,3 +424,73 @@ def test_every_function_has_the_parts_of_files_here(bucket, tiles, tmp_path, mon
     if function != "intersects_with":  # whose rows have the name of the file
         assert {name: objects[f"jobs/out/parts/{name}"] for name in parts} == parts
     assert cluster.run(function, there, FOLDER, resume=True, **options)["resumed"] == len(parts)
+
+
+def test_a_run_that_has_lost_its_lock_writes_no_journal(bucket, monkeypatch):
+    monkeypatch.setattr(object_folder, "BEAT", 60.0)
+    folder = folder_of("cluster.run", FOLDER)
+    with folder.held(), folder.recording() as journal:
+        journal.add(Done("parts", "a", {}))
+        bucket.put("bucket/jobs/out/.lock", b"of another run")
+        with pytest.raises(JobError, match="could not be kept"):
+            folder.write_manifest({})
+    assert not any("/journal/" in name for name in everything(bucket))
+
+
+def test_a_lock_that_is_given_up_meanwhile_is_taken(bucket):
+    owner = {"host": "another machine", "process": 1, "time": 0, "token": "x"}
+    bucket.put("bucket/jobs/out/.lock", json.dumps(owner).encode())
+    lock = as_path(f"{FOLDER}/.lock")
+    timer = threading.Timer(1.5, lock.remove)
+    timer.start()
+    with folder_of("cluster.run", FOLDER).held():
+        assert lock.read_bytes() != json.dumps(owner).encode()
+    timer.join()
+
+
+def test_a_process_of_another_container_may_live(bucket):
+    """Its number means nothing here, though the name of the machine is the same."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    owner = json.loads(object_folder._owner()) | {"process": process.pid}
+    owner["host"][-1] = "pid:[1]"
+    bucket.put("bucket/jobs/out/.lock", json.dumps(owner).encode())
+    begun = time.monotonic()
+    with folder_of("cluster.run", FOLDER).held():
+        assert time.monotonic() - begun >= object_folder.STALE
+
+
+def test_a_cell_of_models_fetches_its_own(bucket, tmp_path, monkeypatch):
+    monkeypatch.setattr(driver, "executor_of", lambda *_, **__: InThisProcess())
+    monkeypatch.setattr(stage_files, "KEPT", 0)  # nothing is left for the next task
+    row = models.make(tmp_path / "row")
+    houses = [put_file(bucket, row / f"house_{k:02}.ifc") for k in (0, 6, 12, 18)]
+    made = cluster.run("intersects_with", houses, FOLDER, cell_elements=30)
+    assert made["parts"] >= 4
+    asked = bucket.count("GET", "/stages/models/")
+    assert len(houses) + made["parts"] <= asked < len(houses) + 2 * made["parts"]
+
+
+def test_a_pattern_of_objects_that_would_find_the_parts_is_refused(bucket):
+    for folder in ("s3://bucket/tiles/out", "s3://bucket/other/out"):
+        found = "s3://bucket/**/tile_*.laz"
+        with pytest.raises(FileError, match=r"files of the job in this folder would be found"):
+            cluster.run("classify_ground", found, folder, part_format="laz", **surveys.QUIET)
+
+
+def test_times_of_objects_are_whole_seconds():
+    """Listings of some servers have milliseconds, which the answer about one object has not."""
+    meta = {"path": "a", "size": 1, "e_tag": "x"}
+    times = [datetime(2026, 1, 2, 3, 4, 5, part, tzinfo=UTC) for part in (0, 123_000)]
+    one, other = (storage.Found.of(meta | {"last_modified": each}) for each in times)
+    assert one == other
+
+
+def test_passwords_are_in_no_sentence(monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://me:pass1234@127.0.0.1:9")
+    said = storage._sentence(Exception("no connection"), as_path("s3://bucket/a"))
+    assert "(http://127.0.0.1:9)" in str(said)
+    assert "pass1234" not in str(said)
+    with pytest.raises(ValueError, match="begin with 's3://'") as told:
+        as_path("https://account.blob.core.windows.net/c/f.laz?sig=pass1234")
+    assert "pass1234" not in str(told.value)

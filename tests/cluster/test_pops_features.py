@@ -237,7 +237,7 @@ def test_a_file_that_changes_while_the_job_runs(grids, tmp_path, monkeypatch):
                     (copy / "b.tif").touch()
                 yield done
 
-    monkeypatch.setattr(driver, "executor_of", lambda *_: Touching())
+    monkeypatch.setattr(driver, "executor_of", lambda *_, **__: Touching())
     with pytest.raises(FileError, match=r"b\.tif': was changed while the job ran"):
         run(copy, tmp_path / "out")
 

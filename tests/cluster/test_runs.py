@@ -100,7 +100,7 @@ def test_rows_of_a_file(tmp_path, decoded, ending):
 @pytest.mark.slow
 @pytest.mark.parametrize("bounds", [None, [20.0, 10.0, 180.0, 290.0]])
 def test_a_tile_decodes_what_is_near(tmp_path, monkeypatch, decoded, bounds):
-    monkeypatch.setattr(driver, "executor_of", lambda *_: InThisProcess())
+    monkeypatch.setattr(driver, "executor_of", lambda *_, **__: InThisProcess())
     tiles = tmp_path / "tiles"
     tiles.mkdir()
     strips(tiles)

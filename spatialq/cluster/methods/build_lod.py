@@ -209,7 +209,7 @@ class _Tree:
 
     def _joins(self, band: "list[tuple[Root, Leaves]]", shared: dict[str, Any]) -> Iterator[Task]:
         """Give the tasks of nodes above."""
-        roots = self.job.path(ROOTS, "")
+        roots = f"{self.job.path(ROOTS, '')}/"
         for root, below in band:
             leaves = {name: values.tolist() for name, values in vars(below).items()}
             own = {"root": [root.level, root.cell], "leaves": leaves, "roots": roots}

@@ -9,7 +9,7 @@ import numpy as np
 
 from spatialq.cluster.methods.box_cells import BoxCell, box_cells
 from spatialq.cluster.stage_files import STAGE_FILES
-from spatialq.cluster.survey import stamp_of
+from spatialq.cluster.survey import read_stamp
 from spatialq.database.connection import connect_quietly
 from spatialq.database.duckdb_copy import said_of
 from spatialq.database.element_sets import NO_PAIRS
@@ -93,12 +93,12 @@ def write_model(data: dict[str, Any], partial: Path) -> dict[str, Any]:
     from spatialq.io.ifc.cache import CACHE, read_models
 
     path = as_path(data["path"])
-    stamp = stamp_of(path)
+    stamp = read_stamp(clash.COMMAND, path)
     with files_read_by(clash.COMMAND):
         (model,) = read_models([path], geometry=data["geometry"])
     CACHE.clear()
     warn_about_model(clash.COMMAND, model, stacklevel=2)
-    if stamp_of(path) != stamp:
+    if read_stamp(clash.COMMAND, path) != stamp:
         raise FileError.of(clash.COMMAND, path, "was changed while the job ran")
     elements = model.tables["elements"]
     with _connected() as con, said_of(partial, partial):

@@ -39,18 +39,19 @@ FOUND = "found"
 def run(job: Job) -> None:
     """Find the planes of a survey, or those of its points."""
     call = job.call
+    names = names_of_clouds(job, OF_POINTS) if call.part_format == LAZ else None
     survey = job.survey(() if call.more["noise"] else NOISE)
-    _Search(job, survey).run()
+    _Search(job, survey, names).run()
 
 
 class _Search:
     """The stages of a job."""
 
-    def __init__(self, job: Job, survey: Survey) -> None:
+    def __init__(self, job: Job, survey: Survey, names: list[str] | None) -> None:
         call = job.call
         self.job, self.layout = job, job.layout(survey.whole)
         self.count = sum(1 for _ in self.layout.cores())
-        self.names = names_of_clouds(job, OF_POINTS) if call.part_format == LAZ else None
+        self.names = names
         self.reading = {
             "caller": call.function,
             "bounds": call.options.bounds,

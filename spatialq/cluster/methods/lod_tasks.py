@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.cluster.points import open_cloud, read_box
+from spatialq.cluster.stage_files import STAGE_FILES
 from spatialq.cluster.task import second_of
 from spatialq.data.boxes import in_box
 from spatialq.errors import FileError
@@ -140,7 +141,8 @@ def join(data: dict[str, Any], partial: Path) -> dict[str, Any]:
 
     options = catalogue()[FUNCTION].choose(data["options"])
     below = Leaves(**{name: np.array(values) for name, values in data["leaves"].items()})
-    paths = [Path(data["roots"]) / f"{below.root(k).name}.npz" for k in range(len(below.level))]
+    names = [f"{below.root(k).name}.npz" for k in range(len(below.level))]
+    paths = [Path(STAGE_FILES.one(f"{data['roots']}{name}")) for name in names]
 
     def first_node(k: int) -> "Rows":
         yield from ()
