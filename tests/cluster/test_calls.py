@@ -188,7 +188,8 @@ def test_a_worker_whose_driver_is_gone_ends_without_a_traceback():
     reading, writing = os.pipe()
     os.close(reading)
     task = Task("a", "no such work", {}).text()
-    command = [sys.executable, "-c", f"from {worker.__name__} import main; main()"]
+    start = f"from {worker.__name__} import main; main()"
+    command = [sys.executable, "-c", start, str(os.getpid())]
     ended = subprocess.run(
         command, input=f"{task}\n", stdout=writing, stderr=subprocess.PIPE, text=True, check=False
     )
