@@ -9,7 +9,6 @@ import json
 import os
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -86,11 +85,11 @@ def _facts(task: Task, partial: Path) -> dict[str, Any]:
         STAGE_FILES.trim()
 
 
-def _end_with(driver: int) -> None:
+def _end_with(driver: int, is_ended: threading.Event) -> None:
     """End this process when the driver's was killed: its folder may soon be that of another job."""
-    while os.getppid() == driver:
-        time.sleep(BLINK)
-    os._exit(1)
+    while not is_ended.wait(BLINK):
+        if os.getppid() != driver:
+            os._exit(1)
 
 
 def answer(text: str) -> str:
@@ -141,8 +140,9 @@ def main() -> None:
 
     The argument of the process is the number of the driver's.
     """
-    driver = int(sys.argv[1])
-    threading.Thread(target=_end_with, args=(driver,), daemon=True).start()
+    is_ended = threading.Event()
+    watching = threading.Thread(target=_end_with, args=(int(sys.argv[1]), is_ended), daemon=True)
+    watching.start()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what libraries print is no answer
     try:
@@ -151,3 +151,6 @@ def main() -> None:
     except BrokenPipeError:  # the driver was killed
         os.dup2(os.open(os.devnull, os.O_WRONLY), answers.fileno())  # for what is not flushed
         sys.exit(1)
+    finally:
+        is_ended.set()
+        watching.join()
