@@ -33,6 +33,7 @@
 -- bounds: xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
 --     border are considered; NULL takes all. ([xmin, ymin, xmax, ymax], finite numbers with the
 --     minima first, or NULL)
+-- overwrite: Whether files that are there are replaced; else they are an error.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
 -- gives: points ground_points noise_points device outputs
@@ -57,6 +58,7 @@ CREATE OR REPLACE MACRO write_ground(
     point_resolution := NULL,
     override_crs := false,
     bounds := NULL,
+    overwrite := false,
     memory := NULL
 ) AS TABLE
 SELECT unnest(
@@ -82,7 +84,8 @@ SELECT unnest(
             crs: crs,
             device: device,
             memory: memory
-        })::VARCHAR
+        })::VARCHAR,
+        spatialq_truth('write_ground: overwrite must be true or false, got ', overwrite)
     ),
     recursive := true
 );

@@ -27,6 +27,7 @@
 --     minima first, or NULL)
 -- crs: CRS of files that name none, such as 'EPSG:25832'.
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
+-- overwrite: Whether files that are there are replaced; else they are an error.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
 -- gives: points nodes levels leaves inner_nodes voxels device outputs
@@ -47,6 +48,7 @@ CREATE OR REPLACE MACRO write_lod(
     bounds := NULL,
     crs := NULL,
     device := 'auto',
+    overwrite := false,
     memory := NULL
 ) AS TABLE
 SELECT unnest(
@@ -68,7 +70,8 @@ SELECT unnest(
             crs: crs,
             device: device,
             memory: memory
-        })::VARCHAR
+        })::VARCHAR,
+        spatialq_truth('write_lod: overwrite must be true or false, got ', overwrite)
     ),
     recursive := true
 );

@@ -4,6 +4,7 @@ import os
 
 from spatialq.cluster.folder import Folder, JobFolder
 from spatialq.cluster.object_folder import ObjectFolder
+from spatialq.io import access
 from spatialq.io.storage import ObjectPath, as_path
 
 
@@ -12,6 +13,8 @@ def folder_of(caller: str, path: str | os.PathLike[str]) -> Folder:
 
     Raises
     ------
+    FileError
+        If the connection that asks must not open it.
     ValueError
         If it is a URL that cannot be read, or has credentials in it.
     """
@@ -20,4 +23,5 @@ def folder_of(caller: str, path: str | os.PathLike[str]) -> Folder:
     except ValueError as error:
         message = f"{caller}: folder: {error}"
         raise ValueError(message) from None
+    access.require(caller, found)
     return ObjectFolder(found) if isinstance(found, ObjectPath) else JobFolder(found)

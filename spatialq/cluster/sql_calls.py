@@ -14,6 +14,7 @@ from spatialq.cluster.results import jobs, query_of
 from spatialq.data.arrow import arrow_fields
 from spatialq.database.sql_functions import JOB, JOBS
 from spatialq.functions.catalogue import catalogue
+from spatialq.io import access
 
 RUN, LIST, TABLE = "cluster_run", "cluster_jobs", "cluster_table"
 NEEDED = ("executor", "resume", "device")
@@ -31,8 +32,10 @@ def run_jobs(functions: Any, paths: Any, folders: Any, options: Any) -> pa.Array
     Raises
     ------
     ValueError
-        If an argument is NULL that must have a value, or is of a wrong type.
+        If an argument is NULL that must have a value, or is of a wrong type, or the connection is
+        read-only.
     """
+    access.require_writing(RUN)
     columns = (each.to_pylist() for each in (functions, paths, folders, options))
     rows = []
     for function, path, folder, text in zip(*columns, strict=True):

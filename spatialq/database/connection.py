@@ -54,13 +54,14 @@ def connect(
     >>> con = spatialq.connect()
     >>> con.sql("FROM spatialq_devices()").fetchall()
     """
-    con, road = _open(str(path), read_only=read_only, config=config or {})
+    instance = instances.Instance()
+    con, road = _open(str(path), instance, read_only=read_only, config=config or {})
     try:
         _add_object_storage(con)
         if str(path) == MEMORY:
-            _install_in_memory(con, road)
+            _install_in_memory(con, road, instance)
         else:
-            install(con)
+            _install(con, instance)
     except BaseException:
         con.close()
         raise
@@ -78,7 +79,7 @@ def _add_object_storage(con: duckdb.DuckDBPyConnection) -> None:
 
 
 def _open(
-    path: str, *, read_only: bool, config: dict[str, Any]
+    path: str, instance: instances.Instance, *, read_only: bool, config: dict[str, Any]
 ) -> tuple[duckdb.DuckDBPyConnection, Road]:
     """Open a database with the extension, or without it where that cannot be.
 
@@ -91,7 +92,7 @@ def _open(
             allowed = {ALLOW: "true", **config}
             con = duckdb.connect(path, read_only=read_only, config=allowed)
             stack.callback(con.close)
-            loading.load(con)
+            loading.load(con, instance.number)
             if ALLOW not in config:
                 con.execute(f"SET {ALLOW} = false")
             stack.pop_all()
@@ -119,28 +120,34 @@ def install(con: duckdb.DuckDBPyConnection) -> None:
     RuntimeError
         If DuckDB is older than 2.0.
     """
+    _install(con, instances.Instance())
+
+
+def _install(con: duckdb.DuckDBPyConnection, instance: instances.Instance) -> None:
+    """Install; if the functions are new to the database instance, they are of that object."""
     _require_version()
     # by a cursor: a transaction of the caller's must not begin before the functions
     with con.cursor() as cursor:
         road: Road = "native" if loading.is_loaded(cursor) else "lists"
     with _lock:  # two threads that create the same entry get a catalog conflict
-        instance = _install_functions(con, road)
+        are_new = _install_functions(con, road, instance)
         _install_macros(con, road)
-        if instance is None:
-            instances.of(con)
-        else:
+        if are_new:
             instance.add(con)
+        else:
+            instances.of(con)
         _connections.add(con)
 
 
-def _install_in_memory(con: duckdb.DuckDBPyConnection, road: Road) -> None:
+def _install_in_memory(
+    con: duckdb.DuckDBPyConnection, road: Road, instance: instances.Instance
+) -> None:
     """Install on a database that is new and nobody else's: nothing to look for, one transaction."""
     _require_version()
     with _lock:  # also for what is read once, and then kept for good
         with con.cursor() as cursor:
-            instance = _create_functions(cursor, road)
-        if instance is not None:
-            instance.add(con)
+            _create_functions(cursor, road, instance)
+        instance.add(con)
         if not _copy_macros(con, road):
             con.execute(f"BEGIN; {_statements('memory', road)} COMMIT")
         _connections.add(con)
@@ -178,9 +185,10 @@ def _write_macros(path: Path, road: Road) -> None:
     """Write the file of macros; it appears whole, however many processes write it at once."""
     with temporary_folder("macros_", path.parent) as folder:
         part = folder / "macros.duckdb"
-        con, road_there = _open(str(part), read_only=False, config={})
+        instance = instances.Instance()
+        con, road_there = _open(str(part), instance, read_only=False, config={})
         with con:
-            _create_functions(con, road_there)
+            _create_functions(con, road_there, instance)
             con.execute(_statements("macros", road))
             con.execute("CHECKPOINT")  # closing does it, too, but ignores a full disk
         part.replace(path)
@@ -193,39 +201,45 @@ def _require_version() -> None:
 
 
 def _create_functions(
-    con: duckdb.DuckDBPyConnection, road: Road, present: Collection[str] = ()
-) -> instances.Instance | None:
-    """Create the functions that are not present; give the instance if they are new to it."""
+    con: duckdb.DuckDBPyConnection,
+    road: Road,
+    instance: instances.Instance,
+    present: Collection[str] = (),
+) -> bool:
+    """Create the functions that are not present; say whether the instance is a new one."""
     type_of = cache(con.sqltype)  # which takes DuckDB a while, and many are alike
 
+    is_new = INSTANCE not in present
+    owner = instance if is_new else instances.of(con)
     for function in sql_functions(road):
         if function.name not in present:
             con.create_function(  # type: ignore[call-overload]  # it takes the strings, too
                 function.name,
-                function,
+                owner.own(function),
                 list(map(type_of, function.parameters)),
                 type_of(function.returns),
                 type="arrow",
                 null_handling="special",
                 side_effects=function.volatile,
             )
-    if INSTANCE in present:
-        return None
-    instance = instances.new()
-    con.create_function(  # type: ignore[call-overload]
-        INSTANCE, instance, [type_of("INTEGER")], type_of("BIGINT"), type="arrow"
-    )
-    return instance
+    if is_new:
+        instances.keep(instance)
+        con.create_function(  # type: ignore[call-overload]
+            INSTANCE, instance, [type_of("INTEGER")], type_of("BIGINT"), type="arrow"
+        )
+    return is_new
 
 
-def _install_functions(con: duckdb.DuckDBPyConnection, road: Road) -> instances.Instance | None:
+def _install_functions(
+    con: duckdb.DuckDBPyConnection, road: Road, instance: instances.Instance
+) -> bool:
     # By a cursor, which has a transaction of its own: what a rollback of the caller's took away,
     # the caller's connection would never let anyone create again.
     with con.cursor() as cursor:
         rows = cursor.execute(
             "SELECT DISTINCT function_name FROM duckdb_functions() WHERE database_name = 'system'"
         ).fetchall()
-        return _create_functions(cursor, road, {name for (name,) in rows})
+        return _create_functions(cursor, road, instance, {name for (name,) in rows})
 
 
 def _install_macros(con: duckdb.DuckDBPyConnection, road: Road) -> None:

@@ -16,6 +16,7 @@ from spatialq.database.transaction import is_open, transaction
 from spatialq.errors import FileError
 from spatialq.export.atomic import whole
 from spatialq.functions.sql_text import literal, unquoted
+from spatialq.io.access import for_connection, require
 
 if TYPE_CHECKING:
     import duckdb
@@ -49,6 +50,7 @@ FROM named WHERE database_name = coalesce($1, current_database()) AND comment IS
 """
 
 
+@for_connection
 def export_database(con: "duckdb.DuckDBPyConnection", folder: str | os.PathLike[str]) -> None:
     """Export the current database as Parquet files and the SQL that makes its tables.
 
@@ -75,6 +77,7 @@ def export_database(con: "duckdb.DuckDBPyConnection", folder: str | os.PathLike[
     _complete(con, Path(folder), None)
 
 
+@for_connection
 def import_database(con: "duckdb.DuckDBPyConnection", folder: str | os.PathLike[str]) -> None:
     """Import what EXPORT DATABASE or `export_database` wrote, all of it or nothing.
 
@@ -90,7 +93,7 @@ def import_database(con: "duckdb.DuckDBPyConnection", folder: str | os.PathLike[
     Raises
     ------
     FileError
-        If it is no folder of an exported database.
+        If it is no folder of an exported database, or must not be opened.
     ValueError
         If a transaction is open.
     duckdb.CatalogException
@@ -101,6 +104,7 @@ def import_database(con: "duckdb.DuckDBPyConnection", folder: str | os.PathLike[
     >>> spatialq.import_database(con, "exported")  # doctest: +SKIP
     """
     path = Path(folder)
+    require(IMPORTER, path)
     try:
         schema, data = ((path / name).read_text(encoding="utf-8") for name in (SCHEMA, DATA))
     except (OSError, UnicodeDecodeError) as error:
@@ -119,6 +123,7 @@ def import_database(con: "duckdb.DuckDBPyConnection", folder: str | os.PathLike[
         sources.restore(con)
 
 
+@for_connection
 def finish_export(con: "duckdb.DuckDBPyConnection", statement: str) -> None:
     """Complete what an EXPORT DATABASE wrote, as `export_database` does."""
     match = STATEMENT.match(statement)

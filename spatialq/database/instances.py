@@ -1,4 +1,8 @@
-"""Which DuckDB database instance a function is called in, and whether it is still open."""
+"""Which DuckDB database instance a function is called in, and whether it is still open.
+
+An instance owns the functions that DuckDB calls in it: DuckDB keeps no reference to those written
+in Python but by the connection that created them, which may be closed long before the last one.
+"""
 
 import contextlib
 import itertools
@@ -6,9 +10,14 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable
+from inspect import Signature
 from typing import Any
 
 import duckdb
+
+from spatialq.database.native import loading
+from spatialq.functions.sql_function import SqlFunction
+from spatialq.io.access import NOTHING, Access, asked_by
 
 _numbers = itertools.count(1)
 _lock = threading.Lock()
@@ -17,16 +26,38 @@ _left: "deque[Instance]" = deque()
 """Instances of which a connection was collected, to be looked at by `settle`."""
 
 
+class InstanceFunction:
+    """A SQL function of one instance, for which it opens only the files that this may open."""
+
+    __slots__ = ("_function", "_instance")
+
+    def __init__(self, function: SqlFunction, instance: "Instance") -> None:
+        self._function, self._instance = function, instance
+
+    @property
+    def __signature__(self) -> Signature:
+        """By which DuckDB counts the arguments."""
+        return self._function.__signature__
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the function."""
+        with asked_by(self._instance.access):
+            return self._function(*arguments)
+
+
 class Instance:
     """One database instance of this process; in SQL ``spatialq_instance(0)`` gives its number.
 
-    DuckDB has functions once an instance, for all its connections. It keeps no reference to those
-    written in Python, so that these small objects stay for good.
+    DuckDB has functions once an instance, for all its connections. The object that owns them goes
+    when the extension tells that the instance is no more; without the extension it stays for good.
     """
 
     def __init__(self) -> None:
         self.number = next(_numbers)
         self._connections: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
+        self._functions: list[InstanceFunction] = []
+        self._access = NOTHING
+        """As it was when a connection was last asked."""
 
     def __call__(self, calls: Any) -> Any:
         """Answer ``spatialq_instance``."""
@@ -34,12 +65,30 @@ class Instance:
 
         return pa.array([self.number] * len(calls), pa.int64())
 
+    def own(self, function: SqlFunction) -> InstanceFunction:
+        """Make what DuckDB is to call for a function, and keep it."""
+        self._functions.append(InstanceFunction(function, self))
+        return self._functions[-1]
+
+    def access(self) -> Access:
+        """Say which files may be opened; what DuckDB has closed it opens no more.
+
+        Where the connections that were noted are gone, and only cursors of theirs are left, it is
+        what was allowed when one was last asked.
+        """
+        cursor = self.cursor() if self._access.is_free else None
+        if cursor is not None:
+            with cursor:
+                self._access = Access.of(cursor)
+        return self._access
+
     def add(self, con: duckdb.DuckDBPyConnection) -> None:
         """Note a connection: the instance counts as open while one of those noted is."""
         with _lock:
             if con in self._connections:
                 return
             self._connections.add(con)
+        self._access = Access.of(con)
         # it may run in any moment, also while this thread holds a lock
         weakref.finalize(con, _left.append, self).atexit = False
 
@@ -70,14 +119,23 @@ class Instance:
             forget(self.number)
 
 
-_instances: list[Instance] = []
+_instances: dict[int, Instance] = {}
 
 
-def new() -> Instance:
-    """Make the object of a new instance."""
-    instance = Instance()
-    _instances.append(instance)
-    return instance
+def keep(instance: Instance) -> None:
+    """Keep the object of a new instance, whose functions DuckDB calls from now on.
+
+    Those of instances that are no more go.
+    """
+    for number in loading.closed_instances():
+        _instances.pop(number, None)
+    _instances[instance.number] = instance
+
+
+def access(number: int) -> Access:
+    """Say which files an instance may open: none if there is no such instance."""
+    found = _instances.get(number)
+    return NOTHING if found is None else found.access()
 
 
 def of(con: duckdb.DuckDBPyConnection) -> Instance:
@@ -85,19 +143,19 @@ def of(con: duckdb.DuckDBPyConnection) -> Instance:
     close_unused()
     with con.cursor() as cursor:  # outside of the transaction of the connection
         (number,) = cursor.execute("SELECT spatialq_instance(0)").fetchall()[0]
-    instance = next(each for each in _instances if each.number == number)
+    instance = _instances[number]
     instance.add(con)
     return instance
 
 
 def cursor(number: int) -> duckdb.DuckDBPyConnection | None:
     """Open a connection of its own to an instance: it sees what has been committed."""
-    return next(each for each in _instances if each.number == number).cursor()
+    return _instances[number].cursor()
 
 
 def all_used() -> list[Instance]:
     """List the instances with connections, open or not."""
-    return [instance for instance in _instances if instance.is_used]
+    return [instance for instance in list(_instances.values()) if instance.is_used]
 
 
 def settle() -> None:
@@ -111,7 +169,7 @@ def settle() -> None:
 def close_unused() -> None:
     """Look for instances whose connections were closed."""
     settle()
-    for instance in _instances:
+    for instance in list(_instances.values()):
         instance.close_if_unused()
 
 

@@ -18,6 +18,7 @@ from spatialq.database.transaction import is_open, transaction
 from spatialq.errors import CrsWarning, FileError, FileWarning
 from spatialq.functions.sql_text import identifier
 from spatialq.io import crs as crs_text
+from spatialq.io.access import for_connection
 from spatialq.io.clouds import at_resolution
 from spatialq.io.files import warn_about
 from spatialq.io.formats import files_of, open_source, reader_of
@@ -38,6 +39,7 @@ _one_file = Lock()
 """DuckDB answers two connections that make the same table with a conflict, so they take turns."""
 
 
+@for_connection
 def load(
     con: duckdb.DuckDBPyConnection,
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],

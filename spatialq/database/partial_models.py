@@ -12,6 +12,7 @@ from spatialq.database.statements import one_statement
 from spatialq.errors import FileWarning
 from spatialq.export.ifc import EXPORTER, SECONDS, write_part
 from spatialq.functions.sql_text import identifier, literal
+from spatialq.io.access import for_connection
 from spatialq.io.ifc.columns import TABLES
 from spatialq.io.storage import as_path
 
@@ -22,6 +23,7 @@ PAIR = ("a", "b")
 """What spatial relations call the GlobalIds of two elements."""
 
 
+@for_connection
 def export_ifc(
     con: "duckdb.DuckDBPyConnection",
     query: "str | duckdb.DuckDBPyRelation",
@@ -88,6 +90,7 @@ def export_ifc(
     return write_objects(con, rows, text, path, seconds=seconds)
 
 
+@for_connection
 def write_objects(
     con: "duckdb.DuckDBPyConnection",
     rows: Iterable[tuple[str, str | None]],

@@ -380,7 +380,7 @@ def _of_pins() -> tuple[SqlFunction, ...]:
 
 @cache
 def sql_functions(road: Road) -> tuple[SqlFunction, ...]:
-    """All functions that DuckDB calls. Kept for good: DuckDB holds no reference to them."""
+    """All functions of a database instance, which owns what DuckDB calls."""
     kernels = (made for each in catalogue().values() for made in kernel_functions(each, road))
     devices = SqlFunction(
         "spatialq_devices_udf",

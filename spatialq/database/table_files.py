@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 from spatialq.database.statements import one_statement
 from spatialq.database.writers import Result, Takes, Writer, find_writer, writers
 from spatialq.export.atomic import WRITER, require_writable
+from spatialq.io.access import for_connection
 
 if TYPE_CHECKING:
     import duckdb
 
 
+@for_connection
 def write_table(
     con: "duckdb.DuckDBPyConnection",
     query: str,

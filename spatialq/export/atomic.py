@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from spatialq.errors import FileError
+from spatialq.io import access
 from spatialq.io.files import require_file
 from spatialq.io.source import COPC
 from spatialq.runtime.temporary import temporary_folder
@@ -26,6 +27,7 @@ PREFIX = ".spatialq-"
 """Of the folder beside the files in which they are until they appear; the next call removes those
 of processes that were killed."""
 
+_new_only: ContextVar[bool] = ContextVar("no file is replaced", default=False)
 _group: "ContextVar[_Group | None]" = ContextVar("files that appear together", default=None)
 
 
@@ -37,7 +39,9 @@ def require_writable(path: Path) -> None:
     FileError
         If its folder does not exist or is not writable, or the path is a folder itself, or it is a
         database, which is easily named by a link: nobody wants a table or picture in its place.
+        Also if the connection that asks must not open it, or it is there within `new_only`.
     """
+    access.require(WRITER, path)
     folder = _resolved(path).parent
     group = _group.get()
     if group is not None and folder in group.folders:
@@ -48,6 +52,8 @@ def require_writable(path: Path) -> None:
         require_file(WRITER, path)
         if _is_database(path):
             raise FileError.of(WRITER, path, "is a DuckDB database, which must not be overwritten")
+        if _new_only.get():
+            raise FileError.of(WRITER, path, "is there already; overwrite := true replaces it")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise FileError.of(WRITER, path, f"folder '{folder}' cannot be written to")
 
@@ -267,6 +273,16 @@ def until_all_appeared(context: "AbstractContextManager[Value]") -> Value:
 
 
 @contextmanager
+def new_only() -> Iterator[None]:
+    """Replace no file in the block, neither one that is written nor parts of it."""
+    token = _new_only.set(True)
+    try:
+        yield
+    finally:
+        _new_only.reset(token)
+
+
+@contextmanager
 def apart() -> Iterator[None]:
     """Let files that are written in the block, such as temporary ones, appear at once.
 
@@ -329,6 +345,7 @@ class _Group:
                 target = _resolved(path)
                 with said_of(path):
                     if target.exists():
+                        require_writable(path)  # it may have come meanwhile
                         old = self.temporary(path, "old")
                         with suppress(OSError):  # some file systems have no second names of files
                             old.hardlink_to(target)

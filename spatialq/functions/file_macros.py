@@ -7,6 +7,7 @@ from spatialq.functions.declaration import Parameter
 from spatialq.functions.macros import (
     DEVICE,
     MEMORY,
+    TRUTH,
     Argument,
     Macro,
     arguments_of,
@@ -16,6 +17,12 @@ from spatialq.functions.macros import (
 )
 from spatialq.functions.sql_function import SqlFunction, struct_type
 
+OVERWRITE = Argument(
+    "overwrite",
+    "Whether files that are there are replaced; else they are an error.",
+    "false",
+    "truth",
+)
 CLOUDS = "or a pattern or folder of point clouds, or a list of these, which together is one cloud"
 
 
@@ -65,7 +72,7 @@ class FileFunction:
         """What the macro calls."""
         return SqlFunction(
             f"spatialq_{self.name}_udf",
-            ("VARCHAR", "VARCHAR" if self.has_one_output else "VARCHAR[]", "VARCHAR"),
+            ("VARCHAR", "VARCHAR" if self.has_one_output else "VARCHAR[]", "VARCHAR", "BOOLEAN"),
             # a list, since unnesting a bare struct would call it once for each of its fields
             f"{struct_type(self.result)}[]",
             "spatialq.workflows.sql_calls:written",
@@ -87,13 +94,15 @@ class FileFunction:
                 *arguments_of(self.parameters, *first),
                 DEVICE,
                 *(arguments_of(others) if others else ()),
+                OVERWRITE,
                 MEMORY,
             ),
             f"""SELECT unnest(
     spatialq_{self.name}_udf(
         {checked("tables", self.name, "path", "a file, or a list of files")},
         {checked(kind, self.name, self.target, wanted)},
-        to_json({indent(struct(self.parameters), 2)})::VARCHAR
+        to_json({indent(struct(self.parameters), 2)})::VARCHAR,
+        {checked("truth", self.name, OVERWRITE.name, TRUTH)}
     ),
     recursive := true
 )""",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from spatialq.errors import FileError, SpatialqError
 from spatialq.functions.sql_text import literal
+from spatialq.io.access import for_connection
 from spatialq.io.crs import require_same
 from spatialq.io.formats import files_of, find_reader, las, open_source
 from spatialq.io.reproject import utm_zone
@@ -112,6 +113,7 @@ def what_reprojects(path: str) -> str:
     return f"read_points({literal(path)}, to_crs := '{code}') reprojects them" if code else ""
 
 
+@for_connection
 def read_points(
     con: "duckdb.DuckDBPyConnection",
     path: str | os.PathLike[str],

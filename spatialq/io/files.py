@@ -11,6 +11,7 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from spatialq.errors import FileError, FileWarning
+from spatialq.io import access
 from spatialq.io.source import Source
 from spatialq.io.storage import ObjectPath, as_path, is_url, require_url
 
@@ -23,20 +24,25 @@ def find_files(reader: str, path: str | os.PathLike[str] | None) -> list[Path]:
     Raises
     ------
     FileError
-        If a pattern matches nothing.
+        If a pattern matches nothing, or means files that must not be opened.
     ValueError
         If there is no path.
     """
     if path is not None and is_url(path):
-        return _find_objects(reader, require_url(reader, path))
+        path = require_url(reader, path)
+        access.require(reader, path)
+        return _find_objects(reader, path)
     if path is None or not os.fspath(path):
         message = f"{reader}: path must be a file or a pattern such as 'tiles/*', got {path!r}"
         raise ValueError(message)
+    access.require(reader, path)
     if not is_pattern(path):
         return [Path(path)]
     found = sorted(Path(match) for match in glob.glob(_literal(path), recursive=True))  # noqa: PTH207
     if not found:
         raise FileError.of(reader, path, "no file matches this pattern")
+    for each in found:  # links, or ".." behind a star, may lead elsewhere
+        access.require(reader, each)
     return found
 
 
@@ -114,9 +120,10 @@ def require_file(reader: str, path: Path) -> None:
     Raises
     ------
     FileError
-        If there is nothing of that name, or a folder, a pipe, a device.
+        If there is nothing of that name, or a folder, a pipe, a device, or it must not be opened.
     """
     require_name(reader, path)
+    access.require(reader, path)
     try:
         if path.is_file():
             return
@@ -142,8 +149,9 @@ def open_once(kind: Callable[..., S], path: str | os.PathLike[str], **options: A
     Raises
     ------
     FileError
-        As `kind`.
+        As `kind`, or if it must not be opened, also where it was opened before.
     """
+    access.require("read_file", path)
     try:
         status = as_path(path).stat()
     except OSError:

@@ -9,6 +9,7 @@ import json
 import re
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ import pyarrow.dataset as ds
 
 from spatialq.errors import FileError
 from spatialq.functions.sql_text import identifier, literal
+from spatialq.io import access
 from spatialq.io.crs import require_same
 from spatialq.io.files import warn_about
 from spatialq.io.source import ROW_GROUP, Box, Source
@@ -70,6 +72,7 @@ class View(ds.Dataset):  # type: ignore[misc]
         bounds: Sequence[float] | None = None,
         columns: Sequence[str] | None = None,
     ) -> None:
+        self._reader = reader
         self.sources = tuple(sources)
         self.crs = require_same(reader, ((source.path, source.crs) for source in sources))
         self._bounds = check_bounds(reader, bounds)
@@ -77,7 +80,7 @@ class View(ds.Dataset):  # type: ignore[misc]
         names = check_columns(reader, columns, self._all)
         self._shown = pa.schema([self._all.field(name) for name in names])
         self.connection: Callable[[], duckdb.DuckDBPyConnection | None] = _no_connection
-        """Gives the connection to interrupt on Ctrl-C; weak, as the connection holds the view."""
+        """Gives the connection that reads, and that Ctrl-C interrupts; weak, as it has the view."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -90,7 +93,18 @@ class View(ds.Dataset):  # type: ignore[misc]
         filter: ds.Expression | None = None,  # noqa: A002 (the name that DuckDB uses)
         **_: object,
     ) -> "Scan":
-        """Begin a scan; nothing is read before its first batch is asked for."""
+        """Begin a scan; nothing is read before its first batch is asked for.
+
+        Raises
+        ------
+        FileError
+            If the connection must not open a file any more.
+        """
+        con = self.connection()
+        if con is not None:
+            with access.asked_by(partial(access.Access.of, con)):
+                for source in self.sources:
+                    access.require(self._reader, source.path)
         names = self._shown.names if columns is None else list(columns)
         schema = pa.schema([self._all.field(name) for name in names])
         hint = _meet(box_of(filter, self._all), self._bounds)

@@ -11,6 +11,7 @@ from spatialq.database.sources import require_one_crs
 from spatialq.errors import CrsError, FileError, QueryError, ScriptError
 from spatialq.export.atomic import require_different, require_writable, together
 from spatialq.functions.sql_text import literal
+from spatialq.io.access import for_connection
 from spatialq.ql4bim.meshes import with_meshes
 from spatialq.ql4bim.program import Files, Program, compile_script, unknown_variable
 from spatialq.ql4bim.text import Span, read_script
@@ -124,6 +125,7 @@ class Script(Mapping[str, Query]):
         return of_step(self._con, with_meshes(Variable("set", Step("elements", source))))
 
 
+@for_connection
 def run_script(
     con: "duckdb.DuckDBPyConnection", script: str | os.PathLike[str], *, models: Files = None
 ) -> Script:
@@ -163,6 +165,7 @@ def run_script(
     return run_program(con, compile_script(text, name=name, models=models))
 
 
+@for_connection
 def run_program(
     con: "duckdb.DuckDBPyConnection", program: Program, *, after: Program | None = None
 ) -> Script:

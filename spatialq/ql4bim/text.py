@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from spatialq.errors import FileError, ScriptError
+from spatialq.io import access
 
 COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*|\*/', re.DOTALL)
 """What begins or ends a comment, and texts, in which these mean nothing."""
@@ -48,7 +49,7 @@ def read_script(script: str | os.PathLike[str]) -> tuple[str, str]:
     Raises
     ------
     FileError
-        If it is a file that cannot be read.
+        If it is a file that cannot be read, or must not be.
     """
     if isinstance(script, str) and not ("\n" not in script and script.endswith(SUFFIX)):
         if FILE.fullmatch(script):
@@ -56,6 +57,7 @@ def read_script(script: str | os.PathLike[str]) -> tuple[str, str]:
             raise FileError.of(RUNNER, Path(script), reason)
         return script, "<script>"
     path = Path(script)
+    access.require(RUNNER, path)
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

@@ -8,6 +8,7 @@ from spatialq.database.native import loading
 from spatialq.errors import SpatialqError
 from spatialq.functions.declaration import TRIANGLES_PER_ELEMENT, Size
 from spatialq.functions.sql_text import literal
+from spatialq.io.access import for_connection
 from spatialq.io.clouds import open_cloud
 from spatialq.io.formats import files_of
 from spatialq.io.grid.source import GridSource
@@ -26,6 +27,7 @@ ASSUMED = 1000
 """Rows of what cannot be counted without being made: the elements of a file are a few thousand."""
 
 
+@for_connection
 def explain(con: "duckdb.DuckDBPyConnection", step: Step | Table, statement: str) -> str:
     """Describe how a statement runs; nothing of it does."""
     lines = [_line(con, each) for each in calls(step)]

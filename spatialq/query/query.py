@@ -10,6 +10,7 @@ from spatialq.database.statements import one_statement
 from spatialq.errors import QueryError
 from spatialq.functions.sql_text import name_parts
 from spatialq.io import clouds
+from spatialq.io.access import for_connection
 from spatialq.io.files import find_files, require_file
 from spatialq.io.formats import files_of
 from spatialq.io.grid import grids
@@ -107,6 +108,7 @@ def from_sql(con: "duckdb.DuckDBPyConnection", text: str) -> Query:
     return of_step(con, Step("result", sql(f"(\n{statement}\n)")), caller="from_sql")
 
 
+@for_connection
 def read_las(
     con: "duckdb.DuckDBPyConnection",
     path: str | os.PathLike[str],
@@ -149,6 +151,7 @@ def read_las(
     return _read_cloud("read_las", con, path, name, **chosen, resolution=resolution)
 
 
+@for_connection
 def read_points(
     con: "duckdb.DuckDBPyConnection",
     path: str | os.PathLike[str],
@@ -208,6 +211,7 @@ def _read_cloud(
     return _read(con, reader, Origin(reader=reader)).as_kind(Points)
 
 
+@for_connection
 def read_grid(
     con: "duckdb.DuckDBPyConnection",
     path: str | os.PathLike[str],
@@ -261,6 +265,7 @@ def read_grid(
     return _read(con, reader, Origin(reader=reader)).as_kind(Grid)
 
 
+@for_connection
 def read_ifc(
     con: "duckdb.DuckDBPyConnection",
     path: str | os.PathLike[str],
@@ -313,6 +318,7 @@ def read_ifc(
     return _read(con, reader, Origin(model=model)).as_kind(Elements)
 
 
+@for_connection
 def read_ifc_objects(con: "duckdb.DuckDBPyConnection", path: str | os.PathLike[str]) -> Objects:
     """Begin a query with the objects of IFC files, with or without geometry.
 

@@ -1,20 +1,27 @@
 """Calls of workflows in SQL: rows of arguments, checked as Python checks them."""
 
 import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
 
 from spatialq.data.arrow import arrow_fields
-from spatialq.functions.file_macros import FileFunction
+from spatialq.errors import FileError
+from spatialq.export.atomic import WRITER, new_only
+from spatialq.functions.file_macros import OVERWRITE, FileFunction
+from spatialq.io import access
 from spatialq.runtime import budget
 
 OPTIONAL = {"memory"}
 
 
-def written(function: FileFunction, paths: Any, outputs: Any, options: Any) -> pa.Array:
-    """Write the files of each row.
+def written(
+    function: FileFunction, paths: Any, outputs: Any, options: Any, overwrite: Any
+) -> pa.Array:
+    """Write the files of each row: new ones, unless those that are there shall be replaced.
 
     Parameters
     ----------
@@ -23,24 +30,45 @@ def written(function: FileFunction, paths: Any, outputs: Any, options: Any) -> p
     paths, outputs, options : Arrow array
         Paths and lists of them as JSON, outputs or lists of them, JSON of the parameters, `device`
         and `memory`.
+    overwrite : Arrow array
 
     Raises
     ------
+    FileError
+        If a file must not be opened, or is there and must not be replaced.
     ValueError
-        If an argument is NULL that must have a value, or is of a wrong type.
+        If an argument is NULL that must have a value, or is of a wrong type, or the connection is
+        read-only.
     """
+    access.require_writing(function.name)
     module, _, attribute = function.workflow.partition(":")
     write = getattr(import_module(module), attribute)
-    columns = (each.to_pylist() for each in (paths, outputs, options))
+    columns = (each.to_pylist() for each in (paths, outputs, options, overwrite))
     rows = []
-    for path, targets, text in zip(*columns, strict=True):
+    for path, targets, text, may_replace in zip(*columns, strict=True):
         chosen = json.loads(text)
         given = {"path": None if path is None else json.loads(path), function.target: targets}
-        _require_values(function, {**given, **chosen})
-        with budget.within(function.name, chosen.pop("memory")):
+        _require_values(function, {**given, **chosen, OVERWRITE.name: may_replace})
+        with ExitStack() as within:
+            within.enter_context(budget.within(function.name, chosen.pop("memory")))
+            if not may_replace:
+                within.enter_context(new_only())
+            within.enter_context(_said_by(function.name))
             done = write(*given.values(), **chosen)
         rows.append([{column: done.get(column) for column in function.result}])
     return pa.array(rows, pa.list_(pa.struct(arrow_fields(function.result))))
+
+
+@contextmanager
+def _said_by(caller: str) -> Iterator[None]:
+    """Let errors about outputs begin with the function that the user called."""
+    try:
+        yield
+    except FileError as error:
+        writer, path, reason = error.parts or ("", "", "")
+        if writer != WRITER:
+            raise
+        raise FileError.of(caller, path, reason) from error
 
 
 def _require_values(function: FileFunction, given: dict[str, Any]) -> None:

@@ -10,8 +10,11 @@ import ctypes
 import os
 import threading
 import weakref
+from contextvars import copy_context
+from functools import partial
 from typing import Any
 
+from spatialq.database import instances
 from spatialq.database.native.collected import take
 from spatialq.database.native.library import Exported, library
 from spatialq.database.transport.answers import answers
@@ -20,6 +23,7 @@ from spatialq.database.transport.columns import given_to
 from spatialq.database.transport.request import Request
 from spatialq.execution.call import stoppable
 from spatialq.functions.catalogue import Function, catalogue
+from spatialq.io.access import asked_by
 from spatialq.planner import devices
 from spatialq.runtime import cuda, progress
 
@@ -48,7 +52,8 @@ class Call:
         self._task = progress.Task()
         name = f"spatialq {function.name}"
         # No process waits for it: at its end _stop does.
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        run = partial(copy_context().run, self._run)
+        self._thread = threading.Thread(target=run, name=name, daemon=True)
         self._is_over = False
 
     def start(self) -> None:
@@ -132,6 +137,7 @@ class Call:
 
 def run(
     name: str,
+    instance: int,
     is_grouped: int,
     n: int,
     collected: Any,
@@ -144,13 +150,14 @@ def run(
     mine = list(collected[:n])
     try:
         function = catalogue()[name]
-        if is_grouped:
-            lists = _rows_of_groups(function, mine)
-            list_of_structs(lists)._export_to_c(array, schema)
-        else:
-            while mine:  # what was started is not ours any more
-                _start(function, mine[0])
-                del mine[0]
+        with asked_by(partial(instances.access, instance)):
+            if is_grouped:
+                lists = _rows_of_groups(function, mine)
+                list_of_structs(lists)._export_to_c(array, schema)
+            else:
+                while mine:  # what was started is not ours any more
+                    _start(function, mine[0])
+                    del mine[0]
     except BaseException as failure:
         for each in mine:
             library().spatialq_free(each)

@@ -38,16 +38,24 @@ typedef struct {
     char ending[16], macro[32];
 } Ending;
 
-/* An aggregate of a function. */
+/* An aggregate of a function in one database instance. */
 typedef struct {
     const Function *function;
     bool is_grouped; /* f_aggregate, not f_collect */
+    bool is_first;   /* of the instance: it tells when that is no more */
+    int64_t instance;
 } Aggregate;
 
-/* Run a function on n collected states, which are Python's from now on. Grouped, the array gets n
-   lists, else nothing. 1 if all went well, else `error` holds a sentence; 0 is also what ctypes
-   gives for an exception that Python did not handle. */
-typedef int (*Run)(int function, bool is_grouped, uint64_t n, const int64_t *collected,
+/* An instance that is no more. */
+typedef struct Closed {
+    int64_t instance;
+    struct Closed *next;
+} Closed;
+
+/* Run a function, in an instance, on n collected states, which are Python's from now on. Grouped,
+   the array gets n lists, else nothing. 1 if all went well, else `error` holds a sentence; 0 is also
+   what ctypes gives for an exception that Python did not handle. */
+typedef int (*Run)(int function, int64_t instance, bool is_grouped, uint64_t n, const int64_t *collected,
                    struct ArrowArray *array, struct ArrowSchema *schema, char *error,
                    uint64_t error_size);
 
@@ -56,6 +64,9 @@ static Function functions[MAX_FUNCTIONS];
 static int n_functions;
 static Ending endings[MAX_ENDINGS];
 static int n_endings;
+static int64_t loading; /* the instance into which the extension is being loaded */
+static Lock closed_lock = LOCK_INIT;
+static Closed *closed;
 
 /* ---- the aggregates ---- */
 
@@ -152,7 +163,7 @@ static void finalize(Handle info, void **states, Handle result, idx_t n, idx_t o
         went_well = (collected[i] = keep_collected(&function->layout, states[i])) != 0;
     if (went_well) {
         strcpy(error, "spatialq: the function could not be run");
-        went_well = run(function->number, aggregate->is_grouped, n, collected, &array, &schema, error,
+        went_well = run(function->number, aggregate->instance, aggregate->is_grouped, n, collected, &array, &schema, error,
                         sizeof error) == 1 && (array.release || !aggregate->is_grouped);
     } else {
         for (idx_t i = 0; collected && i < n; i++) spatialq_free(collected[i]);
@@ -326,12 +337,25 @@ static Handle column_type(const Column *column) {
     return list;
 }
 
+/* DuckDB calls this when an instance is closed, and no query of it is left. */
+static void free_aggregate(void *data) {
+    const Aggregate *aggregate = data;
+    Closed *one = aggregate->is_first ? malloc(sizeof *one) : NULL;
+    if (one) { /* else what Python has for the instance stays */
+        lock(&closed_lock);
+        *one = (Closed){aggregate->instance, closed};
+        closed = one;
+        unlock(&closed_lock);
+    }
+    free(data);
+}
+
 static bool register_aggregate(Handle connection, const Function *function, bool is_grouped) {
     char name[96];
     snprintf(name, sizeof name, "spatialq_%.63s_%s", function->name, is_grouped ? "aggregate" : "collect");
     Aggregate *known = malloc(sizeof *known);
     if (!known) return false;
-    *known = (Aggregate){function, is_grouped};
+    *known = (Aggregate){function, is_grouped, function == functions && !is_grouped, loading};
     Handle made = duckdb_create_aggregate_function();
     duckdb_aggregate_function_set_name(made, name);
     add_parameter(made, duckdb_create_logical_type(TYPE_VARCHAR));
@@ -345,7 +369,7 @@ static bool register_aggregate(Handle connection, const Function *function, bool
     duckdb_aggregate_function_set_functions(made, state_size, init_state, update, combine, finalize);
     duckdb_aggregate_function_set_destructor(made, destroy_states);
     duckdb_aggregate_function_set_special_handling(made); /* NULL is given, too */
-    duckdb_aggregate_function_set_extra_info(made, known, free);
+    duckdb_aggregate_function_set_extra_info(made, known, free_aggregate);
     bool went_well = duckdb_register_aggregate_function(connection, made) == 0;
     duckdb_destroy_aggregate_function(&made);
     return went_well;
@@ -399,6 +423,20 @@ EXPORT bool spatialq_init_c_api(void *info, struct Access *access) {
 
 /* Say who runs functions. */
 EXPORT void spatialq_set_run(Run given) { run = given; }
+
+/* Say, before the extension is loaded, what Python calls the database instance. */
+EXPORT void spatialq_set_instance(int64_t number) { loading = number; }
+
+/* Give an instance that is no more, each once, or 0. */
+EXPORT int64_t spatialq_closed_instance(void) {
+    lock(&closed_lock);
+    Closed *one = closed;
+    if (one) closed = one->next;
+    unlock(&closed_lock);
+    int64_t instance = one ? one->instance : 0;
+    free(one);
+    return instance;
+}
 
 /* Say, before the extension is loaded, which macro reads files whose names end so, in lower case.
    False if that cannot be. */

@@ -20,12 +20,22 @@ FORMATS = {
 }  # fmt: skip
 """Arrow's format strings for the types of collected columns; '[' before that of a list."""
 RUN = ctypes.CFUNCTYPE(
-    c_int, c_int, c_bool, c_uint64, POINTER(c_int64), c_void_p, c_void_p, c_void_p, c_uint64
+    c_int,
+    c_int,
+    c_int64,
+    c_bool,
+    c_uint64,
+    POINTER(c_int64),
+    c_void_p,
+    c_void_p,
+    c_void_p,
+    c_uint64,
 )
 """As `Run` in extension.c."""
 SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "begin": (c_int, (c_int64, c_bool)),
     "bytes": (c_uint64, (c_int64, c_int, c_int)),
+    "closed_instance": (c_int64, ()),
     "copy": (None, (c_int64, c_int, c_int, c_uint64, c_uint64, c_void_p, c_void_p)),
     "copy_bytes": (None, (c_int64, c_int, c_int, c_void_p, c_void_p, c_void_p)),
     "count_calls": (c_int64, ()),
@@ -44,6 +54,7 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "read_by": (c_bool, (c_char_p, c_char_p)),
     "request": (c_char_p, (c_int64,)),
     "rows": (c_uint64, (c_int64, c_int)),
+    "set_instance": (None, (c_int64,)),
     "set_run": (None, (RUN,)),
     "stop": (None, ()),
     "wait_dropped": (c_int64, ()),

@@ -1,6 +1,7 @@
 """Loads the extension into databases, with the functions that are declared."""
 
 import threading
+from collections.abc import Iterator
 from ctypes import c_char_p
 from typing import Any
 
@@ -27,8 +28,14 @@ def _run(number: int, *arguments: Any) -> int:
     return run(_declared[number], *arguments)
 
 
-def load(con: duckdb.DuckDBPyConnection) -> None:
+def load(con: duckdb.DuckDBPyConnection, instance: int) -> None:
     """Load the extension into a database, whose settings must allow unsigned extensions.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+    instance : int
+        The number of the database instance, unless the extension is in it already.
 
     Raises
     ------
@@ -57,7 +64,14 @@ def load(con: duckdb.DuckDBPyConnection) -> None:
                     message = f"the extension cannot have the function {function.name}"
                     raise OSError(message)
                 _declared.append(function.name)
-    con.execute(f"LOAD {literal(str(PATH))}")
+        known.spatialq_set_instance(instance)
+        con.execute(f"LOAD {literal(str(PATH))}")
+
+
+def closed_instances() -> Iterator[int]:
+    """Give the numbers of database instances that had the extension and are no more, each once."""
+    if _declared:
+        yield from iter(library().spatialq_closed_instance, 0)
 
 
 def problem() -> str:

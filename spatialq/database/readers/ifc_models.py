@@ -10,6 +10,7 @@ import pyarrow as pa
 from spatialq.database.model_tables import beside_elements
 from spatialq.database.transaction import is_open, transaction
 from spatialq.errors import FileWarning
+from spatialq.io.access import for_connection
 from spatialq.io.files import find_files
 from spatialq.io.ifc.cache import read_models
 from spatialq.io.ifc.columns import TABLES, Geometry
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["IfcModel", "read_ifc", "read_model"]
 
 
+@for_connection
 def read_ifc(
     con: "duckdb.DuckDBPyConnection",
     path: str | os.PathLike[str],

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from spatialq.errors import FileError, files_read_by
+from spatialq.io import access
 from spatialq.io.files import find_files, is_pattern, matches, open_once, require_file
 from spatialq.io.storage import as_path, is_url, require_url
 
@@ -151,12 +152,13 @@ def files_of(
     Raises
     ------
     FileError
-        If a pattern matches nothing, or a folder has no such file.
+        If a pattern matches nothing, a folder has no such file, or it must not be listed.
     ValueError
         If there is no path.
     """
     if path and is_url(path):
         path = require_url(caller, path)
+        access.require(caller, path)
         try:
             is_folder = find_reader(path) is None and not is_pattern(path) and path.is_dir()
         except OSError as error:
@@ -204,7 +206,7 @@ def means_files(given: str | Sequence[str]) -> bool:
 def _is_folder(path: str | os.PathLike[str]) -> bool:
     """Whether there is a folder of that name; a name that no file can have is none."""
     try:
-        return Path(path).is_dir()
+        return access.allows(path) and Path(path).is_dir()
     except (OSError, ValueError):
         return False
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spatialq.errors import CrsError
+from spatialq.io.access import for_connection
 from spatialq.io.crs import require_same, same
 from spatialq.io.files import find_files, open_once
 from spatialq.io.grid.source import READER, GridSource
@@ -116,6 +117,7 @@ def planned(plan: Mapping[str, Any]) -> GridSource:
     return open_grid(**{**plan, "operation": operation and Reprojection(**operation)})
 
 
+@for_connection
 def read_grid(
     con: "duckdb.DuckDBPyConnection",
     path: str | os.PathLike[str],

@@ -1,0 +1,156 @@
+"""Which files a connection of DuckDB may open: its settings hold for our readers and writers, too.
+
+DuckDB keeps queries away from files by `enable_external_access = false`, and lets them open those
+of `allowed_directories` and `allowed_paths` all the same. Whoever works for a connection says so
+by `asked_by`; readers and writers call `require` before they look at a file. Outside of such a
+block, as for functions of Python that get no connection, every file may be opened.
+"""
+
+import functools
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from spatialq.errors import FileError
+from spatialq.io.storage import as_path, is_url
+
+if TYPE_CHECKING:
+    import duckdb
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+SETTINGS = ("enable_external_access", "allowed_directories", "allowed_paths", "access_mode")
+QUERY = f"SELECT {', '.join(f'current_setting({name!r})' for name in SETTINGS)}"
+
+
+@dataclass(frozen=True)
+class Access:
+    """What the settings of a database allow.
+
+    Parameters
+    ----------
+    is_free : bool
+        Whether every file may be opened: `enable_external_access`, which stays false once it is.
+    folders, paths : tuple of str
+        What may be opened all the same: `allowed_directories` and `allowed_paths`.
+    is_read_only : bool
+        Whether the database was opened to be read only.
+    """
+
+    is_free: bool = True
+    folders: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    is_read_only: bool = False
+
+    @classmethod
+    def of(cls, con: "duckdb.DuckDBPyConnection") -> "Access":
+        """Ask a connection; what it is about to do, or to give, stays."""
+        with con.cursor() as cursor:
+            is_free, folders, paths, mode = cursor.execute(QUERY).fetchall()[0]
+        return cls(is_free, tuple(folders or ()), tuple(paths or ()), mode.lower() == "read_only")
+
+    def allows(self, path: str | os.PathLike[str]) -> bool:
+        """Whether a file may be opened, or a folder listed; links count as what they point to."""
+        if self.is_free:
+            return True
+        if is_url(path):
+            name = str(as_path(path))
+            inside = any(name.startswith(folder) for folder in self.folders if is_url(folder))
+            return name in self.paths or (inside and os.pardir not in name.split("/"))
+        meant = _resolved(path)
+        return any(meant == _resolved(each) for each in self.paths if not is_url(each)) or any(
+            meant.is_relative_to(_resolved(each)) for each in self.folders if not is_url(each)
+        )
+
+
+NOTHING = Access(is_free=False, is_read_only=True)
+"""What is allowed where nobody can say what is."""
+
+
+class _Asked:
+    """One call for somebody who has settings, which are looked at once, and only if need be."""
+
+    def __init__(self, ask: Callable[[], Access]) -> None:
+        self._ask = ask
+
+    @cached_property
+    def access(self) -> Access:
+        return self._ask()
+
+
+_asked: ContextVar[tuple[_Asked, ...]] = ContextVar("who asks for files", default=())
+
+
+@contextmanager
+def asked_by(ask: Callable[[], Access]) -> Iterator[None]:
+    """Open files within the block only as the settings allow, and those of blocks around it.
+
+    Parameters
+    ----------
+    ask : callable
+        Gives the settings; it is called if a file is to be opened.
+    """
+    token = _asked.set((*_asked.get(), _Asked(ask)))
+    try:
+        yield
+    finally:
+        _asked.reset(token)
+
+
+def for_connection(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function, whose first argument is a connection, open only what that may open."""
+
+    @functools.wraps(function)
+    def asking(*args: P.args, **kwargs: P.kwargs) -> R:
+        con: duckdb.DuckDBPyConnection = args[0] if args else kwargs["con"]  # type: ignore[assignment]
+        with asked_by(functools.partial(Access.of, con)):
+            return function(*args, **kwargs)
+
+    return asking
+
+
+def allows(path: str | os.PathLike[str]) -> bool:
+    """Whether a file may be opened, or a folder listed, for whoever asks for it."""
+    return all(each.access.allows(path) for each in _asked.get())
+
+
+def require(caller: str, path: str | os.PathLike[str]) -> None:
+    """Reject a file that must not be opened, or a folder that must not be listed.
+
+    Raises
+    ------
+    FileError
+        If the settings of the connection do not allow it.
+    """
+    if not allows(path):
+        reason = (
+            "must not be opened, as enable_external_access is false for this connection, and "
+            "neither allowed_directories nor allowed_paths has it"
+        )
+        raise FileError.of(caller, path, reason)
+
+
+def require_writing(caller: str) -> None:
+    """Reject a query that writes files where the database is open to be read only.
+
+    Raises
+    ------
+    ValueError
+    """
+    if any(each.access.is_read_only for each in _asked.get()):
+        message = (
+            f"{caller}: the connection must not be read-only, since this query writes files; a "
+            "connection to ':memory:' may write them"
+        )
+        raise ValueError(message)
+
+
+def _resolved(path: str | os.PathLike[str]) -> Path:
+    """Give the absolute path without links, of which not every part need be there."""
+    return Path(os.path.realpath(os.fspath(path).removeprefix("file://")))
