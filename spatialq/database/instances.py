@@ -15,7 +15,7 @@ from typing import Any
 
 import duckdb
 
-from spatialq.database.native import loading
+from spatialq.database.native.library import closed_instances
 from spatialq.functions.sql_function import SqlFunction
 from spatialq.io.access import NOTHING, Access, asked_by
 
@@ -127,7 +127,7 @@ def keep(instance: Instance) -> None:
 
     Those of instances that are no more go.
     """
-    for number in loading.closed_instances():
+    for number in closed_instances():
         _instances.pop(number, None)
     _instances[instance.number] = instance
 

@@ -5,6 +5,7 @@ Python by a number.
 """
 
 import ctypes
+from collections.abc import Iterator
 from ctypes import POINTER, c_bool, c_char_p, c_int, c_int64, c_uint64, c_void_p
 from functools import cache
 from pathlib import Path
@@ -121,3 +122,9 @@ def library() -> Any:
         function = getattr(opened, f"spatialq_{name}")
         function.restype, function.argtypes = result, arguments
     return opened
+
+
+def closed_instances() -> Iterator[int]:
+    """Give the numbers of database instances that had the extension and are no more, each once."""
+    if library.cache_info().currsize:  # else there was none
+        yield from iter(library().spatialq_closed_instance, 0)

@@ -1,7 +1,6 @@
 """Loads the extension into databases, with the functions that are declared."""
 
 import threading
-from collections.abc import Iterator
 from ctypes import c_char_p
 from typing import Any
 
@@ -66,12 +65,6 @@ def load(con: duckdb.DuckDBPyConnection, instance: int) -> None:
                 _declared.append(function.name)
         known.spatialq_set_instance(instance)
         con.execute(f"LOAD {literal(str(PATH))}")
-
-
-def closed_instances() -> Iterator[int]:
-    """Give the numbers of database instances that had the extension and are no more, each once."""
-    if _declared:
-        yield from iter(library().spatialq_closed_instance, 0)
 
 
 def problem() -> str:
