@@ -154,6 +154,9 @@ def test_a_value_of_a_wrong_type(con, folder, macro, argument, monkeypatch, tmp_
 @pytest.mark.filterwarnings("ignore::spatialq.errors.FileWarning")  # a cloud without colours
 def test_the_calls_are_right_but_for_one_argument(con, folder):
     shutil.rmtree(folder / "cluster_run", ignore_errors=True)  # of the calls above
+    shutil.rmtree(folder / "tiles", ignore_errors=True)
+    for written in ("ground.csv", "lod.copc.laz"):
+        (folder / written).unlink(missing_ok=True)
     for macro, arguments in itertools.groupby(ARGUMENTS, key=lambda each: each[0]):
         next(arguments)
         con.execute(call(macro, "", "", folder)).fetchall()

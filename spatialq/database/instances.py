@@ -17,7 +17,7 @@ import duckdb
 
 from spatialq.database.native.library import closed_instances
 from spatialq.functions.sql_function import SqlFunction
-from spatialq.io.access import NOTHING, Access, asked_by
+from spatialq.io.access import UNKNOWN, Access, asked_by
 
 _numbers = itertools.count(1)
 _lock = threading.Lock()
@@ -56,8 +56,8 @@ class Instance:
         self.number = next(_numbers)
         self._connections: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
         self._functions: list[InstanceFunction] = []
-        self._access = NOTHING
-        """As it was when a connection was last asked."""
+        self._access = UNKNOWN
+        """As it was when the last connection was lost."""
 
     def __call__(self, calls: Any) -> Any:
         """Answer ``spatialq_instance``."""
@@ -71,16 +71,16 @@ class Instance:
         return self._functions[-1]
 
     def access(self) -> Access:
-        """Say which files may be opened; what DuckDB has closed it opens no more.
+        """Say which files may be opened.
 
-        Where the connections that were noted are gone, and only cursors of theirs are left, it is
-        what was allowed when one was last asked.
+        Where all connections that were noted were collected, and only cursors of theirs are left,
+        it is what was allowed then.
         """
-        cursor = self.cursor() if self._access.is_free else None
-        if cursor is not None:
-            with cursor:
-                self._access = Access.of(cursor)
-        return self._access
+        cursor = self.cursor()
+        if cursor is None:
+            return self._access
+        with cursor:
+            return Access.of(cursor)
 
     def add(self, con: duckdb.DuckDBPyConnection) -> None:
         """Note a connection: the instance counts as open while one of those noted is."""
@@ -88,9 +88,17 @@ class Instance:
             if con in self._connections:
                 return
             self._connections.add(con)
-        self._access = Access.of(con)
         # it may run in any moment, also while this thread holds a lock
-        weakref.finalize(con, _left.append, self).atexit = False
+        weakref.finalize(con, self._lose, con.cursor()).atexit = False
+
+    def _lose(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        """Note what is allowed when a connection is collected; a cursor of it is left.
+
+        One that was closed has closed its cursors, and nothing is left that it could speak for.
+        """
+        with contextlib.suppress(duckdb.Error), cursor:
+            self._access = Access.of(cursor)
+        _left.append(self)
 
     @property
     def is_used(self) -> bool:
@@ -128,14 +136,15 @@ def keep(instance: Instance) -> None:
     Those of instances that are no more go.
     """
     for number in closed_instances():
-        _instances.pop(number, None)
+        if gone := _instances.pop(number, None):
+            gone.close()
     _instances[instance.number] = instance
 
 
 def access(number: int) -> Access:
-    """Say which files an instance may open: none if there is no such instance."""
+    """Say which files an instance may open; of one that is not known, none."""
     found = _instances.get(number)
-    return NOTHING if found is None else found.access()
+    return UNKNOWN if found is None else found.access()
 
 
 def of(con: duckdb.DuckDBPyConnection) -> Instance:

@@ -41,12 +41,15 @@ class Access:
         What may be opened all the same: `allowed_directories` and `allowed_paths`.
     is_read_only : bool
         Whether the database was opened to be read only.
+    is_known : bool
+        False where no connection could be asked, and so nothing may be opened.
     """
 
     is_free: bool = True
     folders: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     is_read_only: bool = False
+    is_known: bool = True
 
     @classmethod
     def of(cls, con: "duckdb.DuckDBPyConnection") -> "Access":
@@ -69,8 +72,7 @@ class Access:
         )
 
 
-NOTHING = Access(is_free=False, is_read_only=True)
-"""What is allowed where nobody can say what is."""
+UNKNOWN = Access(is_free=False, is_known=False)
 
 
 class _Asked:
@@ -128,12 +130,18 @@ def require(caller: str, path: str | os.PathLike[str]) -> None:
     FileError
         If the settings of the connection do not allow it.
     """
-    if not allows(path):
+    if allows(path):
+        return
+    reason = (
+        "must not be opened, as enable_external_access is false for this connection, and neither "
+        "allowed_directories nor allowed_paths has it"
+    )
+    if not all(each.access.is_known for each in _asked.get()):
         reason = (
-            "must not be opened, as enable_external_access is false for this connection, and "
-            "neither allowed_directories nor allowed_paths has it"
+            "cannot be opened, as the connection on which spatialq was installed is closed; "
+            "spatialq.install(con) on this one tells what may be"
         )
-        raise FileError.of(caller, path, reason)
+    raise FileError.of(caller, path, reason)
 
 
 def require_writing(caller: str) -> None:
