@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import struct
+import sys
 
 import laspy
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 
 import spatialq
 from spatialq.export.tiles.options import TileOptions
+from spatialq.io.tileset import read_tileset
 
 from .command_line import rows, spatialq_command
 from .conftest import made_once
@@ -92,6 +95,53 @@ def test_potree_that_is_damaged(folder):
     assert f"error: info: '{target}': is no metadata of Potree 2" in result.stderr
 
 
+def rows_of(hierarchy):
+    return [list(row) for row in struct.iter_unpack("<BBIQQ", hierarchy)]
+
+
+def test_a_hierarchy_of_potree_that_is_damaged(folder):
+    target = folder / "potree" / "metadata.json"
+    file = target.with_name("hierarchy.bin")
+    whole = rows_of(file.read_bytes())
+
+    def warnings_of(change):
+        nodes = [list(row) for row in whole]
+        change(nodes)
+        file.write_bytes(b"".join(struct.pack("<BBIQQ", *row) for row in nodes))
+        return info(target)["warnings"]
+
+    def same_bytes(nodes):
+        nodes[2][3:], nodes[2][2] = nodes[1][3:], nodes[1][2]
+
+    def more_points(nodes):
+        nodes[1][2] += 1
+
+    def behind(nodes):
+        nodes[1][3] = 1 << 60
+
+    def itself(nodes):
+        nodes[1] = [2, 0, 0, 0, len(whole) * 22]
+
+    def within(nodes):
+        nodes[1] = [2, 0, 0, 22, (len(whole) - 1) * 22]
+
+    assert warnings_of(lambda nodes: None) is None
+    assert "two nodes have the points at byte" in warnings_of(same_bytes)
+    assert "a node of level 1 has" in warnings_of(more_points)
+    assert "lies behind the end of 'octree.bin'" in warnings_of(behind)
+    assert "the chunk at byte 0 is named twice" in warnings_of(itself)
+    assert "'hierarchy.bin' is damaged" in warnings_of(within)
+
+
+def test_potree_whose_files_are_links(folder, tmp_path):
+    file = folder / "potree" / "octree.bin"
+    elsewhere = tmp_path / "elsewhere"
+    file.rename(elsewhere)
+    file.symlink_to(elsewhere)
+    result = spatialq_command("info", file.with_name("metadata.json"))
+    assert "names 'octree.bin', which is a link to something that is not" in result.stderr
+
+
 @pytest.mark.parametrize("kind", ["tiles", "implicit"])
 def test_tiles_say_what_the_checker_finds(folder, kind):
     target = folder / kind / "tileset.json"
@@ -153,3 +203,143 @@ def test_counts_of_points_must_be_those_promised(folder):
     said["extras"]["points"] = 4001
     target.write_text(json.dumps(said))
     assert "promises 4001 points, its leaves have 4000" in info(target)["warnings"]
+
+
+SECRET = 12_345
+
+
+def tileset(folder, name, *tiles, **more):
+    """Write a tileset: its root, and tiles in it."""
+    volume = {"boundingVolume": {"sphere": [0, 0, 0, 1]}, "geometricError": 0}
+    children = [{**volume, **tile} for tile in tiles]
+    root = {**volume, "refine": "ADD", "children": children, **more}
+    said = {"asset": {"version": "1.1"}, "geometricError": 0, "root": root}
+    (folder / name).write_text(json.dumps(said))
+    return folder / name
+
+
+def content(uri, **more):
+    return {"content": {"uri": uri}, **more}
+
+
+def moved(x):
+    return {"transform": [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, x, 0, 0, 1]}
+
+
+@pytest.mark.parametrize(
+    "uri", ["../secret", "../secret.glb", "{}/secret", "file://{}/secret", "link", "out/secret"]
+)
+def test_nothing_outside_of_the_folder_is_read(tmp_path, uri):
+    for name in ("secret", "secret.glb"):
+        (tmp_path / name).write_bytes(bytes(SECRET))
+    folder = tmp_path / "tiles"
+    folder.mkdir()
+    (folder / "link").symlink_to(tmp_path / "secret")
+    (folder / "out").symlink_to(tmp_path)
+    found = read_tileset("info", tileset(folder, "tileset.json", content(uri.format(tmp_path))))
+    assert found.bytes == (folder / "tileset.json").stat().st_size
+    assert "not in its folder" in found.faults[0]
+    implicit = {
+        "implicitTiling": {
+            "subdivisionScheme": "OCTREE", "subtreeLevels": 1,
+            "subtrees": {"uri": uri.format(tmp_path)},
+        },
+        "boundingVolume": {"box": [0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1]}, **content("a.glb"),
+    }  # fmt: skip
+    found = read_tileset("info", tileset(folder, "tileset.json", **implicit))
+    assert found.bytes == (folder / "tileset.json").stat().st_size
+    assert "not in its folder" in found.faults[0]
+
+
+def test_a_tileset_in_a_folder_of_it_may_name_one_above(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b.dat").write_bytes(bytes(10))
+    tileset(tmp_path / "a", "a.json", content("../b.dat"))
+    target = tileset(tmp_path, "tileset.json", content("a/a.json"))
+    found = read_tileset("info", target)
+    assert (found.faults, found.tiles) == ([], 3)
+    assert found.bytes == sum(each.stat().st_size for each in tmp_path.rglob("*.*"))
+
+
+def test_files_that_are_named_twice_count_once(tmp_path):
+    (tmp_path / "b.dat").write_bytes(bytes(10))
+    tileset(tmp_path, "a.json", content("b.dat"))
+    twice = tileset(tmp_path, "tileset.json", content("a.json"), content("a.json"))
+    found = read_tileset("info", twice)
+    assert found.faults == ["'a.json' is named twice: it counts once"]
+    assert found.bytes == sum(each.stat().st_size for each in tmp_path.iterdir())
+    twice = tileset(tmp_path, "tileset.json", content("b.dat"), content("./b.dat"))
+    assert read_tileset("info", twice).faults == ["'b.dat' is named twice: it counts once"]
+    # at two places it is there twice
+    tiles = content("a.json", **moved(1)), content("a.json", **moved(2))
+    assert read_tileset("info", tileset(tmp_path, "tileset.json", *tiles)).faults == []
+
+
+def test_tilesets_within_themselves_end(tmp_path, monkeypatch):
+    found = read_tileset("info", tileset(tmp_path, "a.json", content("a.json", **moved(1))))
+    assert found.faults == ["'a.json' is within itself"]
+    tileset(tmp_path, "b.json", content("a.json"))
+    found = read_tileset("info", tileset(tmp_path, "a.json", content("b.json")))
+    assert found.faults == ["'a.json' is within itself"]
+    for k in range(12):
+        tiles = [content(f"{k + 1}.json", **moved(i)) for i in range(2)]
+        tileset(tmp_path, f"{k}.json", *tiles)
+    tileset(tmp_path, "12.json")
+    monkeypatch.setattr("spatialq.io.tileset.MOST_TILESETS", 100)
+    found = read_tileset("info", tmp_path / "0.json")
+    assert found.faults == ["'0.json' has more than 100 tilesets in it: not all were read"]
+
+
+def test_tiles_in_tiles_without_end(tmp_path):
+    inner = {"boundingVolume": {"sphere": [0, 0, 0, 1]}, "geometricError": 0}
+    tile = inner
+    for _ in range(sys.getrecursionlimit() // 3):
+        tile = {**inner, "children": [tile]}
+    found = read_tileset("info", tileset(tmp_path, "tileset.json", tile))
+    assert found.tiles > 300 or "is damaged" in found.faults[0]
+
+
+@pytest.mark.parametrize(
+    ("said", "fault"),
+    [
+        ({"subtreeLevels": 40}, "has subtrees of 40 levels: they were not read"),
+        ({"subtreeLevels": 0}, "has subtrees of 0 levels: they were not read"),
+        ({"subtrees": {"uri": "subtrees/0.0.0.0.subtree"}}, "is named twice: it counts once"),
+        ({"subtrees": {"uri": "{level.__class__}{x:999999999}"}}, "is missing"),
+    ],
+)
+def test_implicit_trees_without_end(folder, said, fault):
+    target = folder / "implicit" / "tileset.json"
+    whole = json.loads(target.read_text())
+    tiling = whole["root"]["implicitTiling"]
+    first = target.parent / tiling["subtrees"]["uri"].format(level=0, x=0, y=0, z=0)
+    if "0.0.0.0" in str(said):
+        said = {"subtrees": {"uri": str(first.relative_to(target.parent))}}
+        raw = first.read_bytes()
+        size, binary = struct.unpack_from("<QQ", raw, 8)
+        about = json.loads(raw[24 : 24 + size])
+        about["childSubtreeAvailability"] = {"constant": 1}
+        text = json.dumps(about).encode()
+        first.write_bytes(
+            struct.pack("<4sIQQ", b"subt", 1, len(text), binary) + text + raw[24 + size :]
+        )
+    tiling |= said
+    target.write_text(json.dumps(whole))
+    assert any(fault in each for each in read_tileset("info", target).faults)
+
+
+def test_counts_beyond_the_bytes(folder):
+    target = folder / "tiles" / "tileset.json"
+    file = sorted(target.parent.rglob("*.glb"))[-1]
+    raw = file.read_bytes()
+    size = struct.unpack_from("<I", raw, 12)[0]
+    about = json.loads(raw[20 : 20 + size])
+    for change in (-1, 10**9):
+        for each in about["accessors"]:
+            each["count"] = change
+        text = json.dumps(about).encode()
+        parts = struct.pack(
+            "<4sIIII", b"glTF", 2, 20 + len(text) + len(raw) - 20 - size, len(text), 0x4E4F534A
+        )
+        file.write_bytes(parts + text + raw[20 + size :])
+        assert f"has {change} values, more than there are bytes" in info(target)["warnings"]

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, lru_cache, wraps
@@ -15,6 +16,12 @@ P = ParamSpec("P")
 R = TypeVar("R")
 SAME_UNIT = 1e-5
 """Relative: survey feet and international feet count as one unit."""
+NAMES_FILE = re.compile(
+    r"\b(?:init|\w*grids|(?P<of_proj>file|model|catalog))\s*=\s*[\"']?"
+    r"(?P<file>[^\s\"'\]]*[/\\][^\s\"'\]]*)",
+    re.IGNORECASE,
+)
+"""A parameter of PROJ that is a file in some folder, or a URL."""
 
 
 @cache
@@ -45,15 +52,65 @@ def from_text(text: str) -> str:
     Raises
     ------
     CrsError
-        If PROJ cannot read it.
+        If PROJ cannot read it, or it names a file by a path.
     """
     import pyproj
 
+    require_no_file(text)
     try:
-        return str(pyproj.CRS.from_user_input(text).to_json())
+        found = str(pyproj.CRS.from_user_input(text).to_json())
     except pyproj.exceptions.CRSError as error:
         message = f"PROJ cannot read the coordinate reference system '{text[:80]}': {error}"
         raise CrsError(message) from error
+    require_no_file(found)
+    return found
+
+
+def require_no_file(text: str) -> None:
+    """Reject a CRS with which PROJ would open a file that is none of its own: a grid, for example.
+
+    Parameters
+    ----------
+    text : str
+        Of any kind; of one that is no JSON only the parameters of PROJ are looked at.
+
+    Raises
+    ------
+    CrsError
+        If there is a path or a URL of a file in it.
+    """
+    named = files_named(text)
+    if text.lstrip().startswith("{"):
+        named += _files(_json_or_none(text))
+    if named:
+        message = (
+            f"the coordinate reference system '{text[:80]}' names the file '{named[0]}': only "
+            "those in the folders of PROJ can be used, by a name without a folder"
+        )
+        raise CrsError(message)
+
+
+def files_named(text: str) -> list[str]:
+    """Give the files with a folder, and URLs, that parameters of PROJ in a text name."""
+    is_of_proj = "proj=" in text.lower()
+    return [
+        found["file"] for found in NAMES_FILE.finditer(text) if is_of_proj or not found["of_proj"]
+    ]
+
+
+def _json_or_none(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None  # PROJ has the words for what is wrong
+
+
+def _files(found: Any) -> list[str]:
+    """Give the values of parameters that are texts with a folder: names of grids in PROJJSON."""
+    parts = found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()
+    value = found.get("value") if isinstance(found, dict) else None
+    own = [value] if isinstance(value, str) and re.search(r"[/\\]", value) else []
+    return own + [each for part in parts for each in _files(part)]
 
 
 def is_readable(text: str) -> bool:

@@ -6,6 +6,7 @@ packed records, plain or compressed by Zstandard.
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
@@ -21,6 +22,7 @@ from spatialq.errors import CrsError, FileError
 from spatialq.io import crs
 from spatialq.io.las.copc import octree_said
 from spatialq.io.las.source import LasSource
+from spatialq.io.references import OutsideError, in_folder
 from spatialq.io.source import READER, Box, Layout, Progress, Stamp, in_row_groups, numbers_of
 from spatialq.runtime.progress import check
 
@@ -40,6 +42,8 @@ NAMES = {
 }  # fmt: skip
 """Dimensions of PDAL -> columns; others keep their names."""
 FLAGS = ("scan_direction_flag", "edge_of_flight_line")
+NUMBER = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
+"""A part of a key; with zeros before it a node would have two names."""
 PAGE = -1
 MAX_LEVEL = 31
 
@@ -150,10 +154,9 @@ class EptSource:
             If its file is missing or damaged, or has other points than the hierarchy says.
         """
         schema = pa.schema([self.schema.field(name) for name in columns])
-        ids = np.arange(span.first, span.first + span.rows)
         wanted = [name for name in columns if name != "point_id"]
         arrays = self._of_laz(span, wanted) if self._type == "laszip" else self._of(span, wanted)
-        arrays["point_id"] = pa.array(ids)
+        arrays["point_id"] = pa.array(np.arange(span.first, span.first + span.rows))
         return pa.RecordBatch.from_arrays([arrays[name] for name in columns], schema=schema)
 
     def batches(self, columns: Sequence[str], hint: Box | None = None) -> Iterator[pa.RecordBatch]:
@@ -192,7 +195,7 @@ class EptSource:
             raw = path.read_bytes()
             if self._type == "zstandard":
                 raw = pa.decompress(raw, length, "zstd").to_pybytes()
-        except (OSError, pa.ArrowInvalid) as error:
+        except (OSError, pa.ArrowInvalid, MemoryError, OverflowError) as error:
             self._reject(f"node {node.name} cannot be read: {error}", error)
         if len(raw) != length:
             self._reject(f"node {node.name} has {len(raw)} bytes of points, {length} are promised")
@@ -240,7 +243,13 @@ class EptSource:
         return pa.from_numpy_dtype(self._record[dimension.field])
 
     def _file(self, node: Node) -> Path:
-        return self.path.parent / "ept-data" / f"{node.name}{self._ending}"
+        return self._named(f"ept-data/{node.name}{self._ending}")
+
+    def _named(self, name: str) -> Path:
+        try:
+            return in_folder(self.path.parent, name)
+        except OutsideError as error:
+            self._reject(str(error), error)
 
     def _walk(self, low: Sequence[float], side: float, spacing: float) -> list[Node]:
         """Read all pages of the hierarchy."""
@@ -248,8 +257,9 @@ class EptSource:
         pages, seen = ["0-0-0-0"], {"0-0-0-0"}
         while pages:
             name = pages.pop()
-            page = _json(self.path, self.path.parent / "ept-hierarchy" / f"{name}.json")
+            page = _json(self.path, self._named(f"ept-hierarchy/{name}.json"))
             for key, count in page.items():
+                place = self._key(key)
                 if not isinstance(count, int) or isinstance(count, bool) or count < PAGE:
                     self._reject(f"node {key} has {count!r} points")
                 if count == PAGE:
@@ -257,10 +267,13 @@ class EptSource:
                         self._reject(f"page {key} of its hierarchy is listed twice")
                     seen.add(key)
                     pages.append(key)
-                elif count:
-                    counts[self._key(key)] = count
+                elif place in counts:
+                    self._reject(f"node {key} is listed twice")
+                else:
+                    counts[place] = count
+        self._require_whole(counts)
         nodes, first = [], 0
-        for place in sorted(counts):
+        for place in sorted(each for each, count in counts.items() if count):
             level, *cell = place
             width = math.ldexp(side, -level)
             corner = [begin + width * k for begin, k in zip(low, cell, strict=True)]
@@ -274,9 +287,19 @@ class EptSource:
             first += rows
         return nodes
 
+    def _require_whole(self, counts: Mapping[tuple[int, ...], int]) -> None:
+        """Reject a hierarchy in which a node has no parent, or with other points than promised."""
+        for level, *cell in counts:
+            if level and (level - 1, *(k >> 1 for k in cell)) not in counts:
+                name = "-".join(map(str, (level, *cell)))
+                self._reject(f"node {name} of its hierarchy has no parent")
+        promised, listed = self._about.get("points"), sum(counts.values())
+        if isinstance(promised, int) and promised != listed:
+            self.warnings.append(f"promises {promised} points, its hierarchy has {listed}")
+
     def _key(self, name: str) -> tuple[int, ...]:
         parts = name.split("-")
-        is_key = len(parts) == 4 and all(part.isascii() and part.isdecimal() for part in parts)
+        is_key = len(parts) == 4 and all(NUMBER.fullmatch(part) for part in parts)
         level, *cell = map(int, parts) if is_key else (MAX_LEVEL + 1, 0)
         if level > MAX_LEVEL or max(cell) >= 1 << level:
             self._reject(f"there can be no node {name!r}")

@@ -8,11 +8,13 @@ import struct
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from spatialq.errors import CrsError, FileError
 from spatialq.io import crs
+from spatialq.io.references import OutsideError, in_folder
 
 ROW = struct.Struct("<BBIQQ")
 """Of a node: type, mask of children, points, first byte and bytes of its points; of a proxy the
@@ -87,7 +89,10 @@ def read_potree(caller: str, path: Path) -> PotreeCloud:
     if missing or not isinstance(about, dict):
         raise FileError.of(caller, path, f"is no metadata of Potree 2: it has no {missing[0]}")
     found = PotreeCloud(about)
-    files = {name: path.with_name(name) for name in (POINTS, HIERARCHY)}
+    try:
+        files = {name: in_folder(path.parent, name) for name in (POINTS, HIERARCHY)}
+    except OutsideError as error:
+        raise FileError.of(caller, path, str(error)) from error
     found.faults += [f"'{name}' is missing" for name, file in files.items() if not file.is_file()]
     if found.faults:
         return found
@@ -106,6 +111,9 @@ def _walk(found: PotreeCloud, hierarchy: bytes, size: int) -> None:
     """Read the nodes of all chunks of the hierarchy, each in the order of its levels."""
     chunks = [(0, 0, int(found.about["hierarchy"]["firstChunkSize"]))]
     seen = {0}
+    record = sum(int(each["size"]) for each in found.about["attributes"])
+    is_plain = found.about["encoding"] == "DEFAULT"
+    parts: list[tuple[int, int]] = []
     while chunks:
         level, begin, length = chunks.pop()
         rows = ROW.iter_unpack(hierarchy[begin : begin + length])
@@ -121,9 +129,18 @@ def _walk(found: PotreeCloud, hierarchy: bytes, size: int) -> None:
             levels += [here + 1] * mask.bit_count()  # while it is walked, level by level
             found.nodes += points > 0
             found.points[here] += points
+            if points:
+                parts.append((first, first + n_bytes))
+            if is_plain and n_bytes != points * record:
+                message = f"a node of level {here} has {n_bytes} bytes for {points} points"
+                raise ValueError(message)
             if first + n_bytes > size:
                 message = f"a node of level {here} lies behind the end of '{POINTS}'"
                 raise ValueError(message)
         if len(levels) * ROW.size != length:
             message = f"the chunk at byte {begin} has {length} bytes for {len(levels)} nodes"
+            raise ValueError(message)
+    for (begin, stop), (other, _) in pairwise(sorted(parts)):
+        if other < stop:
+            message = f"two nodes have the points at byte {max(begin, other)} of '{POINTS}'"
             raise ValueError(message)

@@ -312,6 +312,7 @@ class _System:
     def of(cls, text: str) -> "_System":
         import pyproj
 
+        crs_text.require_no_file(text)  # that of a table may come from anywhere
         whole = pyproj.CRS.from_json(text)
         horizontal, *upward = whole.sub_crs_list or [whole]
         axes = horizontal.axis_info

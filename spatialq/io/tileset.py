@@ -5,15 +5,19 @@ which coordinates. Read are 3D Tiles 1.1, nested tilesets and implicit octrees, 
 """
 
 import json
+import os
+import re
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from spatialq.errors import FileError
+from spatialq.io.references import OutsideError, in_folder
+from spatialq.io.storage import is_url
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,6 +25,12 @@ if TYPE_CHECKING:
     Box = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 TILESET = "tileset.json"
+MOST_TILESETS = 100_000
+"""In a tileset. One in which each names two others twice has more than there is time for."""
+MOST_SUBTREE_LEVELS = 7
+"""Levels of a subtree; each has eight times as many tiles as the one before."""
+PLACE = re.compile(r"\{(level|x|y|z)\}")
+"""What the number of a tile stands for in names of an implicit tree."""
 MOST_FAULTS = 20
 """That are told: one damaged folder may have thousands."""
 ROUNDING = 1e-5
@@ -37,7 +47,7 @@ class Tileset:
 
     Attributes
     ----------
-    tiles, levels : int
+    tiles, levels, tilesets : int
     points, leaf_points, triangles : int
         Of all contents; of those of tiles without children.
     bytes : int
@@ -60,6 +70,28 @@ class Tileset:
     attributes: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     about: Mapping[str, Any] = field(default_factory=dict)
+    tilesets: int = 0
+    seen: set[tuple[Path, tuple[Any, ...]]] = field(default_factory=set)
+    """Files that were read, each with the transformations that it was read in."""
+
+    def file(self, path: Path, uri: str) -> Path:
+        """Give the path of what a file names.
+
+        Raises
+        ------
+        OutsideError
+            If it is not in the folder of the tileset that holds all others.
+        """
+        folder = path.parent.relative_to(self.path.parent)
+        return in_folder(self.path.parent, uri if is_url(uri) else os.path.join(folder, uri))  # noqa: PTH118
+
+    def is_new(self, path: Path, frame: tuple[Any, ...]) -> bool:
+        """Whether a file is read for the first time in a frame; if not, that is a fault."""
+        if (path, frame) in self.seen:
+            self.fault(path, "is named twice: it counts once")
+            return False
+        self.seen.add((path, frame))
+        return True
 
     def fault(self, path: Path, reason: str) -> None:
         """Take note of what is wrong with a file."""
@@ -82,6 +114,10 @@ class _Around:
     box: "Box | None"
     error: float
     level: int
+    frame: tuple[Any, ...] = ()
+    """Transformations of the tile and those around it."""
+    tilesets: tuple[Path, ...] = ()
+    """Those that it is in, the outermost first."""
 
 
 def read_tileset(caller: str, path: Path) -> Tileset:
@@ -107,6 +143,8 @@ def read_tileset(caller: str, path: Path) -> Tileset:
     except _FaultError as error:
         raise FileError.of(caller, path, str(error)) from error
     _tileset(found, path, found.about, _Around(None, np.inf, -1))
+    if found.tilesets > MOST_TILESETS:
+        found.fault(path, f"has more than {MOST_TILESETS} tilesets in it: not all were read")
     extras = found.about.get("extras")
     said = extras.get("points") if isinstance(extras, dict) else None
     if isinstance(said, int) and said != found.leaf_points:
@@ -115,6 +153,13 @@ def read_tileset(caller: str, path: Path) -> Tileset:
 
 
 def _tileset(found: Tileset, path: Path, said: Mapping[str, Any], around: _Around) -> None:
+    if path in around.tilesets:
+        found.fault(path, "is within itself")
+        return
+    found.tilesets += 1
+    if found.tilesets > MOST_TILESETS or not found.is_new(path, around.frame):
+        return
+    around = replace(around, tilesets=(*around.tilesets, path))
     found.bytes += path.stat().st_size
     try:
         root = said["root"]
@@ -123,7 +168,7 @@ def _tileset(found: Tileset, path: Path, said: Mapping[str, Any], around: _Aroun
         if "refine" not in root:
             found.fault(path, "has a root without refine")
         _tile(found, path, root, around)
-    except (_FaultError, KeyError, TypeError, ValueError) as error:
+    except (_FaultError, KeyError, TypeError, ValueError, RecursionError) as error:
         found.fault(path, f"is damaged ({error})")
 
 
@@ -134,7 +179,8 @@ def _tile(found: Tileset, path: Path, tile: Mapping[str, Any], around: _Around) 
         found.fault(path, f"has a tile whose error {error:g} is above its parent's")
     if box is not None and around.box is not None and "transform" not in tile:
         _require_inside(found, path, "a tile's box", box, around.box)
-    here = _Around(box, error, level)
+    frame = (*around.frame, *([tuple(tile["transform"])] if "transform" in tile else []))
+    here = replace(around, box=box, error=error, level=level, frame=frame)
     if "implicitTiling" in tile:
         _implicit(found, path, tile, here)
         return
@@ -145,13 +191,17 @@ def _tile(found: Tileset, path: Path, tile: Mapping[str, Any], around: _Around) 
         found.tiles += 1
         found.levels = max(found.levels, level + 1)
     for each in contents:
-        file = path.parent / each["uri"]
+        try:
+            file = found.file(path, each["uri"])
+        except OutsideError as error:
+            found.fault(path, str(error))
+            continue
         if not file.is_file():
             found.fault(file, "is missing")
         elif each["uri"] in nested:
             # the root of a nested tileset is the tile itself
-            _tileset(found, file, _json(file), _Around(box, error, level - 1))
-        else:
+            _tileset(found, file, _json(file), replace(here, level=level - 1))
+        elif found.is_new(file, frame):
             _content(found, file, box, is_leaf=not children)
     for child in children:
         _tile(found, path, child, here)
@@ -169,13 +219,13 @@ def _content(found: Tileset, path: Path, box: "Box | None", *, is_leaf: bool) ->
         for each in primitives:
             names = each["attributes"]
             positions = accessors[names["POSITION"]]
-            mode, count = each.get("mode", TRIANGLES), int(positions["count"])
+            mode, count = each.get("mode", TRIANGLES), _count(content, positions)
             if mode == POINTS:
                 found.points += count
                 found.leaf_points += count if is_leaf else 0
             elif mode == TRIANGLES:
                 indices = each.get("indices")
-                corners = count if indices is None else accessors[indices]["count"]
+                corners = count if indices is None else _count(content, accessors[indices])
                 found.triangles += corners // 3
             found.attributes += [
                 name for name in names if name not in ("POSITION", *found.attributes)
@@ -185,6 +235,18 @@ def _content(found: Tileset, path: Path, box: "Box | None", *, is_leaf: bool) ->
                 _require_inside(found, path, "its content", extent, box)
     except (_FaultError, KeyError, IndexError, TypeError, ValueError) as error:
         found.fault(path, f"is damaged ({error})")
+
+
+def _count(content: Mapping[str, Any], accessor: Mapping[str, Any]) -> int:
+    """Give how many values an accessor has, of which each needs a byte at least."""
+    count = int(accessor["count"])
+    view = content["bufferViews"][accessor["bufferView"]] if "bufferView" in accessor else None
+    packed = (view or {}).get("extensions", {}).get("EXT_meshopt_compression")
+    most = np.inf if view is None else packed["count"] if packed else int(view["byteLength"])
+    whole = sum(int(each["byteLength"]) for each in content.get("buffers", []))
+    if not 0 <= count <= most or (view is not None and not packed and most > whole):
+        _refuse(f"an accessor has {count} values, more than there are bytes")
+    return count
 
 
 def _extent(content: Mapping[str, Any], positions: Mapping[str, Any]) -> "Box | None":
@@ -227,7 +289,11 @@ def _implicit(found: Tileset, path: Path, root: Mapping[str, Any], here: _Around
     if said["subdivisionScheme"] != "OCTREE" or here.box is None:
         found.fault(path, "has an implicit tree that is no octree in a box: it was not read")
         return
-    places = set(_places(found, path.parent, said, int(said["subtreeLevels"])))
+    levels = int(said["subtreeLevels"])
+    if not 0 < levels <= MOST_SUBTREE_LEVELS:
+        found.fault(path, f"has subtrees of {levels} levels: they were not read")
+        return
+    places = set(_places(found, path, said, levels))
     parents = {(level - 1, *(k // 2 for k in cell)) for level, *cell in places if level}
     for level, *cell in sorted(places):
         side = (here.box[1] - here.box[0]) / 2**level
@@ -236,23 +302,28 @@ def _implicit(found: Tileset, path: Path, root: Mapping[str, Any], here: _Around
         found.levels = max(found.levels, here.level + level + 1)
         if level and (level - 1, *(k // 2 for k in cell)) not in places:
             found.fault(path, f"has a tile of level {level} without its parent")
-        file = path.parent / _filled(root["content"]["uri"], (level, *cell))
-        if file.is_file():
+        file = found.file(path, _filled(root["content"]["uri"], (level, *cell)))
+        if not file.is_file():
+            found.fault(file, "is missing")
+        elif found.is_new(file, here.frame):
             is_leaf = (level, *cell) not in parents
             _content(found, file, (low, low + side), is_leaf=is_leaf)
-        else:
-            found.fault(file, "is missing")
 
 
 def _places(
-    found: Tileset, folder: Path, said: Mapping[str, Any], levels: int
+    found: Tileset, path: Path, said: Mapping[str, Any], levels: int
 ) -> Iterator[tuple[int, ...]]:
     """Give level, x, y and z of all tiles."""
     inner = (8**levels - 1) // 7
     subtrees: list[tuple[int, ...]] = [(0, 0, 0, 0)]
+    there: set[Path] = set()
     while subtrees:
         first, *corner = subtrees.pop()
-        file = folder / _filled(said["subtrees"]["uri"], (first, *corner))
+        file = found.file(path, _filled(said["subtrees"]["uri"], (first, *corner)))
+        if file in there:
+            found.fault(file, "is named twice: it counts once")
+            continue
+        there.add(file)
         if not file.is_file():
             found.fault(file, "is missing")
             continue
@@ -279,8 +350,8 @@ def _cell(number: int, deep: int, corner: list[int]) -> list[int]:
 
 
 def _filled(template: str, place: tuple[int, ...]) -> str:
-    names = zip(("level", "x", "y", "z"), place, strict=True)
-    return template.format(**dict(names))
+    numbers = dict(zip(("level", "x", "y", "z"), map(str, place), strict=True))
+    return PLACE.sub(lambda found: numbers[found[1]], template)
 
 
 def _subtree(path: Path) -> tuple[dict[str, Any], bytes]:

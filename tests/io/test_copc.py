@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import spatialq
+from spatialq.errors import FileError
 from spatialq.io.clouds import read_points
 from spatialq.io.las.laz import Laszip
 from spatialq.io.las.source import LasSource
@@ -125,6 +127,11 @@ def link(path: Path) -> int:
     return evlr_offset(path) + 9 * 32
 
 
+def child(path: Path) -> int:
+    """Give the offset of the second entry, of the first child."""
+    return evlr_offset(path) + 32
+
+
 @pytest.mark.parametrize(
     ("place", "shift", "value", "message"),
     [
@@ -137,6 +144,10 @@ def link(path: Path) -> int:
         (evlr_offset, 28, struct.pack("<i", 2999), "no node is the chunk of 3000 points"),
         (evlr_offset, 28, struct.pack("<i", 0), "it has 9 nodes with points, the file 10 chunks"),
         (link, 24, struct.pack("<i", -32), "a page of -32 bytes is no list"),
+        (child, 0, struct.pack("<4i", 0, 0, 0, 0), "node 0-0-0-0 is listed twice"),
+        (child, 0, struct.pack("<4i", 1, 1, 1, 1), "node 1-1-1-1 is listed twice"),
+        (child, 0, struct.pack("<4i", 3, 1, 1, 1), "node 3-1-1-1 has no parent"),
+        (evlr_offset, 0, struct.pack("<4i", 1, 0, 0, 0), "node 1-0-0-0 is listed twice"),
     ],
 )
 def test_a_damaged_hierarchy_costs_no_point(con, copc, place, shift, value, message):
@@ -146,6 +157,18 @@ def test_a_damaged_hierarchy_costs_no_point(con, copc, place, shift, value, mess
     grids = np.concatenate([grid for _, grid in cells()])
     inside = ((grids[:, 0] <= 499) & (grids[:, 1] <= 499)).sum()
     assert len(tree.fetchall()) == inside
+    with pytest.raises(FileError, match=f"cannot be read by resolution: its COPC .*: .*{message}"):
+        spatialq.read_points(con, copc, resolution=1e9)
+
+
+def entry(path: Path, number: int) -> bytes:
+    return path.read_bytes()[evlr_offset(path) + 32 * number :][:32]
+
+
+def test_two_nodes_of_the_same_bytes(con, copc):
+    put(copc, child(copc) + 16, entry(copc, 0)[16:])
+    with pytest.warns(UserWarning, match="two of its nodes are the same chunk"):
+        assert len(read_points(con, copc, name="tree").fetchall()) == 30_000
 
 
 def test_a_page_that_leads_to_itself_ends(con, copc):

@@ -2,6 +2,8 @@
 
 import itertools
 import os
+import re
+import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,6 +35,16 @@ POSITIONS = {*CARTESIAN, *SPHERICAL, *INVALID.values()}
 INTEGERS = ("B", "b", "H", "h", "q")
 """The types of buffers that libE57Format fills; int64 must be `q`, as it takes `l` for int32."""
 
+HEADER = struct.Struct("<16x4Q")
+"""Of a file: its size, where its XML begins, the size of that without checksums, that of a page."""
+CHECKSUM = 4
+"""Bytes at the end of each page."""
+LARGEST_PAGE = 1 << 20
+ENCODING = re.compile(rb"(?:\xef\xbb\xbf)?<\?xml[^>]*?encoding\s*=\s*[\"']([^\"']*)")
+PASSED_OVER = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>", re.DOTALL)
+"""Parts of XML that are no markup."""
+NAMES_FILE = re.compile(rb"<!DOCTYPE|<!ENTITY|\b(?:noNamespaceS|s)chemaLocation\b")
+
 
 @dataclass(frozen=True)
 class Scan:
@@ -51,6 +63,7 @@ class E57Source(CloudSource):
     """An E57 file, a `spatialq.io.source.Source`: its scans, one after the other."""
 
     def _open(self) -> None:
+        self._require_plain_xml()
         with self._image() as root:
             nodes = root["data3D"] if root.isDefined("data3D") else []
             self._scans = [self._read_scan(i, nodes[i]) for i in range(len(nodes))]
@@ -71,6 +84,28 @@ class E57Source(CloudSource):
         self.schema = cloud_schema(
             self, {**dict.fromkeys(AXES, np.float64), **types, "scan": np.int32}
         )
+
+    def _require_plain_xml(self) -> None:
+        """Reject XML that names a file: libE57Format's parser would open it, or ask a server."""
+        with self.path.open("rb") as file:
+            head = file.read(HEADER.size)
+            if len(head) < HEADER.size:
+                return  # libE57Format says what is wrong
+            _, begin, size, page = HEADER.unpack(head)
+            if not CHECKSUM < page <= LARGEST_PAGE:
+                self.reject(f"its pages have {page} bytes, 1024 are usual")
+            first = begin // page
+            file.seek(min(first * page, self.size))
+            # text of that size with the checksums of its pages
+            pages = -(-(begin % page + size) // (page - CHECKSUM))
+            raw = file.read(min(pages * page, self.size))
+        data = b"".join(raw[i : i + page - CHECKSUM] for i in range(0, len(raw), page))
+        text = data[begin % page :][:size]
+        encoding = ENCODING.match(text)
+        if b"\0" in text or (encoding and encoding[1].lower() != b"utf-8"):
+            self.reject("its XML is not in UTF-8, which E57 requires")
+        if found := NAMES_FILE.search(PASSED_OVER.sub(b"", text)):
+            self.reject(f"its XML has {found[0].decode()!r}, which could name any other file")
 
     @contextmanager
     def _image(self) -> Iterator[Any]:

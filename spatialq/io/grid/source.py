@@ -7,9 +7,8 @@ windows and keeps decoded blocks; lighter readers know one or two of these.
 import os
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +18,9 @@ from spatialq.data.grid import Grid, heights
 from spatialq.errors import CrsError, FileError, FileWarning
 from spatialq.io import crs
 from spatialq.io.files import require_file
+from spatialq.io.grid.gdal import is_masked, opened, require_plain, thinned_mask
 from spatialq.io.source import ROW_GROUP, Box
 from spatialq.io.storage import as_path
-from spatialq.runtime.threads import n_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -87,7 +86,11 @@ class GridSource:
         self._band = band
         require_file(self._reader, self.path)
         self._is_npy = self.path.suffix.lower() == ".npy"
-        self._describe_npy() if self._is_npy else self._describe_raster()
+        if self._is_npy:
+            self._describe_npy()
+        else:
+            require_plain(self._reader, self.path)
+            self._describe_raster()
         self.rows = self._height * self._width
         self.box: Box | None = self._extent((0, self._height, 0, self._width))
 
@@ -268,26 +271,8 @@ class GridSource:
         values = np.asarray(self._load_npy()[top:bottom:every, left:right:every])
         return values, np.isnan(values) | self._is_nodata(values)
 
-    def _dataset(self) -> AbstractContextManager[Any]:
-        return self._opened(self.path)
-
-    @contextmanager
-    def _opened(self, dataset: str | Path) -> Iterator[Any]:
-        """Open a file, or a virtual dataset by its text."""
-        import rasterio
-
-        try:
-            # An environment of its own: the caller may be any thread of DuckDB.
-            with rasterio.Env(GDAL_NUM_THREADS=n_threads()), warnings.catch_warnings():
-                # a grid without georeference is one in cells: said below, in our words
-                warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
-                with rasterio.open(os.fspath(dataset)) as opened:
-                    yield opened
-        # rasterio decodes texts of the file as UTF-8
-        except (rasterio.errors.RasterioError, UnicodeDecodeError) as error:
-            raise FileError.of(
-                self._reader, self.path, f"cannot be read by GDAL: {error}"
-            ) from error
+    def _dataset(self, *, overviews: bool = True) -> AbstractContextManager[Any]:
+        return opened(self._reader, self.path, overviews=overviews)
 
     def _describe_raster(self) -> None:
         with self._dataset() as dataset:
@@ -320,13 +305,16 @@ class GridSource:
         self, window: Window, every: int = 1
     ) -> "tuple[NDArray[Any], NDArray[np.bool_]]":
         top, bottom, left, right = window
-        what = {
+        what: dict[str, Any] = {
             "window": ((top, bottom), (left, right)),
             "out_shape": (-(-(bottom - top) // every), -(-(right - left) // every)),
         }
-        with self._dataset() as dataset:
+        with self._dataset(overviews=every == 1) as dataset:
             values = dataset.read(self._band, **what)
-            missing = dataset.read_masks(self._band, **what) == 0
+            if every > 1 and is_masked(dataset, self._band):
+                missing = thinned_mask(dataset, self._band, **what) == 0
+            else:
+                missing = dataset.read_masks(self._band, **what) == 0
             scale, offset = dataset.scales[self._band - 1], dataset.offsets[self._band - 1]
         missing |= np.isnan(values) | self._is_nodata(values)
         return values if (scale, offset) == (1.0, 0.0) else values * scale + offset, missing

@@ -16,6 +16,7 @@ import numpy as np
 
 from spatialq.errors import FileError
 from spatialq.io import crs as crs_text
+from spatialq.io.grid.gdal import is_masked, local_file, opened
 from spatialq.io.grid.source import READER, GridSource
 from spatialq.io.reproject import Reprojection
 from spatialq.io.source import Box
@@ -83,15 +84,15 @@ class WarpedGrid(GridSource):
         self.box = self._extent((0, self._height, 0, self._width))
         self._nodata = None  # GDAL has seen to it
 
-    def _dataset(self) -> AbstractContextManager[Any]:
-        return self._opened(self._virtual or self.path)
+    def _dataset(self, *, overviews: bool = True) -> AbstractContextManager[Any]:
+        if self._virtual is None:
+            return super()._dataset(overviews=overviews)
+        return opened(self._reader, self.path, virtual=self._virtual, overviews=overviews)
 
     def _require_plain_nodata(self) -> None:
-        from rasterio.enums import MaskFlags
-
         with self._dataset() as dataset:
-            flags = dataset.mask_flag_enums[self._band - 1]
-        if MaskFlags.per_dataset in flags:
+            has_mask = is_masked(dataset, self._band)
+        if has_mask:
             reason = (
                 "marks missing cells by a mask, which reprojecting would lose: give it a nodata"
             )
@@ -133,6 +134,7 @@ class WarpedGrid(GridSource):
         to: Transform = (side, 0.0, west, 0.0, -side, north)
         with self._dataset() as dataset:
             scale, offset = (v[self._band - 1] for v in (dataset.scales, dataset.offsets))
+            driver = dataset.driver
         kind = (
             "Float64"
             if self.type in ("float64", "int32", "uint32", "int64", "uint64")
@@ -157,7 +159,7 @@ class WarpedGrid(GridSource):
 <NoDataValue>nan</NoDataValue><Scale>{scale * factor!r}</Scale><Offset>{offset * factor!r}</Offset>
 </VRTRasterBand><BlockXSize>{BLOCK}</BlockXSize><BlockYSize>{BLOCK}</BlockYSize>
 <GDALWarpOptions><ResampleAlg>Bilinear</ResampleAlg><WorkingDataType>{kind}</WorkingDataType>{named}
-<SourceDataset relativeToVRT="0">{escape(str(self.path.absolute()))}</SourceDataset>
+<SourceDataset relativeToVRT="0">{escape(self._named(driver))}</SourceDataset>
 <Transformer><GenImgProjTransformer>
 <SrcGeoTransform>{_gdal(self._transform)}</SrcGeoTransform>
 <SrcInvGeoTransform>{_gdal(_inverse(self._transform))}</SrcInvGeoTransform>
@@ -171,6 +173,16 @@ class WarpedGrid(GridSource):
 </ReprojectionTransformer></ReprojectTransformer></GenImgProjTransformer></Transformer>
 <BandList><BandMapping src="{self._band}" dst="1">{own}<DstNoDataReal>nan</DstNoDataReal>
 </BandMapping></BandList></GDALWarpOptions></VRTDataset>"""
+
+    def _named(self, driver: str) -> str:
+        """Name the file so that the driver reads it that was found for it, and no other one."""
+        file = str(local_file(self._reader, self.path))
+        if driver == "GTiff":
+            return file  # its first bytes are those of no other
+        if "?" in file:
+            reason = "cannot be reprojected while there is a ? in its name: rename it"
+            raise FileError.of(self._reader, self.path, reason)
+        return f"vrt://{file}?if={driver}"
 
     def _ratios(self, operation: Reprojection, box: Box, side: float) -> tuple[float, float]:
         """Give how many new cells are as wide, and as high, as one of the file, in its middle.

@@ -18,8 +18,12 @@ from spatialq.io.source import Box
 
 ENTRY = struct.Struct("<4iQii")
 MAX_LEVEL = 31  # deeper, the cells of a node no longer fit its 32-bit key
+NOT_USED = "its COPC octree is not used"
 PAGE = -1
 """The point count of an entry that stands for a further page."""
+
+Key = tuple[int, int, int, int]
+"""Level, x, y and z of a node."""
 
 
 class _DamagedError(Exception):
@@ -64,12 +68,10 @@ def octree_boxes(header: Header, chunks: list[Chunk]) -> list[Chunk]:
     try:
         cube, offset, size = _info(info)
         with header.path.open("rb") as file:
-            nodes = dict(_walk(file, header, cube, (offset, size)))
+            nodes = list(_walk(file, header, cube, (offset, size)))
         return _match(chunks, nodes)
     except _DamagedError as error:
-        header.warnings.append(
-            f"its COPC octree is not used, so that no part can be skipped: {error}"
-        )
+        header.warnings.append(f"{NOT_USED}, so that no part can be skipped: {error}")
         return chunks
 
 
@@ -126,6 +128,7 @@ def _walk(
     """Give the nodes of all pages: file offset, and bytes, points, box, spacing above."""
     margins = tuple(abs(scale) for scale in header.scales)
     pages, seen = [root], {root[0]}
+    keys: set[Key] = set()
     while pages:
         offset, size = pages.pop()
         if size % ENTRY.size or not 0 < size <= MAX_RECORD_DATA:
@@ -142,15 +145,30 @@ def _walk(
                     raise _DamagedError(message)
                 seen.add(begin)
                 pages.append((begin, n_bytes))
-            elif n_points:
-                if not 0 <= level <= MAX_LEVEL or not all(0 <= k < 1 << level for k in (x, y, z)):
-                    message = f"there can be no node {level}-{x}-{y}-{z}"
-                    raise _DamagedError(message)
+                continue
+            if not 0 <= level <= MAX_LEVEL or not all(0 <= k < 1 << level for k in (x, y, z)):
+                message = f"there can be no node {level}-{x}-{y}-{z}"
+                raise _DamagedError(message)
+            if (level, x, y, z) in keys:
+                message = f"node {level}-{x}-{y}-{z} is listed twice"
+                raise _DamagedError(message)
+            keys.add((level, x, y, z))
+            if n_points:
                 box = cube.cell(level, (x, y, z), margins)
                 yield begin, (n_bytes, n_points, box, cube.coarser(level))
+    for level, *cell in keys:
+        if level and (level - 1, *(k >> 1 for k in cell)) not in keys:
+            message = f"node {'-'.join(map(str, (level, *cell)))} has no parent"
+            raise _DamagedError(message)
 
 
-def _match(chunks: list[Chunk], nodes: dict[int, tuple[int, int, Box, float]]) -> list[Chunk]:
+def _match(
+    chunks: list[Chunk], listed: list[tuple[int, tuple[int, int, Box, float]]]
+) -> list[Chunk]:
+    nodes = dict(listed)
+    if len(nodes) < len(listed):
+        message = "two of its nodes are the same chunk"
+        raise _DamagedError(message)
     if len(nodes) != len(chunks):
         message = f"it has {len(nodes)} nodes with points, the file {len(chunks)} chunks"
         raise _DamagedError(message)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from spatialq.errors import FileError, FileWarning
 from spatialq.io.files import open_once
 from spatialq.io.las.columns import record_columns
-from spatialq.io.las.copc import about_octree, octree_boxes
+from spatialq.io.las.copc import NOT_USED, about_octree, octree_boxes
 from spatialq.io.las.crs import read_crs
 from spatialq.io.las.header import READER, read_header, reject
 from spatialq.io.las.laz import Chunk, Laszip, read_chunks, read_laszip
@@ -101,11 +101,16 @@ class LasSource:
         Raises
         ------
         FileError
-            If the file has no octree.
+            If the file has no octree, or a damaged one.
         """
         kept = [c for c in self._chunks if c.coarser is not None and c.coarser > resolution]
         if any(chunk.coarser is None for chunk in self._chunks):
-            reason = "has no octree (COPC), which resolution needs"
+            damage = next((each for each in self.warnings if each.startswith(NOT_USED)), None)
+            reason = (
+                f"cannot be read by resolution: {damage}"
+                if damage
+                else ("has no octree (COPC), which resolution needs")
+            )
             raise FileError.of(reader, self.path, reason)
         found = copy(self)
         found._chunks, found.is_whole = kept, len(kept) == len(self._chunks)

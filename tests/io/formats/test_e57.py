@@ -1,5 +1,6 @@
 """E57 files against pye57's own reader, and against the columns that they were made of."""
 
+import struct
 import sys
 
 import numpy as np
@@ -206,3 +207,62 @@ def test_without_pye57_the_error_says_what_to_install(tmp_path, monkeypatch):
     assert str(caught.value) == (
         f"read_points: '{path}': E57 files need pye57: pip install 'spatialq[e57]'"
     )
+
+
+def checksum(page):
+    crc = 0xFFFFFFFF
+    for byte in page:
+        crc ^= byte
+        for _ in range(8):
+            crc = (crc >> 1) ^ (0x82F63B78 & -(crc & 1))
+    return crc ^ 0xFFFFFFFF
+
+
+def with_xml(path, change):
+    """Change the XML at the end of a file."""
+    raw = path.read_bytes()
+    begin, size = struct.unpack_from("<QQ", raw, 24)
+    data = b"".join(raw[i : i + 1020] for i in range(0, len(raw), 1024))
+    at = begin // 1024 * 1020 + begin % 1024
+    xml = change(data[at : at + size])
+    data = data[:at] + xml
+    sizes = struct.pack("<QQQ", -(-len(data) // 1020) * 1024, begin, len(xml))
+    data = data[:16] + sizes + data[40:]
+    parts = (data[i : i + 1020].ljust(1020, b"\0") for i in range(0, len(data), 1020))
+    path.write_bytes(b"".join(part + struct.pack(">I", checksum(part)) for part in parts))
+    return path
+
+
+DOCTYPE = b'?><!DOCTYPE e57Root SYSTEM "http://127.0.0.1:9/a.dtd">'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        (b"?>", DOCTYPE, "its XML has '<!DOCTYPE'"),
+        (b"?>", b"?><!-- <![CDATA[ -->" + DOCTYPE[2:] + b"<!-- ]]> -->", "its XML has '<!DOCTYPE'"),
+        (b"?>", b"?><?a <!-- ?>" + DOCTYPE[2:] + b"<!-- -->", "its XML has '<!DOCTYPE'"),
+        (
+            b"<e57Root ",
+            (
+                b'<e57Root xmlns:i="http://www.w3.org/2001/XMLSchema-instance" '
+                b'i:schemaLocation="a http://127.0.0.1:9/a.xsd" '
+            ),
+            "its XML has 'schemaLocation'",
+        ),
+        (b"UTF-8", b"UTF-7", "its XML is not in UTF-8"),
+        (b"?>", b"?>\0", "its XML is not in UTF-8"),
+    ],
+)
+def test_xml_that_names_a_file(tmp_path, old, new, reason):
+    path = e57(tmp_path / "a.e57", {"fields": fields(cloud(100))})
+    with_xml(path, lambda xml: xml.replace(old, new, 1))
+    with pytest.raises(FileError, match=reason):
+        E57Source(path)
+
+
+def test_texts_of_xml_are_texts(tmp_path):
+    path = e57(tmp_path / "a.e57", {"fields": fields(cloud(100))})
+    text = b"?><!-- <!DOCTYPE a> schemaLocation --><?a <!DOCTYPE a>?>"
+    with_xml(path, lambda xml: xml.replace(b"?>", text, 1))
+    assert E57Source(path).rows == 100

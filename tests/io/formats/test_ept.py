@@ -135,6 +135,16 @@ def test_commands_take_it(tmp_path):
         ("ept-hierarchy/0-0-0-0.json", '{"0-0-0": 5}', "there can be no node '0-0-0'"),
         ("ept-hierarchy/0-0-0-0.json", '{"1-2-0-0": 5}', "there can be no node '1-2-0-0'"),
         ("ept-hierarchy/0-0-0-0.json", '{"0-0-0-0": -1}', "is listed twice"),
+        ("ept-hierarchy/0-0-0-0.json", '{"0-0-0-0": 5, "00-0-0-0": 5}', "no node '00-0-0-0'"),
+        ("ept-hierarchy/0-0-0-0.json", '{"../ept": -1}', "there can be no node '../ept'"),
+        ("ept-hierarchy/0-0-0-0.json", f'{{"{"9" * 5000}-0-0-0": 5}}', "there can be no node"),
+        ("ept-hierarchy/0-0-0-0.json", '{"1-0-0-0": 5}', "node 1-0-0-0 of its hierarchy has no"),
+        ("ept-hierarchy/2-3-3-1.json", '{"1-0-0-0": 5}', "node 1-0-0-0 is listed twice"),
+        (
+            "ept-hierarchy/2-3-3-1.json",
+            '{"2-3-3-1": -1}',
+            "page 2-3-3-1 of its hierarchy is listed",
+        ),
         ("ept-hierarchy/2-3-3-1.json", "", "'2-3-3-1.json' cannot be read"),
         ("ept-data/1-0-0-0.bin", "abc", "has 3 bytes of points, 2300 are promised"),
     ],
@@ -152,3 +162,26 @@ def test_a_missing_node(tmp_path):
         (tmp_path / kind / "ept-data" / f"1-1-1-0.{end}").unlink()
         with pytest.raises(FileError, match="1-1-1-0"):
             list(EptSource(path).batches(["x"]))
+
+
+def test_counts_beyond_memory(tmp_path):
+    path, _ = write_ept(tmp_path / "cloud", "zstandard")
+    (tmp_path / "cloud/ept-hierarchy/0-0-0-0.json").write_text('{"0-0-0-0": 1000000000000000000}')
+    source = EptSource(path)
+    assert source.warnings == [
+        "promises 600 points, its hierarchy has 1000000000000000000",
+    ]
+    with pytest.raises(FileError, match="node 0-0-0-0 cannot be read"):
+        list(source.batches(["x"]))
+
+
+@pytest.mark.parametrize("folder", ["ept-data", "ept-hierarchy"])
+def test_links_to_other_folders(tmp_path, folder):
+    path, _ = write_ept(tmp_path / "cloud", "binary")
+    linked = tmp_path / "linked"
+    linked.symlink_to(tmp_path / "cloud")
+    assert EptSource(linked / "ept.json").rows == 600  # the folder itself may be a link
+    (tmp_path / "cloud" / folder).rename(tmp_path / "elsewhere")
+    (tmp_path / "cloud" / folder).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(FileError, match=f"names '{folder}/0-0-0-0.*', which is a link to"):
+        list(EptSource(path).batches(["x"]))

@@ -1,0 +1,161 @@
+"""How GDAL opens a grid: with drivers of formats in which a file names no other file.
+
+GDAL looks at the content of a file, whatever its name is. One that is a virtual dataset (VRT), a
+web service or a catalogue would make it read any other file, or ask a server. The drivers below
+read the file that is given, and files beside it that have its name with another ending.
+"""
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import unescape
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spatialq.errors import FileError
+from spatialq.io.crs import files_named
+from spatialq.runtime.threads import n_threads
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+DRIVERS = (
+    "AAIGrid", "BMP", "BT", "BYN", "DTED", "EHdr", "ENVI", "GRASSASCIIGrid", "GS7BG", "GSAG",
+    "GSBG", "GTX", "GTiff", "GXF", "HF2", "ISG", "JPEG", "Leveller", "NGSGEOID", "NWT_GRD",
+    "PCRaster", "PNG", "PNM", "SAGA", "SIGDEM", "SRTMHGT", "Terragen", "USGSDEM", "XYZ", "ZMap",
+)  # fmt: skip
+"""Names that GDAL gives the formats."""
+VIRTUAL = ("VRT",)
+"""For datasets that are written here."""
+ELSEWHERE = "/vsi"
+"""How names begin that GDAL takes for other file systems."""
+TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+"""How a TIFF begins: no driver that follows other files takes a file with such bytes."""
+MASK = ".msk"
+MOST_LISTED = 1000
+"""Files of a folder in which GDAL looks for names that differ in case; of more it does not."""
+
+
+@contextmanager
+def opened(
+    caller: str,
+    path: Path,
+    *,
+    virtual: str | None = None,
+    overviews: bool = True,
+) -> Iterator[Any]:
+    """Open a file, or a virtual dataset that was written for it.
+
+    Parameters
+    ----------
+    caller : str
+        Whose errors they are.
+    path : Path
+    virtual : str, optional
+        The text of the virtual dataset.
+    overviews : bool
+        Whether GDAL may take parts at a lower resolution from an overview. One may be in any other
+        file, which the file or those beside it name.
+
+    Raises
+    ------
+    FileError
+        If it cannot be read.
+    """
+    import rasterio
+    from rasterio.io import DatasetReader
+
+    # as an absolute path a name such as 'GTIFF_DIR:1:a.tif' or 'zip:a' is that of a file
+    name = virtual or local_file(caller, path)
+    options = {} if overviews else {"OVERVIEW_LEVEL": "NONE"}
+    try:
+        # An environment of its own: the caller may be any thread of DuckDB.
+        with rasterio.Env(GDAL_NUM_THREADS=n_threads()), warnings.catch_warnings():
+            # a grid without georeference is one in cells, which the reader says in its words
+            warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
+            with DatasetReader(name, driver=list(VIRTUAL if virtual else DRIVERS), **options) as it:
+                yield it
+    # rasterio decodes texts of the file as UTF-8
+    except (rasterio.errors.RasterioError, UnicodeDecodeError) as error:
+        raise FileError.of(caller, path, f"cannot be read by GDAL: {error}") from error
+
+
+def local_file(caller: str, path: Path) -> Path:
+    """Give the absolute path of a file as GDAL gets it.
+
+    Raises
+    ------
+    FileError
+        If GDAL would take its name for that of something else.
+    """
+    file = Path(os.fspath(path)).absolute()
+    if str(file).startswith(ELSEWHERE):
+        reason = f"GDAL takes names that begin with {ELSEWHERE} for no files: move it elsewhere"
+        raise FileError.of(caller, path, reason)
+    return file
+
+
+def require_plain(caller: str, path: Path) -> None:
+    """Reject a file beside which is one that would make GDAL open any other.
+
+    Raises
+    ------
+    FileError
+        If there is a mask that is no TIFF, which GDAL would open with any driver; or if what is
+        said of the CRS names a file.
+    """
+    file = local_file(caller, path)
+    for beside in _beside(file):
+        with beside.open("rb") as opened_file:
+            if beside.suffix.lower() == MASK:
+                if opened_file.read(4) not in TIFF:
+                    raise FileError.of(caller, path, f"its mask '{beside.name}' is no TIFF")
+            elif named := files_named(unescape(opened_file.read().decode("latin-1"))):
+                reason = f"'{beside.name}' beside it names the file '{named[0]}', which is not read"
+                raise FileError.of(caller, path, reason)
+
+
+def is_masked(dataset: Any, band: int) -> bool:
+    """Whether missing cells are marked by a mask, in the file or in one beside it."""
+    from rasterio.enums import MaskFlags
+
+    return MaskFlags.per_dataset in dataset.mask_flag_enums[band - 1]
+
+
+def thinned_mask(
+    dataset: Any,
+    band: int,
+    window: tuple[tuple[int, int], tuple[int, int]],
+    out_shape: tuple[int, int],
+) -> "NDArray[np.uint8]":
+    """Read every so many cells of a mask, those that GDAL takes, without overviews.
+
+    Those of a mask may be in any other file, and GDAL has no option that leaves them out.
+    """
+    (top, bottom), (left, right) = window
+    rows, columns = (
+        first + ((np.arange(n) + 0.5) * (stop - first) / n).astype(int)
+        for n, first, stop in zip(out_shape, (top, left), (bottom, right), strict=True)
+    )
+    mask = np.empty(out_shape, np.uint8)
+    for i, row in enumerate(rows.tolist()):
+        line = dataset.read_masks(band, window=((row, row + 1), (left, right)))
+        mask[i] = line[0, columns - left]
+    return mask
+
+
+def _beside(file: Path) -> list[Path]:
+    """Give the files beside a file that GDAL may read for its mask or its CRS."""
+    wanted = {f"{file.name}{end}" for end in (MASK, ".aux.xml", ".hdr")}
+    wanted |= {f"{file.stem}{end}" for end in (".prj", ".hdr")}
+    names = wanted | {f"{Path(name).stem}{Path(name).suffix.upper()}" for name in wanted}
+    alike = {name.lower() for name in wanted}
+    with os.scandir(file.parent) as listed:
+        names.update(
+            each.name for each in islice(listed, MOST_LISTED + 1) if each.name.lower() in alike
+        )
+    return [other for name in sorted(names) if (other := file.with_name(name)).is_file()]
