@@ -76,6 +76,11 @@ def is_pattern(path: str | os.PathLike[str]) -> bool:
     return glob.has_magic(os.fspath(path)) and not Path(path).exists()
 
 
+def has_match(pattern: str | os.PathLike[str]) -> bool:
+    """Whether there is a file or folder that matches a local pattern."""
+    return any(True for _ in glob.iglob(_literal(pattern), recursive=True))  # noqa: PTH207
+
+
 def matches(pattern: str | os.PathLike[str], path: Path) -> bool:
     """Whether a pattern would find a file, if it were there."""
     if is_url(pattern) != is_url(path):
