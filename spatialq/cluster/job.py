@@ -15,6 +15,7 @@ from spatialq.cluster.seen import Seen
 from spatialq.cluster.survey import SURVEY, Survey, stamp_of, task_of
 from spatialq.cluster.task import Done, Task
 from spatialq.cluster.warned import Warned
+from spatialq.data.reach import require_reach
 from spatialq.errors import FileWarning, JobError
 from spatialq.io.source import Progress
 from spatialq.io.storage import as_path
@@ -39,6 +40,8 @@ class Call:
     """Units of x and y in one unit of the z that the kernel gets."""
     level: float
     """By how much z of the files is multiplied for the kernel, see `Fitted.level`."""
+    units: tuple[float, float, float]
+    """Metres in one unit of x, y and z of the files, see `Fitted.units`."""
     more: dict[str, Any]
     """The options that are none of its parameters, see `Method.more`."""
     tile_size: float | None
@@ -90,6 +93,8 @@ class Job:
         ------
         JobError
             If one of these has changed since, or if there may be stray points.
+        ValueError
+            If points are farther away than `spatialq.data.reach` says.
 
         Warns
         -----
@@ -103,6 +108,8 @@ class Job:
         done = self.facts(SURVEY, tasks, len(call.paths), self.is_unchanged)
         survey = Survey.of(call.paths, done)
         survey.require_no_strays(call.function, call.upright * call.level)
+        if survey.total:
+            require_reach(call.function, *survey.ends, call.units)
         self._update(points=survey.total)
         if bounds is not None and not survey.total:
             box = ", ".join(f"{each:.15g}" for each in bounds)

@@ -215,8 +215,13 @@ class Survey:
     @property
     def box(self) -> tuple[float, float, float, float]:
         """Extent of all points: xmin, ymin, xmax, ymax."""
-        low, high = np.nanmin(self.low, axis=0), np.nanmax(self.high, axis=0)
+        low, high = self.ends
         return float(low[0]), float(low[1]), float(high[0]), float(high[1])
+
+    @property
+    def ends(self) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
+        """The least x, y and z of all points, and the greatest."""
+        return np.nanmin(self.low, axis=0), np.nanmax(self.high, axis=0)
 
     def require_no_strays(self, caller: str, upright: float = 1.0) -> None:
         """Refuse a survey of which a few points may be far from all others.
@@ -238,8 +243,7 @@ class Survey:
         for axis in range(3):
             low[axis] = _beyond(self.inner[inside, 0, axis], counts, most)
             high[axis] = -_beyond(-self.inner[inside, 1, axis], counts, most)
-        all_low, all_high = np.nanmin(self.low, axis=0), np.nanmax(self.high, axis=0)
-        if Box(low, high, upright).reach.holds(Box(all_low, all_high, upright)):
+        if Box(low, high, upright).reach.holds(Box(*self.ends, upright)):
             return
         away = np.maximum(low - self.low, self.high - high).max(axis=1)
         farthest = self.paths[int(np.nanargmax(away))]

@@ -64,6 +64,12 @@ class Grid:
         """Columns of the whole grid."""
         return int(self.z.shape[1]) if self.all_columns is None else self.all_columns
 
+    @property
+    def ends(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """The centres of the south-western and of the north-eastern cell of the whole grid."""
+        east, north = (self.columns - 1) * self.dx, (self.rows - 1) * self.dy
+        return (self.x0, self.y0), (self.x0 + east, self.y0 + north)
+
 
 @dataclass(frozen=True)
 class Windows:

@@ -111,7 +111,18 @@ class Box:
         return box, outside
 
 
-def strays_of(xyz: Sequence[Any], upright: float = 1.0) -> tuple[Any, Box] | None:
+def ends_of(xyz: Sequence[Any]) -> Any:
+    """Find the box around all points: float64[2, 3], NaN where a value is.
+
+    Parameters
+    ----------
+    xyz : three of float64[n], n > 0
+        As for `strays_of`.
+    """
+    return _ends(_views(xyz))
+
+
+def strays_of(xyz: Sequence[Any], upright: float = 1.0, ends: Any = None) -> tuple[Any, Box] | None:
     """Find the stray points of a cloud.
 
     Parameters
@@ -120,6 +131,8 @@ def strays_of(xyz: Sequence[Any], upright: float = 1.0) -> tuple[Any, Box] | Non
         Arrays of NumPy, mapped files included, or of the GPU.
     upright : float
         Units of x and y in one unit of z.
+    ends : float64[2, 3], optional
+        As `ends_of` gives them, where they are known.
 
     Returns
     -------
@@ -130,14 +143,14 @@ def strays_of(xyz: Sequence[Any], upright: float = 1.0) -> tuple[Any, Box] | Non
     None
         If there are none, or if a coordinate is not finite.
     """
-    axes = [cuda.device().view(each) if on_gpu(each) else each for each in xyz]
+    axes = _views(xyz)
     n = len(xyz[0])
     most = few(n)
     if most == 0:
         return None
     with np.errstate(over="ignore", invalid="ignore"):
         sample = _sample(axes, most, upright)
-        ends = _ends(axes)
+        ends = _ends(axes) if ends is None else ends
         if sample.reach.holds(Box(ends[0], ends[1], upright)) or not np.isfinite(ends).all():
             return None
         rows, box = _outside(axes, sample)
@@ -151,6 +164,10 @@ def strays_of(xyz: Sequence[Any], upright: float = 1.0) -> tuple[Any, Box] | Non
             near = box.widened(PLACE).has(points)
             box, outside = box.around_points(points[near]).grown(points)
     return (rows[outside], box) if outside.size else None
+
+
+def _views(xyz: Sequence[Any]) -> list[Any]:
+    return [cuda.device().view(each) if on_gpu(each) else each for each in xyz]
 
 
 def _sample(axes: list[Any], most: int, upright: float) -> Box:
@@ -172,7 +189,6 @@ def _sample(axes: list[Any], most: int, upright: float) -> Box:
 
 
 def _ends(axes: list[Any]) -> Any:
-    """Find the box around all points: float64[2, 3], NaN where a value is."""
     if not isinstance(axes[0], np.ndarray):
         return np.array([[float(end(values)) for values in axes] for end in _END_OF])
 

@@ -50,6 +50,13 @@ class Fitted:
     """Units of x and y in one unit of the z that was given, if z was converted."""
     upright: float = 1.0
     """Units of x and y in one unit of the z that the kernel gets."""
+    across: float = 1.0
+    """Metres in one unit of x and y, as far as it is known."""
+
+    @property
+    def units(self) -> tuple[float, float, float]:
+        """Metres in one unit of x, y and the z that was given."""
+        return self.across, self.across, self.across * self.upright * self.level
 
     def results(self, function: Function, found: dict[str, Any]) -> dict[str, Any]:
         """Give heights in the result back in the unit of z."""
@@ -93,7 +100,8 @@ def fit(
         _warn(units.note)
     level = units.level if function.declaration.is_spatial else 1.0
     lengths = _with_lengths(function, options, units.across)
-    return Fitted(_with_heights(arguments, level), lengths, level, units.level / level)
+    heights = _with_heights(arguments, level)
+    return Fitted(heights, lengths, level, units.level / level, units.across)
 
 
 def announce(function: Function, options: Any, frames: Iterable[Frame]) -> None:

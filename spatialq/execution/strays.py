@@ -1,4 +1,4 @@
-"""Stray points are left out of a call, and its user is told."""
+"""Stray points are left out of a call, and its user is told; what is too far away is refused."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from spatialq.data.points import ids_of
-from spatialq.data.strays import strays_of, warn_of
+from spatialq.data.reach import require_reach
+from spatialq.data.strays import ends_of, strays_of, warn_of
 from spatialq.execution.frames import Fitted
 from spatialq.functions.catalogue import Function
-from spatialq.functions.declaration import PointsAndElementsInput, PointsInput
+from spatialq.functions.declaration import GridInput, PointsAndElementsInput, PointsInput
 from spatialq.runtime import buffers, cuda
 from spatialq.runtime.cuda import on_gpu
 from spatialq.runtime.threads import steps
@@ -51,21 +52,36 @@ def leave_out(functions: Sequence[Function], fitted: Fitted) -> Crowd:
     fitted : Fitted
         The call. Its arrays are given on as they are if there are no stray points.
 
+    Raises
+    ------
+    ValueError
+        If the others, or the cells of a grid, are farther away than `spatialq.data.reach` says.
+
     Warns
     -----
     StrayPointsWarning
         If points are left out.
     """
-    arguments, inputs = fitted.arguments, functions[0].inputs
+    name, arguments, inputs = functions[0].name, fitted.arguments, functions[0].inputs
+    if isinstance(inputs, GridInput):
+        south_west, north_east = arguments["grid"].ends
+        require_reach(name, south_west, north_east, fitted.units)
     if not isinstance(inputs, PointsInput | PointsAndElementsInput):
         return Crowd(arguments)
     xyz = [arguments[axis] for axis in "xyz"]
-    found = strays_of(xyz, fitted.upright)
+    n = len(xyz[0])
+    if not n:
+        return Crowd(arguments)
+    ends = ends_of(xyz)
+    found = strays_of(xyz, fitted.upright, ends)
+    low, high = ends if found is None else (found[1].low, found[1].high)
+    given = np.array([1.0, 1.0, fitted.level])
+    require_reach(name, low / given, high / given, fitted.units)
     if found is None:
         return Crowd(arguments)
-    strays, n = found[0], len(xyz[0])
+    strays = found[0]
     rows = [text for each in functions for text in _values(each)]
-    warn_of(functions[0].name, xyz, strays, level=fitted.level, rows=rows)
+    warn_of(name, xyz, strays, level=fitted.level, rows=rows)
     ids = _ids(arguments[POINT_ID], xyz[0])
     columns = {**dict(zip("xyz", xyz, strict=True)), POINT_ID: ids}
     if isinstance(inputs, PointsInput):

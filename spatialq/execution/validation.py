@@ -12,6 +12,7 @@ import numpy as np
 from spatialq.data.columns import NUMBERS, NUMPY_TYPES, whole_numbers
 from spatialq.data.meshes import Meshes
 from spatialq.data.points import ascends, converted
+from spatialq.data.reach import FARTHEST, too_far
 from spatialq.runtime import buffers, cuda
 from spatialq.runtime.cuda import on_gpu
 
@@ -228,7 +229,7 @@ def require_whole_meshes(place: str, meshes: Meshes, global_id: Any = None) -> N
     Raises
     ------
     ValueError
-        If coordinates are not finite, or faces name vertices that are not there.
+        If coordinates are not finite or too far away, or faces name vertices that are not there.
     """
     is_finite = np.isfinite(meshes.vertices)
     if not is_finite.all():
@@ -239,6 +240,29 @@ def require_whole_meshes(place: str, meshes: Meshes, global_id: Any = None) -> N
     if beyond.any():
         bad = meshes_with(meshes.face_starts, beyond.any(axis=1))
         reject_meshes(place, bad, "whose faces name vertices that are not there", global_id)
+    if meshes.vertices.size and _farthest(meshes.vertices) > FARTHEST:
+        _require_reach(place, meshes, global_id)
+
+
+def _farthest(values: Any) -> float:
+    """Find how far from 0 values reach, without a copy of them."""
+    return max(-float(values.min()), float(values.max()))
+
+
+def _require_reach(place: str, meshes: Meshes, global_id: Any) -> None:
+    """Reject meshes that are too far away; vertices that no face uses do not count."""
+    first = meshes.vertex_starts[_owners(meshes.face_starts, len(meshes.faces))][:, None]
+    corners = meshes.vertices[first + meshes.faces]
+    is_far = abs(corners) > FARTHEST
+    if not is_far.any():
+        return
+    face = int(is_far.any(axis=(1, 2)).argmax())
+    corner, axis = divmod(int(is_far[face].reshape(-1).argmax()), 3)
+    mesh = int((meshes.face_starts[1:] <= face).sum())
+    caller, _, argument = place.partition(": ")
+    name = f"at position {mesh}" if global_id is None else f"of global_id {global_id[mesh]}"
+    where = f" in the mesh {name} of {argument}"
+    raise ValueError(too_far(caller, "xyz"[axis], float(corners[face, corner, axis]), where=where))
 
 
 def _owners(starts: Any, n: int) -> Any:

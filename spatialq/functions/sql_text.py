@@ -43,6 +43,11 @@ def name_parts(name: str) -> list[str]:
     return parts_of(name)
 
 
+def is_quoted(name: str) -> bool:
+    """Whether a text is the name of a table of which at least one part stands in double quotes."""
+    return '"' in name and NAMES.fullmatch(name) is not None
+
+
 def parts_of(name: str) -> list[str]:
     """Split the name of a table as `name_parts`, whatever stands between its parts."""
     return [unquoted(part) for part in re.findall(NAME, name)]

@@ -79,7 +79,13 @@ def is_pattern(path: str | os.PathLike[str]) -> bool:
     """Whether a path is a pattern such as 'tiles/*', and not the name of an existing file."""
     if is_url(path):
         return glob.has_magic(str(path))
-    return glob.has_magic(os.fspath(path)) and not Path(path).exists()
+    is_magic = glob.has_magic(os.fspath(path))
+    return is_magic and not (access.allows(path) and Path(path).exists())
+
+
+def has_match(pattern: str | os.PathLike[str]) -> bool:
+    """Whether there is a file or folder that matches a local pattern."""
+    return any(True for _ in glob.iglob(_literal(pattern), recursive=True))  # noqa: PTH207
 
 
 def matches(pattern: str | os.PathLike[str], path: Path) -> bool:

@@ -10,7 +10,8 @@ from typing import Any
 
 from lark import Token
 
-from spatialq.functions.sql_text import literal
+from spatialq.functions.sql_text import is_quoted, literal
+from spatialq.io.files import has_match, is_pattern
 from spatialq.io.formats import find_reader
 from spatialq.io.ifc import schemas
 from spatialq.ql4bim.attributes import (
@@ -26,11 +27,20 @@ from spatialq.ql4bim.conditions import classes_of, compare, of_values
 from spatialq.ql4bim.meshes import Objects
 from spatialq.ql4bim.syntax import Constant
 from spatialq.ql4bim.use import Operator, Picked, Use, named_arguments
-from spatialq.ql4bim.variables import Column, Model, Value, Variable, all_models, as_text, unchanged
-from spatialq.query.steps import Quoted, Sql, Step, Table, plain, sql
+from spatialq.ql4bim.variables import (
+    Column,
+    Model,
+    Value,
+    Variable,
+    all_models,
+    as_text,
+    table_named,
+    unchanged,
+)
+from spatialq.query.steps import Quoted, Sql, Step, plain, sql
 
 MODEL = re.compile(r"\.(ifc|ifczip)$|[*?\[/\\]", re.IGNORECASE)
-PATH = re.compile(r"[*?\[/\\]")
+SLASH = re.compile(r"[/\\]")
 """What is the name of a file, and not of a table."""
 
 
@@ -43,7 +53,7 @@ def import_model(use: Use) -> Variable:
     path = use.compiler.path_of(use, use.text(0))
     if not path.strip(". "):
         raise use.error(use.tokens[0], f"{path!r} is no .ifc or .ifczip file, and no table")
-    model = Model(path, is_file=MODEL.search(path) is not None)
+    model = Model(path, is_file=MODEL.search(path) is not None and not is_quoted(path))
     objects = use.compiler.imports.get(model)
     if objects is None:
         step = Objects(use.name, model.table("objects"), model=model)
@@ -456,10 +466,10 @@ def import_cloud(use: Use) -> Variable:
     """Make the points of a file, table or view."""
     use.no_more_than(1)
     path = use.text(0)
-    if find_reader(path) or PATH.search(path):
+    is_file = find_reader(path) or SLASH.search(path) or (is_pattern(path) and has_match(path))
+    if is_file and not is_quoted(path):
         return use.rows("cloud", Step(use.name, sql(f"read_points({literal(path)})")))
-    table = Table(".".join(map(plain, path.split("."))))
-    return use.rows("cloud", Step(use.name, sql(table)))
+    return use.rows("cloud", Step(use.name, sql(table_named(path))))
 
 
 def ground_filter(use: Use) -> Variable:

@@ -9,7 +9,7 @@ from lark import Token
 
 from spatialq.database.model_tables import beside_elements
 from spatialq.errors import ScriptError
-from spatialq.functions.sql_text import literal
+from spatialq.functions.sql_text import is_quoted, literal, name_parts
 from spatialq.ql4bim.syntax import Constant, Reference
 from spatialq.ql4bim.text import Place
 from spatialq.query.steps import Sql, Step, Table, plain, sql
@@ -105,12 +105,18 @@ class Model:
         if self.is_file:
             reader = "read_ifc" if name == "elements" else f"read_ifc_{name}"
             return sql(f"{reader}({literal(self.path)})")
-        return sql(Table(".".join(map(plain, beside_elements(self.path, name).split(".")))))
+        return sql(table_named(beside_elements(self.path, name)))
 
     @property
     def may_be_several(self) -> bool:
         """Whether it may be several files, with units of their own."""
         return not self.is_file or PATTERN.search(self.path) is not None
+
+
+def table_named(name: str) -> Table:
+    """Give the table of a name in a script: with quotes as SQL has it, or with dots alone."""
+    parts = name_parts(name) if is_quoted(name) else name.split(".")
+    return Table(".".join(map(plain, parts)))
 
 
 class Caller(Protocol):

@@ -288,7 +288,8 @@ def test_points_at_one_place_are_one_leaf(n):
 @pytest.mark.parametrize("shift", [0.0, -0.5])
 def test_extents_of_all_sizes(scale, shift):
     x, y, z = (np.random.default_rng(5).uniform(0, 1, (3, 400)) + shift) * scale
-    found = spatialq.run("build_lod", x, y, z, max_points=100, grid_size=8)
+    unit = min(1, 1 / scale)  # of more metres such coordinates are too far away
+    found = spatialq.run("build_lod", x, y, z, max_points=100, grid_size=8, unit=unit)
     leaves = found["is_leaf"]
     assert found["points"][leaves].sum() == 400
     assert found["count"][leaves].max() <= 100

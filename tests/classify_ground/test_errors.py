@@ -32,9 +32,8 @@ def test_options(con, arguments, message):
     ("columns", "message"),
     [
         ("x * 1e11 AS x", "must have at most 4.2e+06 cells of 367002 m, got 4.9e+12 x 6 m"),
-        ("(x - 20) * 6e306 AS x", "got inf x 6 m; remove stray points, or go tile by tile"),
-        ("x * 1e300 AS x", "remove stray points, or go tile by tile"),
-        ("x + 1e15 AS x", "classify_ground: x and y must be small enough that double precision"),
+        ("x * 1.6e11 AS x", "remove stray points, or go tile by tile"),
+        ("x + 1e15 AS x", "classify_ground: x must be from -8e+12 to 8e+12, where double"),
     ],
 )  # fmt: skip
 def test_coordinates(con, columns, message):
@@ -46,7 +45,7 @@ def test_coordinates(con, columns, message):
 
 
 def test_a_cloud_as_wide_as_double_precision_is_refused(con):
-    with pytest.raises(duckdb.InvalidInputException, match="x and y must span an area that double"):
+    with pytest.raises(duckdb.InvalidInputException, match=r"x must be from .* got 1\.7e\+308"):
         con.sql(
             "WITH far AS (SELECT 1 AS point_id, 5.0 AS x, 6.0 AS y, 7.0 AS z UNION ALL "
             "SELECT 2, 1.7e308, -1.7e308, 7) FROM classify_ground(far, unit := 1)"
@@ -65,7 +64,9 @@ def test_a_grid_that_would_be_nearly_empty_is_refused(con, far):
 
 
 def test_a_unit_that_makes_coordinates_infinite_is_refused(con):
-    with pytest.raises(duckdb.InvalidInputException, match="must be finite, got 49 points"):
+    with pytest.raises(
+        duckdb.InvalidInputException, match="x must be from -8e\\+02 to 8e\\+02, where"
+    ):
         con.sql(
             "WITH far AS (SELECT * REPLACE (x * 1e300 AS x) FROM pts) "
             "FROM classify_ground(far, unit := 1e10)"

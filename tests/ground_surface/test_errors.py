@@ -32,7 +32,7 @@ def test_options(con, arguments, message):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ("x + 1e17 AS x", "small enough that double precision tells apart 1000 places in a cell"),
+        ("x + 1e17 AS x", "x must be from -8e+12 to 8e+12, where double precision"),
         ("x * 1e9 AS x", "cuts the extent of the points into"),
     ],
 )
@@ -43,3 +43,12 @@ def test_coordinates(con, source, columns, message):
             f"FROM ground_surface(bad, source := '{source}')"
         ).fetchall()
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("source", ["seeds", "points"])
+def test_places_that_double_precision_does_not_tell_apart_are_refused(con, source):
+    with pytest.raises(duckdb.InvalidInputException, match=r"1000 places in a cell of 0\.1"):
+        con.sql(
+            "WITH far AS (SELECT * REPLACE (x + 7e12 AS x) FROM pts) "
+            f"FROM ground_surface(far, source := '{source}', resolution := 0.1)"
+        ).fetchall()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from spatialq.data.reach import require_reach
 from spatialq.data.strays import strays_of, warn_of
 from spatialq.functions.declaration import Device
 from spatialq.runtime import cuda, file_memory
@@ -213,6 +214,8 @@ def rows_of(
     points, cube = write_points(batches, folder / POINTS)
     if not only_ids:
         points, cube = without_strays(points, cube)
+        low = np.array([cube.x0, cube.y0, cube.z0])
+        require_reach(DECLARATION.outputs[0].name, low, low + cube.size)
     tiler = _tiler(cube, options, execution, budget, only_ids=only_ids)
     return (yield from rows(tiler, points, saved))
 

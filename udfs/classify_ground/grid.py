@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import floor, inf, isfinite, sqrt
+from math import floor, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 MAX_CELLS = 1 << 28
 MAX_EMPTY, MAX_CELLS_PER_POINT = 1 << 22, 64  # larger grids would be nearly all empty
-MIN_PLACES = 1000  # a cell must have this many spacings of double precision
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ def lay_grid(
     Raises
     ------
     ValueError
-        If the grid is too large for memory, or double precision cannot separate its cells.
+        If the grid is too large for memory.
     """
     (west, east), (south, north) = x_ends, y_ends
     width, height = east - west, north - south
@@ -93,28 +92,12 @@ def lay_grid(
     block = max(method.BLOCK, method.SPACINGS_PER_BLOCK * method.rung(spacing))
     _reject_too_large(width, height, block, n_points)
     corner = _corner(west, south, block)
-    spans = east - corner[0], north - corner[1]
-    area = inf
-    if all(map(isfinite, spans)):
-        n_blocks = count_occupied(*corner, block, _shape(*spans, block))
-        # A small cloud fills its squares only in part; a scattered one its bounding box.
-        area = min(width * height, n_blocks * block * block)
-    if not isfinite(area):
-        message = (
-            f"classify_ground: x and y must span an area that double precision can hold, got "
-            f"{width:g} x {height:g} m"
-        )
-        raise ValueError(message)
+    n_blocks = count_occupied(*corner, block, _shape(east - corner[0], north - corner[1], block))
+    # A small cloud fills its squares only in part; a scattered one its bounding box.
+    area = min(width * height, n_blocks * block * block)
     typical = method.rung(sqrt(area / n_points))
     cell = max(method.MIN_CELL, method.SPACINGS_PER_CELL * typical)
     _reject_too_large(width, height, cell, n_points)
-    largest = max(abs(west), abs(east), abs(south), abs(north))
-    if np.spacing(largest) * MIN_PLACES > cell:
-        message = (
-            f"classify_ground: x and y must be small enough that double precision tells apart "
-            f"{MIN_PLACES} places in a cell of {cell:g} m, got {largest:g} m"
-        )
-        raise ValueError(message)
     west, south = _corner(west, south, cell)
     density = 1 / typical**2 if typical > 0 else 0.0
     return CloudRaster(west, south, cell, _shape(east - west, north - south, cell), density)

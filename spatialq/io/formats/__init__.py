@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from spatialq.errors import FileError, files_read_by
+from spatialq.functions.sql_text import is_quoted
 from spatialq.io import access
-from spatialq.io.files import find_files, is_pattern, matches, open_once, require_file
+from spatialq.io.files import find_files, has_match, is_pattern, matches, open_once, require_file
 from spatialq.io.storage import as_path, is_url, require_url
 
 Kind = Literal["points", "grid", "ifc"]
@@ -214,11 +215,19 @@ def _is_folder(path: str | os.PathLike[str]) -> bool:
 def means_file(name: str) -> bool:
     """Whether a text means a file or a pattern of them, not a table.
 
-    `main.pts` is the table `pts`, unless there is a file of that name.
+    What must not be opened is not looked for.
+
+    `main.pts` is the table `pts`, and a name in double quotes is a table, unless there is a file of
+    that name. A pattern without a folder and without an ending of a format, such as `a*b`, is the
+    name of a table, unless it matches files.
     """
     path = Path(name)
-    if is_url(name) or is_pattern(name):
+    if is_url(name):
         return True
-    if QUALIFIED.fullmatch(name) and not path.is_file():
+    may_look = access.allows(name)
+    if (QUALIFIED.fullmatch(name) or is_quoted(name)) and not (may_look and path.is_file()):
         return False
-    return find_reader(path) is not None or (path.suffix != "" and path.is_file())
+    known = find_reader(path) is not None
+    if is_pattern(name):
+        return known or any(slash in name for slash in SLASHES) or (may_look and has_match(name))
+    return known or (path.suffix != "" and may_look and path.is_file())
