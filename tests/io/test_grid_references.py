@@ -192,6 +192,25 @@ def test_a_crs_beside_a_file_names_no_file(tmp_path, name, text):
         GridSource(path)
 
 
+@pytest.mark.parametrize("big", ["NO", "YES"])
+@pytest.mark.parametrize("order", ["LITTLE", "BIG"])
+def test_a_crs_of_a_geotiff_names_no_file(tmp_path, cells, big, order):
+    wkt = pyproj.CRS(25832).to_wkt("WKT1_ESRI").replace("ETRS_1989_UTM_Zone_32N", "A" * 200)
+    wkt = wkt.replace("500000.0", "500001.0")
+    options = {"GEOTIFF_KEYS_FLAVOR": "ESRI_PE", "BIGTIFF": big, "ENDIANNESS": order}
+    path = write_tif(tmp_path / "a.tif", cells, crs=wkt, **options)
+    assert GridSource(path).crs
+    raw, text = path.read_bytes(), b'",EXTENSION["PROJ4","+proj=utm +init=/tmp/init:foo"],"'
+    assert b"PE String" in raw
+    path.write_bytes(raw.replace(b"A" * len(text), text, 1))
+    with pytest.raises(FileError, match="its CRS names the file '/tmp/init:foo'"):
+        GridSource(path)
+    for size in (8, 12, 16, 20):
+        path.write_bytes(raw[:size])
+        with pytest.raises(FileError, match="cannot be read by GDAL"):
+            GridSource(path)
+
+
 @pytest.mark.parametrize("name", ["GTIFF_DIR:1:a.tif", "zip:a.tif", "a.tif?b=c#d.tif", "vrt:a.tif"])
 def test_a_name_that_gdal_understands_is_that_of_a_file(con, tmp_path, monkeypatch, cells, name):
     monkeypatch.chdir(tmp_path)

@@ -6,6 +6,7 @@ read the file that is given, and files beside it that have its name with another
 """
 
 import os
+import struct
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,6 +36,7 @@ ELSEWHERE = "/vsi"
 """How names begin that GDAL takes for other file systems."""
 TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 """How a TIFF begins: no driver that follows other files takes a file with such bytes."""
+GEO_TEXTS, MOST_TAGS, LONGEST_TEXT = 34737, 1 << 16, 1 << 24
 MASK = ".msk"
 MOST_LISTED = 1000
 """Files of a folder in which GDAL looks for names that differ in case; of more it does not."""
@@ -109,6 +111,8 @@ def require_plain(caller: str, path: Path) -> None:
         said of the CRS names a file.
     """
     file = local_file(caller, path)
+    if named := files_named(_geo_texts(file).decode("latin-1")):
+        raise FileError.of(caller, path, f"its CRS names the file '{named[0]}', which is not read")
     for beside in _beside(file):
         with beside.open("rb") as opened_file:
             if beside.suffix.lower() == MASK:
@@ -146,6 +150,29 @@ def thinned_mask(
         line = dataset.read_masks(band, window=((row, row + 1), (left, right)))
         mask[i] = line[0, columns - left]
     return mask
+
+
+def _geo_texts(file: Path) -> bytes:
+    """Read the texts of the GeoTIFF keys of a TIFF: GDAL makes a CRS of one of them."""
+    with file.open("rb") as opened_file:
+        head = opened_file.read(16)
+        if head[:4] not in TIFF:
+            return b""
+        is_big, order = head[:4] in TIFF[2:], "<" if head[:2] == b"II" else ">"
+        entry = struct.Struct(f"{order}HHQQ" if is_big else f"{order}HHII")
+        try:
+            opened_file.seek(struct.unpack_from(f"{order}{'8xQ' if is_big else '4xI'}", head)[0])
+            number = struct.Struct(f"{order}{'Q' if is_big else 'H'}")
+            (entries,) = number.unpack(opened_file.read(number.size))
+            listed = opened_file.read(entry.size * min(entries, MOST_TAGS))
+            listed = listed[: len(listed) // entry.size * entry.size]
+            for tag, _, length, begin in entry.iter_unpack(listed):
+                if tag == GEO_TEXTS:
+                    opened_file.seek(begin)
+                    return opened_file.read(min(length, LONGEST_TEXT))
+        except (struct.error, OSError, OverflowError):
+            pass  # GDAL says what is wrong
+    return b""
 
 
 def _beside(file: Path) -> list[Path]:
