@@ -17,6 +17,7 @@ from spatialq.database.readers.ifc_models import read_ifc, read_model
 from spatialq.errors import FileWarning
 from spatialq.io.ifc.cache import CACHE
 
+from ..conftest import real_file
 from .ifc_models import Builder
 
 
@@ -204,6 +205,57 @@ def test_a_model_without_elements_gives_empty_tables(tmp_path, ifc_con):
     assert ifc_con.sql(f"FROM read_ifc('{path}')").fetchall() == []
     assert ifc_con.sql(f"FROM read_ifc_properties('{path}')").fetchall() == []
     assert ifc_con.sql(f"FROM read_ifc_errors('{path}')").fetchall() == []
+
+
+def _of_curves(path, *classes, with_wall=False):
+    builder = Builder("IFC4X3")
+    for k, ifc_class in enumerate(classes):
+        line = builder.model.create_entity(
+            "IfcPolyline", Points=[builder.point(k, 0, 0), builder.point(k, 1, 0)]
+        )
+        builder.add(ifc_class, f"Line {k}", [line], kind="Curve3D")
+    if with_wall:
+        builder.add("IfcWall", "Wall", [builder.box((0, 0, 0), (1, 1, 1))])
+    return builder.write(path)
+
+
+LEFT_OUT = "have curves and no faces: left out of the elements"
+
+
+def test_alignments_are_said_to_be_left_out(tmp_path, ifc_con):
+    classes = ["IfcAlignment", "IfcReferent", "IfcAlignment", "IfcAnnotation"]
+    path = _of_curves(tmp_path / "way.ifc", *classes, with_wall=True)
+    with pytest.warns(FileWarning, match=f"2 IfcAlignment, 1 IfcReferent {LEFT_OUT}"):
+        (wall,) = ifc_con.sql(f"SELECT ifc_class FROM read_ifc('{path}')").fetchall()
+    assert wall == ("IfcWall",)
+    rows = ifc_con.sql(f"SELECT stage, message FROM read_ifc_errors('{path}')").fetchall()
+    assert rows == [("file", f"2 IfcAlignment, 1 IfcReferent {LEFT_OUT}")]
+    assert read_model(path, geometry="none").warnings == ()  # which has no elements anyway
+
+
+def test_a_model_of_curves_alone_says_so(tmp_path):
+    path = _of_curves(tmp_path / "plan.ifc", "IfcAnnotation", "IfcGrid", "IfcAnnotation")
+    (warning,) = read_model(path).warnings
+    assert warning == f"2 IfcAnnotation, 1 IfcGrid {LEFT_OUT}"
+    path = _of_curves(tmp_path / "one.ifc", "IfcReferent")
+    assert read_model(path).warnings == (f"1 IfcReferent {LEFT_OUT.replace('have', 'has')}",)
+
+
+def test_annotations_beside_elements_are_no_news(tmp_path):
+    model = read_model(_of_curves(tmp_path / "a.ifc", "IfcAnnotation", "IfcGrid", with_wall=True))
+    assert model.curve_only == 2
+    assert model.warnings == ()
+    assert model.tables["load_errors"].num_rows == 0
+
+
+@pytest.mark.slow
+def test_real_alignments():
+    model = read_model(real_file(
+        "data/ifc/pass-alb002-multiple_alignments_and_horizontal_reuse_no_cant.ifczip"
+    ))  # fmt: skip
+    assert model.tables["elements"].num_rows == 0
+    (message,) = model.tables["load_errors"]["message"].to_pylist()
+    assert re.fullmatch(rf"\d+ IfcAlignment.* {LEFT_OUT}", message)
 
 
 def test_curves_only_are_counted_in_a_warning(tmp_path):

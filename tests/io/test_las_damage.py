@@ -1,9 +1,11 @@
 """Damaged files: one sentence, never a crash, a hang or fewer points without a word."""
 
 import json
+import re
 import struct
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import duckdb
@@ -13,6 +15,7 @@ import pytest
 from spatialq.errors import FileError
 from spatialq.io.clouds import read_points
 from spatialq.io.las.source import LasSource
+from spatialq.workflows.info import describe
 
 from ..conftest import real_file
 from .las_files import write
@@ -46,6 +49,7 @@ resource.setrlimit(resource.RLIMIT_CPU, (50, 50))
 import pyarrow as pa
 from spatialq.errors import FileError
 from spatialq.io.las.source import LasSource
+from spatialq.workflows.info import describe
 warnings.simplefilter("ignore")
 for path in sys.stdin.read().splitlines():
     try:
@@ -121,6 +125,56 @@ def test_a_file_cut_inside_its_points_is_refused(tmp_path):
     path = write(tmp_path / "cloud.las", 1, 10)
     path.write_bytes(path.read_bytes()[:-3])
     with pytest.raises(FileError, match="cut off: the header promises 10 points, the file holds 9"):
+        LasSource(path)
+
+
+def _sparse(path, size, point_format, *, hole_from=0):
+    """Write a file whose points, from one on, are a hole; skip where a hole takes room."""
+    write(path, point_format, 1000)
+    raw = bytearray(path.read_bytes())
+    (offset,), (length,) = struct.unpack_from("<I", raw, 96), struct.unpack_from("<H", raw, 105)
+    rows = (size - offset) // length
+    struct.pack_into("<I", raw, 107, rows if rows < 2**32 and point_format < 6 else 0)
+    struct.pack_into("<Q", raw, 247, rows)
+    struct.pack_into("<QI", raw, 235, 0, 0)  # no records behind the points
+    path.write_bytes(raw[: offset + hole_from * length])
+    with path.open("r+b") as file:
+        file.truncate(offset + rows * length)
+    if path.stat().st_blocks * 512 > 1 << 20:
+        pytest.skip("the file system has no sparse files")
+    return rows
+
+
+@pytest.mark.parametrize("point_format", range(11))
+def test_points_that_were_never_written_are_refused_at_once(tmp_path, point_format):
+    path = tmp_path / "big.las"
+    rows = _sparse(path, 60_000_000_000, point_format)
+    assert rows > 800_000_000
+    script = f"""
+        import spatialq
+        con = spatialq.connect()
+        for reader in ("read_las", "read_points"):
+            try:
+                con.sql(f"SELECT count(*) FROM {{reader}}('{path}')").fetchall()
+            except Exception as error:
+                print(error)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    found = re.findall(r"its bytes \d+ to (\d+), where points should be, were never", done.stdout)
+    assert found == [str(path.stat().st_size)] * 2
+    with pytest.raises(FileError, match=r"its bytes .* copy or download of it was not"):
+        describe(path)
+
+
+def test_a_short_hole_among_points_is_no_reason(tmp_path):
+    path = tmp_path / "short.las"
+    rows = _sparse(path, 1 << 20, 3, hole_from=100)
+    assert LasSource(path).rows == rows
+    _sparse(path, 3 << 20, 3, hole_from=100)
+    with pytest.raises(FileError, match="were never written"):
         LasSource(path)
 
 

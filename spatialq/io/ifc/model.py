@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,10 @@ PRODUCT_SECONDS = 60.0
 MIN_PARSED = 0.5
 """A file of which a smaller share of the entities could be parsed is rejected."""
 
-DRAWN = ("IfcAnnotation", "IfcGrid", "IfcAlignment", "IfcReferent", "IfcVirtual", "IfcPort")
-"""Beginnings of the classes that are drawn as curves by their nature: no reason to warn."""
+ALIGNED = ("IfcAlignment", "IfcReferent")
+"""Beginnings of the classes of which alignments are made: what such a model is about."""
+DRAWN = ("IfcAnnotation", "IfcGrid", "IfcVirtual", "IfcPort", *ALIGNED)
+"""Beginnings of the classes that are drawn as curves by their nature."""
 
 
 @dataclass(frozen=True)
@@ -233,9 +236,17 @@ def file_warnings(path: Path, step: StepFile, run: Run) -> list[str]:
     if len(set(names)) < len(names):
         notes.append(f"{len(names) - len(set(names))} products repeat a GlobalId of another one")
     classes = dict(zip(facts["products"]["step_id"], facts["products"]["ifc_class"], strict=True))
-    unusual = [step_id for step_id in run.curve_only if not classes[step_id].startswith(DRAWN)]
+    curves = [classes[step_id] for step_id in run.curve_only]
+    unusual = [each for each in curves if not each.startswith(DRAWN)]
     if unusual:
         notes.append(
             f"{len(unusual)} products have only curves, points or a bounding box: no mesh, no row"
         )
+    # nearly every model has grids and annotations: they are news where there is nothing else
+    is_empty = not (run.meshes or run.failures or len(run.shapes.step_ids))
+    told = Counter(each for each in curves if each.startswith(DRAWN if is_empty else ALIGNED))
+    if told:
+        listed = ", ".join(f"{count} {ifc_class}" for ifc_class, count in sorted(told.items()))
+        verb = "has" if told.total() == 1 else "have"
+        notes.append(f"{listed} {verb} curves and no faces: left out of the elements")
     return notes

@@ -5,11 +5,13 @@ numbers that were checked against the size of the file ever become a length, a l
 an allocation.
 """
 
+import errno
 import math
+import os
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PosixPath
 from typing import BinaryIO, NoReturn
 
 from spatialq.errors import FileError
@@ -26,6 +28,9 @@ RECORD_SIZES = (20, 28, 26, 34, 57, 63, 30, 36, 38, 59, 67)
 
 INTERNAL_WAVEFORMS = 2
 """The bit of the global encoding for waveforms in an extended record of the same file."""
+
+LONG_HOLE = 1 << 20
+"""Bytes that a hole in a file has, at least, to count."""
 
 MAX_EVLRS = 10_000
 MAX_RECORD_DATA = 16 << 20  # the longest useful record, a CRS in WKT, has a few kB
@@ -105,9 +110,15 @@ def read_header(path: Path) -> Header:
             header, legacy_header_size = _public_header(path, stamp, file.read(512))
             header.vlrs += _vlrs(file, header, legacy_header_size)
             header.vlrs += _evlrs(file, header)
+            hole = _hole(file.fileno(), header) if isinstance(path, PosixPath) else None
     except OSError as error:
         reject(path, f"cannot be opened: {error.strerror or error}", error)
     _check_points(header)
+    if hole is not None:
+        header.reject(
+            f"its bytes {hole[0]} to {hole[1]}, where points should be, were never written: a copy "
+            "or download of it was not completed"
+        )
     return header
 
 
@@ -259,6 +270,27 @@ def _evlrs_place(header: Header) -> tuple[int, int]:
 
 def _text(raw: bytes) -> str:
     return raw.split(b"\0", 1)[0].decode("utf-8", "replace")
+
+
+def _hole(file: int, header: Header) -> tuple[int, int] | None:
+    """Find a long hole of a sparse file among its points: no record has zeros alone.
+
+    Its bytes would be read as points at one place, and a file of terabytes takes no room on a disk.
+    """
+    at, end = header.data_offset, header.file_size
+    if not header.compressed:
+        end = min(end, at + header.rows * header.record_length)
+    while at < end:
+        try:
+            begin = os.lseek(file, at, os.SEEK_HOLE)
+            at = os.lseek(file, begin, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno != errno.ENXIO:  # the file system does not tell
+                return None
+            at = end  # there is no more data
+        if min(at, end) - begin >= LONG_HOLE:
+            return begin, min(at, end)
+    return None
 
 
 def _check_points(header: Header) -> None:
