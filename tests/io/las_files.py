@@ -108,6 +108,13 @@ def write_copc(path: Path, clouds: Sequence[tuple[tuple[int, int, int, int], np.
         for (key, grid), offset, (_, size) in zip(clouds, offsets, chunks, strict=False):
             entry = struct.pack("<4iQii", *key, offset, size, len(grid))
             pages[key[0] == deepest].append(entry)
+        keys = {key for key, _ in clouds}
+        for level, *cell in list(keys):  # a node must have those above it, if without points
+            for up in range(1, level + 1):
+                above = (level - up, *(k >> up for k in cell))
+                if above not in keys:
+                    keys.add(above)
+                    pages[0].append(struct.pack("<4iQii", *above, 0, 0, 0))
         file.seek(0, 2)
         evlr = file.tell()
         second = evlr + 60 + 32 * (len(pages[0]) + 1)
