@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import spatialq
+from spatialq import cluster
 from spatialq.data.meshes import Meshes
 from spatialq.errors import StrayPointsWarning
 from spatialq.functions.catalogue import catalogue
@@ -191,3 +192,11 @@ def test_of_files(con, tmp_path):
         con.sql(f"FROM build_lod('{file}')").fetchall()
     with pytest.raises(ValueError, match=SENTENCE.format("build_lod", "x")):
         spatialq.write_lod(file, tmp_path / "lod.parquet")
+
+
+@pytest.mark.slow
+def test_of_jobs(tmp_path):
+    lines = (f"{1e15 + i} {i % 7} {i % 3}" for i in range(30))
+    (tmp_path / "far.xyz").write_text("\n".join(lines))
+    with pytest.raises(ValueError, match=SENTENCE.format("detect_planes", "x")):
+        cluster.run("detect_planes", tmp_path / "far.xyz", tmp_path / "job", workers=1)
