@@ -263,3 +263,37 @@ def test_all_drivers_are_there():
     with rasterio.Env() as env:
         assert set(DRIVERS) <= env.drivers().keys()
     assert list(DRIVERS) == sorted(DRIVERS)
+
+
+@pytest.mark.parametrize(
+    ("driver", "ending", "options"),
+    [("HFA", "img", {}), ("JP2OpenJPEG", "jp2", {"QUALITY": 100, "REVERSIBLE": "YES"}),
+     ("GRIB", "grb2", {})],
+)  # fmt: skip
+def test_other_formats_of_one_file(tmp_path, driver, ending, options):
+    path, heights = tmp_path / f"a.{ending}", np.arange(200, dtype=np.uint16).reshape(10, 20)
+    made = {"width": 20, "height": 10, "count": 1, "dtype": "uint16", "crs": "EPSG:32632",
+            "transform": rasterio.Affine(1, 0, 500_000, 0, -1, 5_600_000)}  # fmt: skip
+    made["dtype"] = "float32" if driver == "GRIB" else "uint16"
+    with rasterio.open(path, "w", driver=driver, **made, **options) as file:
+        file.write(heights.astype(made["dtype"]), 1)
+    source = GridSource(path)
+    assert source.shape == (20, 10)
+    (rows,) = source.batches(["z"])
+    assert np.array_equal(rows["z"].to_numpy().reshape(10, 20), heights)
+
+
+def test_the_cells_of_an_erdas_file_are_in_it(tmp_path):
+    inner, outer = tmp_path / "in", tmp_path / "xyz.ige"
+    inner.mkdir()
+    path = inner / "abcdef.img"
+    with warnings.catch_warnings(action="ignore"):
+        with rasterio.open(path, "w", driver="HFA", width=20, height=10, count=1,
+                           dtype="float32", USE_SPILL="YES") as file:  # fmt: skip
+            file.write(np.ones((10, 20), np.float32), 1)
+        (inner / "abcdef.ige").rename(outer)
+        path.write_bytes(path.read_bytes().replace(b"abcdef.ige", b"../xyz.ige"))
+        with rasterio.open(path) as file:  # GDAL follows it
+            assert file.read(1).sum() == 200
+    with pytest.raises(FileError, match="names another file for its cells, which is not read"):
+        GridSource(path)

@@ -5,6 +5,7 @@ web service or a catalogue would make it read any other file, or ask a server. T
 read the file that is given, and files beside it that have its name with another ending.
 """
 
+import mmap
 import os
 import struct
 import warnings
@@ -25,9 +26,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DRIVERS = (
-    "AAIGrid", "BMP", "BT", "BYN", "DTED", "EHdr", "ENVI", "GRASSASCIIGrid", "GS7BG", "GSAG",
-    "GSBG", "GTX", "GTiff", "GXF", "HF2", "ISG", "JPEG", "Leveller", "NGSGEOID", "NWT_GRD",
-    "PCRaster", "PNG", "PNM", "SAGA", "SIGDEM", "SRTMHGT", "Terragen", "USGSDEM", "XYZ", "ZMap",
+    "AAIGrid", "BMP", "BT", "BYN", "DTED", "EHdr", "ENVI", "GRASSASCIIGrid", "GRIB", "GS7BG",
+    "GSAG", "GSBG", "GTX", "GTiff", "GXF", "HF2", "HFA", "ISG", "JP2OpenJPEG", "JPEG", "Leveller",
+    "NGSGEOID", "NWT_GRD", "PCRaster", "PNG", "PNM", "SAGA", "SIGDEM", "SRTMHGT", "Terragen",
+    "USGSDEM", "XYZ", "ZMap",
 )  # fmt: skip
 """Names that GDAL gives the formats."""
 VIRTUAL = ("VRT",)
@@ -36,6 +38,8 @@ ELSEWHERE = "/vsi"
 """How names begin that GDAL takes for other file systems."""
 TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 """How a TIFF begins: no driver that follows other files takes a file with such bytes."""
+ERDAS, OUTSOURCED = b"EHFA_HEADER_TAG", b"ExternalRasterDMS"
+"""How an ERDAS file begins, and the name of its node whose text is the file with its cells."""
 GEO_TEXTS, MOST_TAGS, LONGEST_TEXT = 34737, 1 << 16, 1 << 24
 MASK = ".msk"
 MOST_LISTED = 1000
@@ -108,9 +112,12 @@ def require_plain(caller: str, path: Path) -> None:
     ------
     FileError
         If there is a mask that is no TIFF, which GDAL would open with any driver; or if what is
-        said of the CRS names a file.
+        said of the CRS names a file, or an ERDAS file names one for its cells.
     """
     file = local_file(caller, path)
+    if _is_outsourced(file):
+        reason = "names another file for its cells, which is not read; gdal_translate joins them"
+        raise FileError.of(caller, path, reason)
     if named := files_named(_geo_texts(file).decode("latin-1")):
         raise FileError.of(caller, path, f"its CRS names the file '{named[0]}', which is not read")
     for beside in _beside(file):
@@ -121,6 +128,14 @@ def require_plain(caller: str, path: Path) -> None:
             elif named := files_named(unescape(opened_file.read().decode("latin-1"))):
                 reason = f"'{beside.name}' beside it names the file '{named[0]}', which is not read"
                 raise FileError.of(caller, path, reason)
+
+
+def _is_outsourced(file: Path) -> bool:
+    with file.open("rb") as opened_file:
+        if opened_file.read(len(ERDAS)) != ERDAS:
+            return False
+        with mmap.mmap(opened_file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return content.find(OUTSOURCED) >= 0
 
 
 def is_masked(dataset: Any, band: int) -> bool:
