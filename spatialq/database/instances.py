@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import threading
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -10,8 +9,10 @@ from typing import Any
 
 import duckdb
 
+from spatialq.runtime import forks
+
 _numbers = itertools.count(1)
-_lock = threading.Lock()
+_lock = forks.lock()
 _on_close: "list[Callable[[int], None]]" = []
 _left: "deque[Instance]" = deque()
 """Instances of which a connection was collected, to be looked at by `settle`."""

@@ -4,12 +4,12 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache, lru_cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
 from spatialq.data.units import METRES
 from spatialq.errors import CrsError
+from spatialq.runtime.threads import Pool
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -18,9 +18,9 @@ SAME_UNIT = 1e-5
 
 
 @cache
-def _proj_thread(process: int) -> ThreadPoolExecutor:  # one a process: a fork has no threads
+def _proj_thread(process: int) -> Pool:  # one a process: a fork has no threads
     del process
-    return ThreadPoolExecutor(1, thread_name_prefix="spatialq-proj")
+    return Pool(1, thread_name_prefix="spatialq-proj")
 
 
 def in_proj_thread(function: Callable[P, R]) -> Callable[P, R]:

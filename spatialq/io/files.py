@@ -7,12 +7,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from threading import Lock
 from typing import Any, TypeVar
 
 from spatialq.errors import FileError, FileWarning
 from spatialq.io.source import Source
 from spatialq.io.storage import ObjectPath, as_path, is_url, require_url
+from spatialq.runtime import forks
 
 S = TypeVar("S")
 
@@ -129,7 +129,7 @@ def require_file(reader: str, path: Path) -> None:
 
 
 _opened: OrderedDict[Any, Any] = OrderedDict()
-_opened_lock = Lock()
+_opened_lock = forks.lock()
 _MAX_OPENED = 64
 
 

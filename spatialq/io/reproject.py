@@ -10,7 +10,6 @@ import math
 import os
 import threading
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ import numpy as np
 from spatialq.errors import CrsError
 from spatialq.io import crs as crs_text
 from spatialq.io.crs import in_proj_thread
-from spatialq.runtime.threads import n_threads, spans
+from spatialq.runtime.threads import Pool, n_threads, spans
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -145,10 +144,10 @@ class Reprojection:
 
 
 @cache
-def _threads(process: int) -> ThreadPoolExecutor:
+def _threads(process: int) -> Pool:
     """Threads of our own, which stay: pyproj must not be used in those of DuckDB (`io.crs`)."""
     del process  # a fork has no threads
-    return ThreadPoolExecutor(min(n_threads(), MOST_THREADS), thread_name_prefix="spatialq-proj")
+    return Pool(min(n_threads(), MOST_THREADS), thread_name_prefix="spatialq-proj")
 
 
 _made = threading.local()

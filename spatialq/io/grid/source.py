@@ -21,6 +21,7 @@ from spatialq.io import crs
 from spatialq.io.files import require_file
 from spatialq.io.source import ROW_GROUP, Box
 from spatialq.io.storage import as_path
+from spatialq.runtime.forks import may_use_threads
 from spatialq.runtime.threads import n_threads
 
 if TYPE_CHECKING:
@@ -278,7 +279,7 @@ class GridSource:
 
         try:
             # An environment of its own: the caller may be any thread of DuckDB.
-            with rasterio.Env(GDAL_NUM_THREADS=n_threads()), warnings.catch_warnings():
+            with rasterio.Env(GDAL_NUM_THREADS=gdal_threads()), warnings.catch_warnings():
                 # a grid without georeference is one in cells: said below, in our words
                 warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
                 with rasterio.open(os.fspath(dataset)) as opened:
@@ -350,6 +351,11 @@ class GridSource:
                 value = np.nan  # more than the type holds: no cell has it
         found: NDArray[np.bool_] = np.equal(values, value)
         return found
+
+
+def gdal_threads() -> int:
+    """Threads that GDAL may use: one in a fork, which does not have those that GDAL started."""
+    return n_threads() if may_use_threads("rasterio") else 1
 
 
 def _meet(a: Box, b: Box) -> bool:
