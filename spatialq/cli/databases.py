@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spatialq.errors import FileError
+from spatialq.runtime.temporary import why_full
 
 if TYPE_CHECKING:
     import duckdb
@@ -58,16 +59,29 @@ def open_database(
         If the name is empty.
     """
     is_new = NO_FILE.match(name) is None and not Path(name).exists()
-    con = _connect(command, name, create=create)
+    made = [each for each in (Path(name), Path(f"{name}.wal")) if is_new and not each.exists()]
+    try:
+        con = _connect(command, name, create=create)
+    except BaseException as error:
+        reason = why_full(Path(name).parent) if any(each.exists() for each in made) else None
+        _remove(made)
+        if reason is not None:
+            raise FileError.of(command, name, f"cannot be written: {reason}") from error
+        raise
     try:
         yield con
     except BaseException:
         is_empty = is_new and _is_empty(con)
         con.close()
         if is_empty:
-            Path(name).unlink(missing_ok=True)
+            _remove(made)
         raise
     con.close()
+
+
+def _remove(paths: list[Path]) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
 
 
 def _is_empty(con: "duckdb.DuckDBPyConnection") -> bool:

@@ -10,7 +10,6 @@ import os
 import time
 import uuid
 from collections import deque
-from threading import Lock
 from typing import Any
 
 import duckdb
@@ -18,6 +17,7 @@ import duckdb
 from spatialq.database import instances
 from spatialq.database.transaction import transaction
 from spatialq.planner import log
+from spatialq.runtime import forks
 
 LAST = 1000
 """Calls that a database keeps."""
@@ -47,7 +47,7 @@ WHERE database_name = current_database()
 
 _process = uuid.uuid4().hex
 _pid = os.getpid()
-_lock = Lock()
+_lock = forks.lock()
 _pending: deque[log.Entry] = deque(maxlen=LAST)
 _written = float("-inf")
 

@@ -2,7 +2,6 @@
 
 import atexit
 import contextlib
-import threading
 import weakref
 from collections.abc import Collection
 from functools import cache
@@ -19,7 +18,7 @@ from spatialq.database.sql_functions import sql_functions
 from spatialq.database.transport.request import Road
 from spatialq.functions.sql_text import identifier, literal
 from spatialq.io import storage
-from spatialq.runtime import user_cache
+from spatialq.runtime import forks, user_cache
 from spatialq.runtime.temporary import temporary_folder
 
 MEMORY = ":memory:"
@@ -27,7 +26,7 @@ ALLOW = "allow_unsigned_extensions"
 INSTANCE = "spatialq_instance"
 """The function that tells in which instance it is called, see `instances.Instance`."""
 
-_lock = threading.Lock()
+_lock = forks.lock()
 _connections: "weakref.WeakSet[duckdb.DuckDBPyConnection]" = weakref.WeakSet()
 
 

@@ -23,6 +23,7 @@ from spatialq.errors import CrsWarning, SpatialqError
 from spatialq.execution.frames import units_of
 from spatialq.functions.declaration import CoordinateParameters
 from spatialq.functions.sql_text import literal, parts_of
+from spatialq.io.access import for_connection
 from spatialq.io.clouds import READER, find_clouds
 from spatialq.io.source import Layout
 
@@ -118,6 +119,7 @@ def metres(callers: Any, frames: Any, units: Any, systems: Any) -> pa.Array:
     return pa.array(found, pa.list_(pa.float64()))
 
 
+@for_connection
 def systems(con: duckdb.DuckDBPyConnection, query: str) -> list[tuple[str, str]]:
     """List the tables and files with coordinates that a query reads, and their CRS as PROJJSON.
 
@@ -127,6 +129,7 @@ def systems(con: duckdb.DuckDBPyConnection, query: str) -> list[tuple[str, str]]
     return [(subject, read_crs(subject, crs)) for subject, crs in found]
 
 
+@for_connection
 def layout(con: duckdb.DuckDBPyConnection, query: str) -> Layout | None:
     """Give scale and offset of the LAS files that a query reads, itself or in loaded tables.
 

@@ -5,8 +5,7 @@ in Python but by the connection that created them, which may be closed long befo
 """
 
 import contextlib
-import itertools
-import threading
+import secrets
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -18,9 +17,9 @@ import duckdb
 from spatialq.database.native.library import closed_instances
 from spatialq.functions.sql_function import SqlFunction
 from spatialq.io.access import UNKNOWN, Access, asked_by
+from spatialq.runtime import forks
 
-_numbers = itertools.count(1)
-_lock = threading.Lock()
+_lock = forks.rlock()
 _on_close: "list[Callable[[int], None]]" = []
 _left: "deque[Instance]" = deque()
 """Instances of which a connection was collected, to be looked at by `settle`."""
@@ -53,7 +52,7 @@ class Instance:
     """
 
     def __init__(self) -> None:
-        self.number = next(_numbers)
+        self.number = 1 + secrets.randbelow(2**62)  # which nobody guesses in another instance
         self._connections: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
         self._functions: list[InstanceFunction] = []
         self._access = UNKNOWN
@@ -88,22 +87,25 @@ class Instance:
             if con in self._connections:
                 return
             self._connections.add(con)
+            self._access = UNKNOWN
         # it may run in any moment, also while this thread holds a lock
         weakref.finalize(con, self._lose, con.cursor()).atexit = False
 
     def _lose(self, cursor: duckdb.DuckDBPyConnection) -> None:
-        """Note what is allowed when a connection is collected; a cursor of it is left.
+        """Note what is allowed when the last connection is collected; a cursor of it is left.
 
         One that was closed has closed its cursors, and nothing is left that it could speak for.
         """
-        with contextlib.suppress(duckdb.Error), cursor:
-            self._access = Access.of(cursor)
+        if not self.is_used:
+            with contextlib.suppress(duckdb.Error), cursor:
+                self._access = Access.of(cursor)
         _left.append(self)
 
     @property
     def is_used(self) -> bool:
         """Whether one of its connections is left, open or not."""
-        return len(self._connections) > 0
+        with _lock:
+            return any(True for _ in self._connections)  # its length counts one being collected
 
     def cursor(self) -> duckdb.DuckDBPyConnection | None:
         """Open another connection; None if those that were noted are closed or refuse it."""

@@ -6,7 +6,6 @@ import warnings
 import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from threading import Lock
 from typing import Any, Literal, get_args
 
 import duckdb
@@ -27,6 +26,7 @@ from spatialq.io.reproject import Reprojection
 from spatialq.io.reprojected import moved, operations, warn_of_missing_grids
 from spatialq.io.source import Box, Progress, Source
 from spatialq.io.storage import as_path
+from spatialq.runtime import forks
 
 Mode = Literal["append", "replace"]
 READER = "load"
@@ -35,7 +35,7 @@ DEFAULT_TABLES = {"points": "points", "grid": "grid", "ifc": "elements"}
 RESERVED = (INCOMING, "spatialq_calls", "spatialq_files", "spatialq_sources", "load_errors", *PARTS)
 """Tables that hold other things than a file's rows: no file is loaded under these names."""
 
-_one_file = Lock()
+_one_file = forks.lock()
 """DuckDB answers two connections that make the same table with a conflict, so they take turns."""
 
 

@@ -9,7 +9,6 @@ is found here be wrong. No metadata of DuckDB says as much: `docs/pins.md` lists
 import itertools
 import json
 import re
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -25,6 +24,7 @@ from spatialq.functions.catalogue import Function, catalogue
 from spatialq.functions.declaration import PointsInput
 from spatialq.functions.sql_text import NAME, literal, parts_of
 from spatialq.planner import devices
+from spatialq.runtime import forks
 
 POINTS = ("point_id", "x", "y", "z")
 ELEMENTS = "elements"
@@ -35,7 +35,7 @@ MEMORY = {"cpu": "host", "gpu": "GPU"}
 SHARE = 0.5
 """Of the memory of a device that pins may take, unless `pin_budget` says otherwise."""
 
-_lock = threading.RLock()
+_lock = forks.rlock()
 _numbers = itertools.count(1)
 _pins: "dict[int, Pin]" = {}
 _budgets: dict[str, int | None] = {"cpu": None, "gpu": None}

@@ -18,6 +18,7 @@ from spatialq.database.model_tables import PARTS, beside_elements
 from spatialq.functions.sql_text import identifier, literal, parts_of
 from spatialq.io import crs as crs_text
 from spatialq.io import georeference
+from spatialq.io.access import for_connection
 
 if TYPE_CHECKING:
     import duckdb
@@ -276,6 +277,7 @@ def models(con: "duckdb.DuckDBPyConnection") -> list[Loaded]:
     return [loaded for loaded in _all(con) if loaded.kind == "ifc"]
 
 
+@for_connection
 def require_one_crs(con: "duckdb.DuckDBPyConnection", query: str) -> str | None:
     """Return the CRS of the tables and files of a query; those without one go with any.
 

@@ -2,11 +2,12 @@
 
 import json
 import re
-import threading
 from functools import cache
 from typing import Any
 
 import duckdb
+
+from spatialq.runtime import forks
 
 STARTS = (
     "(",
@@ -26,7 +27,7 @@ Node = dict[str, Any]
 """A part of a query, as DuckDB's `json_serialize_sql` writes it."""
 
 
-_lock = threading.Lock()
+_lock = forks.lock()
 
 
 @cache

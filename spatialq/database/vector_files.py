@@ -1,11 +1,12 @@
 """Features for other programs: a geometry each, with flat columns, written by GDAL."""
 
 import json
+import sqlite3
 import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from spatialq.export import wkb
 from spatialq.export.atomic import WRITER, whole
 from spatialq.functions.sql_text import identifier, unused
 from spatialq.runtime.progress import INTERVAL, Task
+from spatialq.runtime.temporary import why_full
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -90,8 +92,10 @@ def write_features(driver: str, result: Result, path: Path) -> int:
         if rows.rows > AT_ONCE:
             _write_in_process(layer, path)
         else:
-            with _said_by_gdal(path):
+            with _said_by_gdal(path, partial):
                 layer.write()
+        if driver == "GPKG":
+            _require_index(partial, path)
     return rows.rows
 
 
@@ -159,7 +163,9 @@ def _write_in_process(layer: Layer, path: Path) -> None:
             raise
     if process.returncode:
         reason = said.strip().rpartition("\n")[2] or f"it ended with status {process.returncode}"
-        raise FileError.of(WRITER, path, f"cannot be written by GDAL: {reason}")
+        full = why_full(Path(layer.target).parent)
+        reason = f"cannot be written: {full}" if full else f"cannot be written by GDAL: {reason}"
+        raise FileError.of(WRITER, path, reason)
 
 
 def write_from_standard_input() -> None:
@@ -171,6 +177,16 @@ def write_from_standard_input() -> None:
         layer.write()
     except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError, OSError) as error:
         sys.exit(str(error))
+
+
+def _require_index(partial: Path, path: Path) -> None:
+    """Reject a file without the spatial index, which GDAL leaves out in silence on a full disk."""
+    query = "SELECT count(*) FROM sqlite_master WHERE name LIKE 'rtree_%'"
+    with closing(sqlite3.connect(partial)) as database:
+        ((tables,),) = database.execute(query).fetchall()
+    if not tables:
+        reason = why_full(partial.parent) or "GDAL made no spatial index"
+        raise FileError.of(WRITER, path, f"cannot be written: {reason}")
 
 
 def _type(rows: Staged, geometry: str | None, axes: list[str]) -> str:
@@ -239,10 +255,12 @@ def _has_no_vertex(geometry: str) -> str:
 
 
 @contextmanager
-def _said_by_gdal(path: Path) -> Iterator[None]:
+def _said_by_gdal(path: Path, partial: Path) -> Iterator[None]:
     import pyogrio
 
     try:
         yield
     except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError) as error:
-        raise FileError.of(WRITER, path, f"cannot be written by GDAL: {error}") from error
+        full = why_full(partial.parent)
+        reason = f"cannot be written: {full}" if full else f"cannot be written by GDAL: {error}"
+        raise FileError.of(WRITER, path, reason) from error

@@ -345,7 +345,8 @@ class _Group:
                 target = _resolved(path)
                 with said_of(path):
                     if target.exists():
-                        require_writable(path)  # it may have come meanwhile
+                        if _new_only.get():
+                            require_writable(path)  # which it was, and has come meanwhile
                         old = self.temporary(path, "old")
                         with suppress(OSError):  # some file systems have no second names of files
                             old.hardlink_to(target)

@@ -26,6 +26,7 @@ from spatialq.export.las_file import (
     Tally,
     crs_record,
     las_file,
+    laz_compressor,
     record,
 )
 from spatialq.io.crs import same
@@ -234,13 +235,14 @@ def _compressed(chunks: "Sequence[NDArray[np.uint8]]", vlr: Any) -> tuple[memory
     import lazrs
 
     out = io.BytesIO()
-    compressor = lazrs.ParLasZipCompressor(out, vlr)
+    compressor = laz_compressor()(out, vlr)
     compressor.compress_chunks(chunks)
     compressor.done()
     raw = out.getbuffer()
     (table,) = struct.unpack_from("<Q", raw)
     sizes = lazrs.read_chunk_table_only(io.BytesIO(raw[table:]), vlr)
-    return raw[8:table], [int(size) for _, size in sizes]
+    # on one core, lazrs ends with an empty chunk
+    return raw[8:table], [int(size) for rows, size in sizes if rows]
 
 
 def _write_chunk_table(

@@ -18,6 +18,7 @@ from spatialq.export.atomic import WRITER, whole
 from spatialq.export.point_columns import AXES, Column, point_columns
 from spatialq.io.crs import to_wkt
 from spatialq.io.source import ROW_GROUP
+from spatialq.runtime.temporary import why_full
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -110,11 +111,12 @@ def write_e57(
             rows = _write(image, fields, batches, crs)
             image.close()
         except BaseException as error:
+            full = why_full(partial.parent)  # before the file is cut
             if image is not None and image.isOpen():
                 image.cancel()
             if isinstance(error, libe57.E57Exception):
-                reason = f"cannot be written: {str(error).strip().partition(chr(10))[0]}"
-                raise FileError.of(WRITER, path, reason) from error
+                reason = full or str(error).strip().partition("\n")[0]
+                raise FileError.of(WRITER, path, f"cannot be written: {reason}") from error
             raise
     return rows
 

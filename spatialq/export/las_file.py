@@ -18,6 +18,7 @@ from spatialq.export.atomic import WRITER, whole
 from spatialq.io.crs import name, to_wkt, to_wkt1
 from spatialq.io.las.crs import PROJECTION, WKT_RECORD
 from spatialq.io.las.header import RECORD_SIZES
+from spatialq.runtime.forks import may_use_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -70,10 +71,14 @@ def las_file(target: Path, kept: Path | None = None) -> Iterator[BinaryIO]:
         try:
             yield cast("BinaryIO", file)
         except lazrs.LazrsError as error:
-            if isinstance(file.stop, KeyboardInterrupt):
+            if isinstance(file.stop, OSError):  # for example a full disk
+                reason = f"cannot be written: {file.stop.strerror}"
+                raise FileError.of(WRITER, target, reason) from file.stop
+            if file.stop is not None:
                 raise file.stop from None
-            # for example a full disk
             raise FileError.of(WRITER, target, f"cannot be written: {error}") from error
+        finally:
+            file.stop = None  # its frames hold the file, and the connection of the query
 
 
 def mode_of(path: Path) -> str:
@@ -237,4 +242,14 @@ def _compressor(file: BinaryIO, point_format: int, record_length: int) -> Any:
     n_extra = record_length - RECORD_SIZES[point_format]
     vlr = lazrs.LazVlr.new_for_compression(point_format, n_extra)
     file.write(record(LASZIP, bytes(vlr.record_data())))
-    return lazrs.ParLasZipCompressor(file, vlr)
+    return laz_compressor()(file, vlr)
+
+
+def laz_compressor() -> Any:
+    """Give the class that compresses: on all cores, but on one where a fork has lost the threads.
+
+    Both write the same bytes.
+    """
+    import lazrs
+
+    return lazrs.ParLasZipCompressor if may_use_threads("lazrs") else lazrs.LasZipCompressor

@@ -1,7 +1,8 @@
 """Writes terrain grids as Cloud Optimized GeoTIFF, and their hillshade as PNG."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil, floor
 from pathlib import Path
@@ -172,22 +173,21 @@ def write_bands(
         If the CRS cannot be read.
     """
     import rasterio
-    from rasterio._err import CPLE_BaseError  # what closing a file raises, such as on a full disk
+    from rasterio.io import MemoryFile
 
     wkt = crs_text.to_wkt(crs_text.from_text(crs)) if crs else None
     values = np.stack(list(bands.values()))
     values[np.isnan(values)] = NODATA
-    try:
+    # in memory: libtiff does not tell GDAL of all bytes that it could not write to a disk
+    with whole(target) as partial, MemoryFile() as memory:
         with (
-            whole(target) as partial,
+            _said_by_gdal(target),
             rasterio.Env(),
             # cells of 1 x 1 at 0, 0 are a valid georeference
             warnings.catch_warnings(
                 action="ignore", category=rasterio.errors.NotGeoreferencedWarning
             ),
-            rasterio.open(
-                partial,
-                "w",
+            memory.open(
                 driver="COG",
                 height=values.shape[1],
                 width=values.shape[2],
@@ -203,6 +203,16 @@ def write_bands(
         ):
             file.write(values)
             file.descriptions = tuple(bands)
+        partial.write_bytes(memory.getbuffer())
+
+
+@contextmanager
+def _said_by_gdal(target: Path) -> Iterator[None]:
+    import rasterio
+    from rasterio._err import CPLE_BaseError  # what closing a file raises
+
+    try:
+        yield
     except (rasterio.errors.RasterioError, CPLE_BaseError) as error:
         raise FileError.of(WRITER, target, f"cannot be written by GDAL: {error}") from error
 

@@ -26,7 +26,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 SETTINGS = ("enable_external_access", "allowed_directories", "allowed_paths", "access_mode")
-QUERY = f"SELECT {', '.join(f'current_setting({name!r})' for name in SETTINGS)}"
+# in the catalogue of DuckDB itself, as a macro of the user's may have the name
+QUERY = f"SELECT {', '.join(f'system.main.current_setting({name!r})' for name in SETTINGS)}"
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,8 @@ class Access:
         """Ask a connection; what it is about to do, or to give, stays."""
         with con.cursor() as cursor:
             is_free, folders, paths, mode = cursor.execute(QUERY).fetchall()[0]
-        return cls(is_free, tuple(folders or ()), tuple(paths or ()), mode.lower() == "read_only")
+        read_only = mode.lower() == "read_only"
+        return cls(is_free is True, tuple(folders or ()), tuple(paths or ()), read_only)
 
     def allows(self, path: str | os.PathLike[str]) -> bool:
         """Whether a file may be opened, or a folder listed; links count as what they point to."""

@@ -5,29 +5,29 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache, lru_cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
 from spatialq.data.units import METRES
 from spatialq.errors import CrsError
+from spatialq.runtime.threads import Pool
 
 P = ParamSpec("P")
 R = TypeVar("R")
 SAME_UNIT = 1e-5
 """Relative: survey feet and international feet count as one unit."""
 NAMES_FILE = re.compile(
-    r"\b(?:init|\w*grids|(?P<of_proj>file|model|catalog))\s*=\s*[\"']?"
-    r"(?P<file>[^\s\"'\]]*[/\\][^\s\"'\]]*)",
-    re.IGNORECASE,
+    r"\b(?:init|\w*grids|(?P<of_proj>file|model|catalog))\s*=\s*"
+    r"(?P<file>[\"'].*?(?=\s\+|$)|[^\s\"'\]]*)",
+    re.IGNORECASE | re.DOTALL,
 )
-"""A parameter of PROJ that is a file in some folder, or a URL."""
+"""A parameter of PROJ that is a file or a list of files; in quotes it may go up to the next one."""
 
 
 @cache
-def _proj_thread(process: int) -> ThreadPoolExecutor:  # one a process: a fork has no threads
+def _proj_thread(process: int) -> Pool:  # one a process: a fork has no threads
     del process
-    return ThreadPoolExecutor(1, thread_name_prefix="spatialq-proj")
+    return Pool(1, thread_name_prefix="spatialq-proj")
 
 
 def in_proj_thread(function: Callable[P, R]) -> Callable[P, R]:
@@ -94,7 +94,9 @@ def files_named(text: str) -> list[str]:
     """Give the files with a folder, and URLs, that parameters of PROJ in a text name."""
     is_of_proj = "proj=" in text.lower()
     return [
-        found["file"] for found in NAMES_FILE.finditer(text) if is_of_proj or not found["of_proj"]
+        found["file"].strip("\"'")
+        for found in NAMES_FILE.finditer(text)
+        if re.search(r"[/\\]", found["file"]) and (is_of_proj or not found["of_proj"])
     ]
 
 

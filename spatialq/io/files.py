@@ -7,13 +7,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from threading import Lock
 from typing import Any, TypeVar
 
 from spatialq.errors import FileError, FileWarning
 from spatialq.io import access
 from spatialq.io.source import Source
 from spatialq.io.storage import ObjectPath, as_path, is_url, require_url
+from spatialq.runtime import forks
 
 S = TypeVar("S")
 
@@ -142,7 +142,7 @@ def require_file(reader: str, path: Path) -> None:
 
 
 _opened: OrderedDict[Any, Any] = OrderedDict()
-_opened_lock = Lock()
+_opened_lock = forks.lock()
 _MAX_OPENED = 64
 
 

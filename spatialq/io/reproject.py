@@ -10,7 +10,6 @@ import math
 import os
 import threading
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ import numpy as np
 from spatialq.errors import CrsError
 from spatialq.io import crs as crs_text
 from spatialq.io.crs import in_proj_thread
-from spatialq.runtime.threads import n_threads, spans
+from spatialq.runtime.threads import Pool, n_threads, spans
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,6 +74,10 @@ class Reprojection:
     moves_heights: bool
     z_factor: float
     note: str
+
+    def __post_init__(self) -> None:
+        for text in (self.pipeline, self.pipeline_in_axis_order):
+            crs_text.require_no_file(text)
 
     def __call__(
         self,
@@ -145,10 +148,10 @@ class Reprojection:
 
 
 @cache
-def _threads(process: int) -> ThreadPoolExecutor:
+def _threads(process: int) -> Pool:
     """Threads of our own, which stay: pyproj must not be used in those of DuckDB (`io.crs`)."""
     del process  # a fork has no threads
-    return ThreadPoolExecutor(min(n_threads(), MOST_THREADS), thread_name_prefix="spatialq-proj")
+    return Pool(min(n_threads(), MOST_THREADS), thread_name_prefix="spatialq-proj")
 
 
 _made = threading.local()

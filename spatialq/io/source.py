@@ -1,19 +1,19 @@
 """What every reader of rows gives: a file as a lazily read table."""
 
 import atexit
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from threading import Lock
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
 from spatialq.errors import FileError
-from spatialq.runtime import progress
+from spatialq.runtime import forks, progress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -216,7 +216,7 @@ class _Scans:
     def __init__(self) -> None:
         self._scans: OrderedDict[int, tuple[Any, Iterator[pa.RecordBatch]]] = OrderedDict()
         self._numbers = count()
-        self._lock = Lock()
+        self._lock = forks.lock()
 
     def take(self, key: Any) -> Iterator[pa.RecordBatch] | None:
         """Give a scan to nobody else."""
@@ -243,3 +243,5 @@ class _Scans:
 _scans = _Scans()
 # when the interpreter ends, what a scan needs to close may be gone before it is
 atexit.register(_scans.close)
+if hasattr(os, "register_at_fork"):  # a scan has an open file, whose position a fork shares
+    os.register_at_fork(after_in_child=_scans.close)

@@ -11,7 +11,6 @@ import errno
 import os
 import re
 import stat
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from io import BufferedIOBase, TextIOWrapper
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from spatialq.runtime import forks
 from spatialq.runtime.temporary import temporary_folder
 
 if TYPE_CHECKING:
@@ -42,6 +42,10 @@ USER = re.compile(r"//[^/]*@")
 """A name and a password in an endpoint."""
 STATUS = re.compile(r"status code: (\d{3})")
 REFUSED = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "status code: 403")
+FORKED = (
+    "object storage was used before this process was forked, which has none of its threads; start "
+    "processes by 'spawn'"
+)
 VARIABLES = "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL"
 TRIES = 5
 """How often a request is repeated that met an error of the server or a closed connection."""
@@ -415,7 +419,10 @@ def told(path: ObjectPath) -> Iterator[None]:
     Raises
     ------
     OSError
+        Also in a fork of a process that used the library, which would wait for threads for ever.
     """
+    if not forks.may_use_threads("obstore"):
+        raise OSError(errno.ENOTSUP, FORKED, str(path))
     try:
         yield
     except Exception as error:
@@ -456,7 +463,7 @@ class _Known:
     """What objects were when the server was last asked, for a moment."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._found: dict[str, tuple[float, Found]] = {}
 
     def get(self, url: str) -> Found | None:
@@ -479,7 +486,7 @@ class _Copies:
     """Temporary copies of whole objects, of which the least recently used is removed."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._stack = ExitStack()
         self._folder: Path | None = None
         self._copies: OrderedDict[tuple[str, str], Path] = OrderedDict()

@@ -8,7 +8,6 @@ every line is checked to have as many values as it should.
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -17,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from spatialq.runtime.threads import Pool
 
 BLOCK = 1 << 22
 """Bytes that are divided at once; no line may be longer."""
@@ -141,7 +142,7 @@ def read_values(lines: Lines, wanted: Sequence[int], limit: int = ALL) -> Iterat
         If a line has another number of values, or is too long.
     """
     divided = _divided(lines, wanted, limit)
-    with ThreadPoolExecutor(1, thread_name_prefix="spatialq-lines") as pool:
+    with Pool(1, thread_name_prefix="spatialq-lines") as pool:
         coming = pool.submit(next, divided, None)
         while (values := coming.result()) is not None:
             coming = pool.submit(next, divided, None)

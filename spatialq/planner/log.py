@@ -5,8 +5,9 @@ from collections.abc import Callable
 from dataclasses import astuple, dataclass
 from datetime import datetime
 from statistics import median
-from threading import Lock
 from typing import Any
+
+from spatialq.runtime import forks
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ MOST = 20.0
 _entries: deque[Entry] = deque(maxlen=1000)
 _ratios: dict[tuple[str, str], deque[tuple[int, float]]] = {}
 _listeners: list[Callable[[Entry], object]] = []
-_lock = Lock()
+_lock = forks.lock()
 
 
 def add(entry: Entry) -> None:

@@ -1,13 +1,12 @@
 """What this process has started already: the first call of a function pays for it."""
 
 import sys
-from threading import Lock
 
 from spatialq.functions.declaration import Device
-from spatialq.runtime import cuda
+from spatialq.runtime import cuda, forks
 
 _loaded: set[tuple[str, Device, int]] = set()
-_lock = Lock()
+_lock = forks.lock()
 
 
 def is_started(device: Device, number: int = 0) -> bool:

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
-from threading import Lock
 from typing import Any, Literal, get_args
 
 from spatialq.functions.declaration import Device, Work
 from spatialq.planner import calibration, devices
+from spatialq.runtime import forks
 
 Road = Literal["arrays", "native", "lists", "files"]
 """The way the data comes and goes: arrays of Python (`spatialq.run`), the extension of DuckDB,
@@ -196,7 +196,7 @@ def shipped() -> Rates:
 
 
 _current: Rates | None = None
-_lock = Lock()
+_lock = forks.lock()
 
 
 def current() -> Rates:

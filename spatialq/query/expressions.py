@@ -5,13 +5,13 @@ goes on as another clause, a second statement or an open parenthesis is refused.
 """
 
 import json
-import threading
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from spatialq.errors import QueryError
 from spatialq.query.steps import OpenSql, Sql
 from spatialq.query.values import require_text
+from spatialq.runtime import forks
 
 if TYPE_CHECKING:
     import duckdb
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 OTHER_CLAUSES = ("where_clause", "group_expressions", "having", "qualify", "sample")
 TAILS = {"select_list": ", 1", "orders": "LIMIT 1"}
 """What follows the text: it must let that be a part of the same clause, or the next one."""
-_lock = threading.Lock()
+_lock = forks.lock()
 
 
 def condition(verb: str, text: str) -> Sql:

@@ -17,6 +17,7 @@ from spatialq.query.pinned import Pins, pinned
 from spatialq.query.sentences import said_by
 from spatialq.query.steps import Step, Table, plain, written
 from spatialq.query.storeys import require_of_files
+from spatialq.runtime.forks import may_use_threads
 
 if TYPE_CHECKING:
     import duckdb
@@ -140,9 +141,15 @@ class Outputs:
         Raises
         ------
         QueryError
-            If Polars is not installed.
+            If Polars is not installed, or was imported before this process was forked.
         """
         _require("to_polars", "polars")
+        if not may_use_threads("polars"):
+            message = (
+                "to_polars: Polars was imported before this process was forked, and would wait for "
+                "ever for its threads; use to_arrow(), or start processes by 'spawn'"
+            )
+            raise QueryError(message)
         with self._running("to_polars") as rows:
             frame: pl.DataFrame = rows.pl()
             return frame

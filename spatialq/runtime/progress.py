@@ -11,11 +11,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from threading import RLock, get_ident
+from threading import get_ident
 from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
+
+from spatialq.runtime import forks
 
 Listener = Callable[[float, str], object]
 """Called with the fraction that is done, from 0 to 1, and the name of the stage."""
@@ -150,7 +152,9 @@ class Task:
             self._listener(*self._told)
 
 
-_lock = RLock()  # reentrant: a signal's handler, which calls `cancel_all`, may interrupt its holder
+_lock = (
+    forks.rlock()
+)  # reentrant: a signal's handler, which calls `cancel_all`, may interrupt its holder
 _tasks: WeakSet[Task] = WeakSet()
 _is_ending = False
 _observer: Listener | None = None

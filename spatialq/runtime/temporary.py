@@ -20,6 +20,8 @@ try:
 except ImportError:  # Windows, where folders of killed processes stay
     fcntl = None  # type: ignore[assignment]
 
+ROOM = 1 << 18
+"""Bytes that a disk must have to be not full."""
 LOCK = "owner"
 """The file that the process of a folder keeps locked, with the name of the running system."""
 
@@ -39,6 +41,19 @@ def temporary_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
     remove_abandoned(prefix, parent)
     with tempfile.TemporaryDirectory(prefix=prefix, dir=parent) as name, _locked(Path(name)):
         yield Path(name)
+
+
+def why_full(folder: Path) -> str | None:
+    """Say why a folder has no room, as libraries that write do not; None where it has.
+
+    For as long as what was written in vain is still there.
+    """
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(ROOM))
+    except OSError as error:
+        return error.strerror
+    return None
 
 
 @contextlib.contextmanager

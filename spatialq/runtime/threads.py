@@ -15,11 +15,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import copy_context
+from functools import partial
 from queue import SimpleQueue
-from typing import Any
+from threading import Thread
+from typing import Any, ParamSpec, TypeVar
 
 from spatialq.runtime import file_memory, progress
 
+P = ParamSpec("P")
+R = TypeVar("R")
 CHUNKS_PER_THREAD = 16
 """Chunks per thread, so that uneven work is distributed evenly."""
 CHUNK = 1 << 20
@@ -29,9 +33,31 @@ CHUNK = 1 << 20
 KEPT = 4
 """Pools of threads that are kept, of each number of threads: as many calls at once start none."""
 
-_idle: dict[int, deque[ThreadPoolExecutor]] = {}
+_idle: dict[int, deque["Pool"]] = {}
 if hasattr(os, "register_at_fork"):  # a fork has none of the threads
     os.register_at_fork(after_in_child=_idle.clear)
+
+
+class Pool(ThreadPoolExecutor):
+    """Threads that also work for a thread which goes on when the main thread has ended."""
+
+    def submit(self, work: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        """Have work done, in a thread of its own that is waited for where no pool takes any."""
+        try:
+            return super().submit(work, *args, **kwargs)
+        except RuntimeError:  # concurrent.futures closes all pools before such threads are joined
+            future: Future[R] = Future()
+            thread = Thread(target=_settle, args=(future, partial(work, *args, **kwargs)))
+            thread.start()
+            thread.join()
+            return future
+
+
+def _settle(future: Future[R], work: Callable[[], R]) -> None:
+    try:
+        future.set_result(work())
+    except BaseException as error:
+        future.set_exception(error)
 
 
 def n_threads() -> int:
@@ -62,7 +88,7 @@ class Workers:
     threads : int
     """
 
-    def __init__(self, threads: int, pool: ThreadPoolExecutor, task: progress.Task) -> None:
+    def __init__(self, threads: int, pool: Pool, task: progress.Task) -> None:
         self.threads = threads
         self._pool = pool
         self._task = task
@@ -179,7 +205,7 @@ def workers(threads: int | None = None) -> Iterator[Workers]:
     try:
         pool = idle.pop()
     except IndexError:
-        pool = ThreadPoolExecutor(threads, thread_name_prefix="spatialq")
+        pool = Pool(threads, thread_name_prefix="spatialq")
     try:
         with progress.running(task):
             yield Workers(threads, pool, task)

@@ -5,6 +5,7 @@ What may be opened is what DuckDB's own readers open of the same names.
 """
 
 import gc
+import json
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 
 import spatialq
 from spatialq import cluster
-from spatialq.database import instances
+from spatialq.database import frames, instances, sources
 from spatialq.database.macros import macros
 from spatialq.database.native import loading
 from spatialq.database.sql_functions import sql_functions
@@ -339,6 +340,69 @@ def test_another_connection_must_be_installed_on_when_the_first_is_closed(outsid
     spatialq.install(other)
     assert other.sql(read).fetchall()
     other.close()
+
+
+def test_what_was_allowed_is_of_the_last_connection(outside, tmp_path):
+    read = f"FROM read_las('{outside}/cloud.las')"
+    first, second, third = (duckdb.connect(tmp_path / "q.duckdb") for _ in range(3))
+    spatialq.install(first)
+    spatialq.install(second)
+    del second
+    gc.collect()
+    close(first)
+    first.close()
+    with pytest.raises(duckdb.Error, match="cannot be opened"):
+        third.sql(read).fetchall()
+    third.close()
+
+
+@pytest.mark.parametrize("kind", ["MACRO", "TEMP MACRO"])
+def test_no_macro_of_the_user_stands_for_a_function_of_duckdb(con, outside, untouched, kind):
+    close(con)
+    untouched(outside)
+    for name in ("current_setting(a)", "coalesce(a)", "list(a)", "spatialq_instance(a)",
+                 "json_valid(a)", "spatialq_text(a, b)", "spatialq_refuse(a, b)"):  # fmt: skip
+        try:
+            con.execute(f"CREATE OR REPLACE {kind} {name} AS '{outside}/cloud.las'")
+        except duckdb.Error:
+            continue
+    con.execute("CREATE SCHEMA system; CREATE MACRO memory.system.current_setting(a) AS 'x'")
+    with pytest.raises(duckdb.Error):
+        con.sql(f"FROM read_las('{outside}/cloud.las')").fetchall()
+    with pytest.raises(spatialq.FileError, match=REFUSED):
+        spatialq.load(con, outside / "cloud.las")
+
+
+def test_a_forged_operation_names_no_grid(con, outside, tmp_path):
+    cloud = tmp_path / "a.xyz"
+    cloud.write_text("9 50 0\n")
+    close(con, tmp_path)
+    status = cloud.stat()
+    steps = f"+proj=pipeline +step +proj=vgridshift +grids={outside}/secret.gtx"
+    operation = {"source": "EPSG:4326", "target": "EPSG:4258", "operation": "x", "accuracy": 1,
+                 "moves_heights": True, "z_factor": 1, "note": "", "pipeline": steps,
+                 "pipeline_in_axis_order": steps}  # fmt: skip
+    plan = {"caller": "read_points", "files": [[str(cloud), status.st_mtime_ns, status.st_size]],
+            "spans": [1], "columns": ["x", "y", "z"], "bounds": None, "places": {},
+            "resolution": None, "operations": [operation]}  # fmt: skip
+    with pytest.raises(duckdb.Error, match=r"names the file '.*secret.gtx'"):
+        con.execute("SELECT spatialq_read_points_span($1, 0)", [json.dumps(plan)]).fetchall()
+
+
+def test_what_is_looked_up_for_a_query_is_not_opened(con, outside, untouched):
+    """The CRS of the files that it names, for example."""
+    close(con)
+    untouched(outside)
+    query = f"FROM read_las('{outside}/cloud.las')"
+    assert frames.systems(con, query) == []
+    assert frames.layout(con, query) is None
+    assert sources.require_one_crs(con, f"CREATE TABLE t AS {query}; {query}") is None
+
+
+def test_instances_have_numbers_that_nobody_guesses():
+    numbers = {instances.Instance().number for _ in range(100)}
+    assert len(numbers) == 100
+    assert all(number > 2**40 for number in sorted(numbers)[5:])
 
 
 def test_nobody_may_open_files_of_an_instance_that_is_not_known():

@@ -54,6 +54,8 @@ PROJECTED = (
         "+proj=pipeline +step +init={}:foo",
         "+proj=longlat +ellps=GRS80 +nadgrids=@null,{} +type=crs",
         "+proj=longlat +ellps=GRS80 +geoidgrids=../a.gtx +vunits=m +type=crs",
+        '+proj=longlat +ellps=GRS80 +nadgrids="@a b,{}" +type=crs',
+        '+proj=pipeline +step +proj=hgridshift +grids="a ""b,{}"',
         "+proj=longlat +ellps=GRS80 +nadgrids=https://example.com/a.tif +type=crs",
         PROJECTED.format(grids="", proj="+proj=utm +init={}:foo"),
         PROJECTED.format(grids=',EXTENSION["PROJ4_GRIDS","{}"]', proj="+proj=utm +zone=32"),

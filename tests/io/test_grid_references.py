@@ -297,3 +297,21 @@ def test_the_cells_of_an_erdas_file_are_in_it(tmp_path):
             assert file.read(1).sum() == 200
     with pytest.raises(FileError, match="names another file for its cells, which is not read"):
         GridSource(path)
+
+
+@pytest.mark.parametrize("ending", [".tif.msk", ".tif.aux.xml", ".prj", ".tfw", ".tifw", ".WLD"])
+def test_a_link_beside_a_grid_stays_in_its_folder(tmp_path, cells, ending):
+    inner, tiles = tmp_path / "in", tmp_path / "tiles"
+    inner.mkdir()
+    tiles.mkdir()
+    path = write_tif(inner / "a.tif", cells)
+    other = tmp_path / f"secret{ending}"
+    other.write_bytes(path.read_bytes() if ending.endswith(".msk") else b"1 0 0 -1 700 800")
+    (inner / f"a{ending}").symlink_to(other)
+    with pytest.raises(FileError, match="beside it is a link to another folder"):
+        GridSource(path)
+    (inner / f"a{ending}").unlink()
+    (tiles / "a.tif").symlink_to(path)  # a folder of links to a grid and what is beside it
+    (inner / "a.tfw").write_text("1\n0\n0\n-1\n700\n800\n")
+    (tiles / "a.tfw").symlink_to(inner / "a.tfw")
+    assert GridSource(tiles / "a.tif").shape == cells.shape

@@ -1,6 +1,5 @@
 """Loads the extension into databases, with the functions that are declared."""
 
-import threading
 from ctypes import c_char_p
 from typing import Any
 
@@ -13,8 +12,9 @@ from spatialq.database.transport.columns import given_by, given_to
 from spatialq.functions.catalogue import catalogue
 from spatialq.functions.sql_text import literal
 from spatialq.io.formats import MACROS, READ_BY_DUCKDB, readers
+from spatialq.runtime import forks
 
-_lock = threading.Lock()
+_lock = forks.lock()
 _declared: list[str] = []
 """Names of functions, where the library has their numbers."""
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from spatialq.errors import FileError
 from spatialq.io.crs import files_named
+from spatialq.runtime.forks import may_use_threads
 from spatialq.runtime.threads import n_threads
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ ERDAS, OUTSOURCED = b"EHFA_HEADER_TAG", b"ExternalRasterDMS"
 """How an ERDAS file begins, and the name of its node whose text is the file with its cells."""
 GEO_TEXTS, MOST_TAGS, LONGEST_TEXT = 34737, 1 << 16, 1 << 24
 MASK = ".msk"
+TEXTS = (MASK, ".xml", ".prj", ".hdr")
+"""Endings of files beside a grid in which is looked for names of others."""
 MOST_LISTED = 1000
 """Files of a folder in which GDAL looks for names that differ in case; of more it does not."""
 
@@ -80,7 +83,7 @@ def opened(
     options = {} if overviews else {"OVERVIEW_LEVEL": "NONE"}
     try:
         # An environment of its own: the caller may be any thread of DuckDB.
-        with rasterio.Env(GDAL_NUM_THREADS=n_threads()), warnings.catch_warnings():
+        with rasterio.Env(GDAL_NUM_THREADS=gdal_threads()), warnings.catch_warnings():
             # a grid without georeference is one in cells, which the reader says in its words
             warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
             with DatasetReader(name, driver=list(VIRTUAL if virtual else DRIVERS), **options) as it:
@@ -88,6 +91,11 @@ def opened(
     # rasterio decodes texts of the file as UTF-8
     except (rasterio.errors.RasterioError, UnicodeDecodeError) as error:
         raise FileError.of(caller, path, f"cannot be read by GDAL: {error}") from error
+
+
+def gdal_threads() -> int:
+    """Threads that GDAL may use: one in a fork, which does not have those that GDAL started."""
+    return n_threads() if may_use_threads("rasterio") else 1
 
 
 def local_file(caller: str, path: Path) -> Path:
@@ -111,8 +119,9 @@ def require_plain(caller: str, path: Path) -> None:
     Raises
     ------
     FileError
-        If there is a mask that is no TIFF, which GDAL would open with any driver; or if what is
-        said of the CRS names a file, or an ERDAS file names one for its cells.
+        If there is a mask that is no TIFF, which GDAL would open with any driver; if what is said
+        of the CRS names a file, or an ERDAS file names one for its cells; or if a file beside it is
+        a link to another folder than those of the grid and of what the grid links to.
     """
     file = local_file(caller, path)
     if _is_outsourced(file):
@@ -120,7 +129,13 @@ def require_plain(caller: str, path: Path) -> None:
         raise FileError.of(caller, path, reason)
     if named := files_named(_geo_texts(file).decode("latin-1")):
         raise FileError.of(caller, path, f"its CRS names the file '{named[0]}', which is not read")
+    folders = {file.parent.resolve(), file.resolve().parent}
     for beside in _beside(file):
+        if beside.resolve().parent not in folders:
+            reason = f"'{beside.name}' beside it is a link to another folder, which is not read"
+            raise FileError.of(caller, path, reason)
+        if beside.suffix.lower() not in TEXTS:
+            continue
         with beside.open("rb") as opened_file:
             if beside.suffix.lower() == MASK:
                 if opened_file.read(4) not in TIFF:
@@ -191,9 +206,11 @@ def _geo_texts(file: Path) -> bytes:
 
 
 def _beside(file: Path) -> list[Path]:
-    """Give the files beside a file that GDAL may read for its mask or its CRS."""
-    wanted = {f"{file.name}{end}" for end in (MASK, ".aux.xml", ".hdr")}
-    wanted |= {f"{file.stem}{end}" for end in (".prj", ".hdr")}
+    """Give the files beside a file that GDAL may read with it."""
+    ending = file.suffix[1:]
+    worlds = {f".{each}" for each in (f"{ending[:1]}{ending[-1:]}w", f"{ending}w", "tfw", "wld")}
+    wanted = {f"{file.name}{end}" for end in (MASK, ".aux.xml", ".aux", ".hdr", ".wld")}
+    wanted |= {f"{file.stem}{end}" for end in (".prj", ".hdr", ".aux", ".tab", *worlds)}
     names = wanted | {f"{Path(name).stem}{Path(name).suffix.upper()}" for name in wanted}
     alike = {name.lower() for name in wanted}
     with os.scandir(file.parent) as listed:

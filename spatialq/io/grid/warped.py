@@ -20,7 +20,6 @@ from spatialq.io.grid.gdal import is_masked, local_file, opened
 from spatialq.io.grid.source import READER, GridSource
 from spatialq.io.reproject import Reprojection
 from spatialq.io.source import Box
-from spatialq.runtime.threads import n_threads
 
 BLOCK = 512
 """Cells along the sides of what is warped at once."""
@@ -145,9 +144,9 @@ class WarpedGrid(GridSource):
             nodata = math.nan
         own = "" if nodata is None else f"<SrcNoDataReal>{nodata!r}</SrcNoDataReal>"
         across, along = self._ratios(operation, box, side)
+        # threads are those of GDAL_NUM_THREADS: a fork, which keeps this text, has other ones
         options = {
             "INIT_DEST": "NO_DATA",
-            "NUM_THREADS": n_threads(),
             "XSCALE": across,
             "YSCALE": along,
         }

@@ -3,7 +3,6 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,8 @@ from spatialq.io.ifc.columns import Geometry
 from spatialq.io.ifc.guard import READER
 from spatialq.io.ifc.model import PRODUCT_SECONDS, IfcModel, read_model
 from spatialq.io.source import Progress
-from spatialq.runtime.threads import n_threads
+from spatialq.runtime import forks
+from spatialq.runtime.threads import Pool, n_threads
 
 
 def read_models(
@@ -61,7 +61,7 @@ def read_models(
 
     if len(paths) == 1:
         return [one(paths[0])]
-    with ThreadPoolExecutor(cores, thread_name_prefix="spatialq-ifc-file") as pool:
+    with Pool(cores, thread_name_prefix="spatialq-ifc-file") as pool:
         try:
             return list(pool.map(one, paths))
         except BaseException:  # a bad file, or Ctrl-C: do not finish the others first
@@ -82,7 +82,7 @@ class Cache:
     max_bytes: int = 1 << 30
     _models: OrderedDict[tuple[Any, ...], IfcModel] = field(default_factory=OrderedDict)
     _locks: dict[tuple[Any, ...], threading.Lock] = field(default_factory=dict)
-    _guard: threading.Lock = field(default_factory=threading.Lock)
+    _guard: threading.Lock = field(default_factory=forks.lock)
 
     def read(
         self, path: Path, *, geometry: Geometry, product_seconds: float, **options: Any
@@ -100,7 +100,7 @@ class Cache:
         state = state_of(path)
         key = (str(path), str(path.absolute()), state, product_seconds)
         with self._guard:
-            lock = self._locks.setdefault(key, threading.Lock())
+            lock = self._locks.setdefault(key, forks.lock())
         with lock:  # a second caller for the same file waits and finds the result
             with self._guard:
                 model = self._models.get(key)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from spatialq.io.las.header import Header, reject
 from spatialq.io.source import Box
+from spatialq.runtime.forks import may_use_threads
 
 VARIABLE_CHUNKS = 0xFFFFFFFF
 MAX_CHUNK_ROWS = 1 << 24
@@ -83,6 +84,8 @@ class Laszip:
     ) -> None:
         """Decode chunks that lie one behind the other in `raw`, on all cores.
 
+        In a fork of a process that did so it is done on one, as lazrs' threads are not there.
+
         Parameters
         ----------
         raw : bytes or bytearray
@@ -104,14 +107,27 @@ class Laszip:
 
         self._check_layers(raw, chunks)
         table = [(chunk.rows, chunk.size) for chunk in chunks]
+        layers = lazrs.DecompressionSelection(selection)
         try:
-            lazrs.decompress_points_with_chunk_table(
-                raw, self.vlr, records, table, lazrs.DecompressionSelection(selection)
-            )
+            if may_use_threads("lazrs"):
+                lazrs.decompress_points_with_chunk_table(raw, self.vlr, records, table, layers)
+            else:
+                file = self._as_file(raw, table)
+                lazrs.LasZipDecompressor(file, self.vlr, layers).decompress_many(records)
         except (KeyboardInterrupt, SystemExit, GeneratorExit):
             raise
         except BaseException as error:  # a panic in Rust is no Exception
             reject(self.header.path, f"the compressed points are damaged ({error})", error)
+
+    def _as_file(self, raw: bytes | bytearray, table: list[tuple[int, int]]) -> io.BytesIO:
+        """Give chunks as a file has them: the place of their table, the chunks, the table."""
+        import lazrs
+
+        file = io.BytesIO(struct.pack("<q", 8 + len(raw)) + raw)
+        file.seek(0, io.SEEK_END)
+        lazrs.write_chunk_table(file, table, lazrs.LazVlr(self.vlr))
+        file.seek(0)
+        return file
 
     def _check_layers(self, raw: bytes | bytearray, chunks: Sequence[Chunk]) -> None:
         """Compare the layer sizes inside the chunks with the sizes of the chunks."""

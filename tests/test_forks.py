@@ -1,0 +1,171 @@
+"""Forked processes, and threads that go on when the main thread has ended: the same rows.
+
+Each runs in a process of its own with a limit of time, as what fails here hangs.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import spatialq
+from spatialq.database.writers import writers
+from spatialq.io.formats import readers
+
+from .samples import sample
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
+]
+READ = """
+import multiprocessing, os, sys, threading, warnings
+warnings.simplefilter("ignore")
+import spatialq
+from spatialq.io.formats import MACROS, find_reader
+
+def rows(path):
+    kind = find_reader(path).kind
+    with spatialq.connect() as con:
+        con.execute("SET threads = 4")
+        what = f"{MACROS[kind]}('{path}')"
+        found = [con.sql(f"FROM {what} ORDER BY ALL").fetchall()]
+        to_crs = "EPSG:25833" if path.endswith((".laz", ".tif")) else None
+        spatialq.load(con, path, "t", to_crs=to_crs)
+        found += [spatialq.table(con, "t").to_arrow().to_pylist()]
+        if kind == "points":
+            found += [con.sql("FROM owm_ground('t', unit := 1) ORDER BY ALL").fetchall()]
+        con.sql(f"FROM {what} LIMIT 3").fetchall()  # leaves a scan that may go on
+        return str(found)
+
+path = sys.argv[1]
+if __name__ == "__main__":
+    first = rows(path)
+"""
+POOL = """
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map_async(rows, [path] * 3).get(timeout=60) == [first] * 3
+    print("done")
+"""
+LOCKED = """
+    from spatialq.runtime import forks
+    from spatialq.io.formats import readers
+    held = threading.Event()
+    def hold():
+        for lock in list(forks._locks):
+            lock.acquire()
+        held.set()
+        threading.Event().wait()
+    threading.Thread(target=hold, daemon=True).start()
+    held.wait()
+    child = os.fork()
+    if child == 0:
+        os._exit(rows(path) != first)
+    assert os.waitpid(child, 0)[1] == 0
+    print("done")
+    sys.stdout.flush()
+    os._exit(0)
+"""
+LATE = """
+    def late():
+        threading.main_thread().join()
+        assert rows(path) == first
+        print("done")
+    threading.Thread(target=late).start()
+"""
+WRITE = """
+import multiprocessing, sys, warnings
+warnings.simplefilter("ignore")
+from pathlib import Path
+import spatialq
+
+def write(name):
+    with spatialq.connect() as con:
+        path = Path(name) / sys.argv[1]
+        path.parent.mkdir()
+        n = spatialq.from_sql(con, sys.argv[2]).write(path)
+        return n, sum(each.is_file() for each in path.parent.rglob("*")), path.stat().st_size
+
+if __name__ == "__main__":
+    first = write("a")
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map_async(write, ["b", "c"]).get(timeout=60) == [first] * 2
+    print("done")
+"""
+ROWS = {
+    "rows": "SELECT range AS a, 'x' AS b FROM range(100000)",
+    "points": "SELECT sin(range) * 100 AS x, cos(range) * 100 AS y, range % 7 AS z, "
+    "range % 9 AS intensity FROM range(120000)",
+    "cells": "SELECT range % 300 + 0.5 AS x, range // 300 + 0.5 AS y, 1.5 * range AS z "
+    "FROM range(90000)",
+    "geometries": "SELECT ('POINT (' || range || ' 1)')::GEOMETRY AS g, range AS a "
+    "FROM range(5000)",
+    "GlobalIds": "SELECT global_id, file_name FROM read_ifc('a.ifc')",
+}
+
+
+def done(code, *arguments, cwd):
+    """Run code that prints 'done' in the end."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    printed = cwd / "out.txt"  # a file, as a fork that was left would keep a pipe open
+    with (
+        printed.open("w") as out,
+        subprocess.Popen(
+            command, cwd=cwd, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+        ) as process,
+    ):
+        try:
+            process.wait(timeout=120)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 0, printed.read_text()
+    assert printed.read_text().endswith("done\n")
+
+
+@pytest.mark.parametrize("name", [each.name for each in readers()])
+@pytest.mark.parametrize("then", [POOL, LOCKED, LATE], ids=["pool", "locks held", "late thread"])
+def test_a_reader_gives_the_same_rows(tmp_path, name, then):
+    done(READ + then, sample(name, tmp_path), cwd=tmp_path)
+
+
+@pytest.mark.parametrize("writer", writers(), ids=lambda each: each.name)
+def test_a_writer_writes_the_same(tmp_path, writer):
+    if writer.takes == "GlobalIds":
+        sample("IFC", tmp_path)
+    suffix = writer.suffixes[-1]
+    name = f"out{suffix}" if suffix.startswith(".") else suffix
+    done(WRITE, name, ROWS[writer.takes], cwd=tmp_path)
+
+
+def test_polars_says_that_it_cannot_be_used(tmp_path):
+    code = """
+import os, spatialq
+query = lambda: spatialq.from_sql(spatialq.connect(), "SELECT 1 AS a")
+assert query().to_polars().rows() == [(1,)]
+child = os.fork()
+if child == 0:
+    try:
+        query().to_polars()
+    except spatialq.QueryError as error:
+        assert "to_polars: Polars was imported before this process was forked" in str(error)
+        os._exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+print("done")
+"""
+    done(code, cwd=tmp_path)
+
+
+def test_no_lock_of_a_module_is_forgotten():
+    folder = Path(spatialq.__file__).parent
+    own = {"spatialq/database/native/calls.py"}  # which makes its lock anew
+    lock = re.compile(r"^_?\w+ = (threading\.)?R?Lock\(\)", re.MULTILINE)
+    found = {
+        str(path.relative_to(folder.parent))
+        for path in folder.rglob("*.py")
+        if lock.search(path.read_text())
+    }
+    assert found == own

@@ -1,0 +1,118 @@
+"""A full disk: one sentence with the reason, nothing left, and the same command works after it.
+
+Each writer and loader writes to a file system in memory of a few sizes, each a share of what it
+writes where there is room.
+"""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from spatialq.database.writers import writers
+from spatialq.demo.village import write_village
+
+from .command_line import spatialq_process
+from .samples import sample
+from .test_forks import ROWS
+
+PAGE = 4096
+SHARES = (0.0, 0.4, 0.9)
+"""Of the space that is needed."""
+NOISE = "compiling functions"
+COMMANDS = {
+    "ground laz": "ground cloud.laz -o full/a.laz --device cpu",
+    "ground several": "ground cloud.laz -o full/a.laz -o full/a.tif -o full/a.png -o full/t/ "
+    "--device cpu",
+    "planes laz": "planes cloud.laz -o full/a.laz --device cpu",
+    "lod copc": "lod cloud.laz -o full/a.copc.laz --device cpu",
+    "lod parquet": "lod cloud.laz -o full/a.parquet --device cpu",
+    "lod potree": "lod cloud.laz -o full/p/metadata.json --device cpu",
+    "tiles": "tiles cloud.laz -o full/t/tileset.json",
+    "load": "load cloud.laz -d full/a.duckdb",
+    "load replace": "load cloud.laz -d full/a.duckdb --replace",
+}
+
+
+def mounted(place, size):
+    """Make a file system of so many bytes at `place`, or skip where that is not possible."""
+    options = f"size={max(PAGE, size // PAGE * PAGE)}"
+    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)]
+    if shutil.which("mount") is None:
+        pytest.skip("there is no mount")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+
+
+def names(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def space(folder):
+    return sum(
+        -(-path.stat().st_size // PAGE) * PAGE for path in folder.rglob("*") if path.is_file()
+    )
+
+
+@pytest.fixture(scope="module")
+def cloud(tmp_path_factory):
+    path = tmp_path_factory.mktemp("cloud") / "cloud.laz"
+    write_village(path, n_points=50_000, seed=1)
+    return path
+
+
+@pytest.fixture
+def place(tmp_path, cloud):
+    (tmp_path / "cloud.laz").symlink_to(cloud)
+    sample("IFC", tmp_path)
+    (tmp_path / "full").mkdir()
+    yield tmp_path
+    subprocess.run(["umount", tmp_path / "full"], capture_output=True, check=False)
+
+
+def run(words, place):
+    # the folders of temporary files and of compiled functions are elsewhere, and have room
+    return spatialq_process(*words, cwd=place, timeout=300)
+
+
+def require_one_sentence(words, place, share):
+    """Run a command on a disk without room, and again with it."""
+    full = place / "full"
+    whole = run(words, place)
+    assert whole.returncode == 0, whole.stderr
+    written, needed = names(full), space(full)
+    shutil.rmtree(full)
+    full.mkdir()
+    mounted(full, int(share * needed))
+    failed = run(words, place)
+    errors = [line for line in failed.stderr.splitlines() if not line.startswith(NOISE)]
+    assert failed.returncode == 1, failed.stderr
+    assert len(errors) == 1, failed.stderr
+    assert errors[0].startswith("error: ")
+    assert re.search(r"full/|a\.ifc", errors[0])  # of a part of a model it is the model
+    # FlatGeobuf has removed a temporary file by then: the disk is not full any more
+    assert re.search(r"No space left on device|out\.fgb': .*I/O failure", errors[0])
+    assert names(full) == []
+    remount = ["mount", "-o", f"remount,size={1 << 28}", str(full)]
+    subprocess.run(remount, check=True)
+    again = run(words, place)
+    assert again.returncode == 0, again.stderr
+    assert names(full) == written
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("writer", writers(), ids=lambda each: each.name)
+def test_a_writer(place, writer, share):
+    suffix = writer.suffixes[-1]
+    name = f"full/out{suffix}" if suffix.startswith(".") else f"full/out/{suffix}"
+    require_one_sentence(["sql", ROWS[writer.takes], "-o", name], place, share)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command(place, name, share):
+    require_one_sentence(COMMANDS[name].split(), place, share)
