@@ -88,12 +88,15 @@ def write(name):
         path = Path(name) / sys.argv[1]
         path.parent.mkdir()
         n = spatialq.from_sql(con, sys.argv[2]).write(path)
-        return n, sum(each.is_file() for each in path.parent.rglob("*")), path.stat().st_size
+        files = sorted(each.suffix for each in path.parent.rglob("*") if each.is_file())
+        return (n, files), path.stat().st_size
 
 if __name__ == "__main__":
     first = write("a")
     with multiprocessing.get_context("fork").Pool(2) as pool:
-        assert pool.map_async(write, ["b", "c"]).get(timeout=60) == [first] * 2
+        found = pool.map_async(write, ["b", "c"]).get(timeout=60)
+    # a workbook has the time in it
+    assert all(one == first[0] and abs(size - first[1]) < 64 for one, size in found), found
     print("done")
 """
 ROWS = {
@@ -126,12 +129,14 @@ def done(code, *arguments, cwd):
     assert printed.read_text().endswith("done\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [each.name for each in readers()])
 @pytest.mark.parametrize("then", [POOL, LOCKED, LATE], ids=["pool", "locks held", "late thread"])
 def test_a_reader_gives_the_same_rows(tmp_path, name, then):
     done(READ + then, sample(name, tmp_path), cwd=tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("writer", writers(), ids=lambda each: each.name)
 def test_a_writer_writes_the_same(tmp_path, writer):
     if writer.takes == "GlobalIds":
