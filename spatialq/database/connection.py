@@ -26,7 +26,7 @@ ALLOW = "allow_unsigned_extensions"
 INSTANCE = "spatialq_instance"
 """The function that tells in which instance it is called, see `instances.Instance`."""
 
-_lock = forks.lock()
+_lock = forks.rlock()
 _connections: "weakref.WeakSet[duckdb.DuckDBPyConnection]" = weakref.WeakSet()
 
 
@@ -54,16 +54,19 @@ def connect(
     >>> con.sql("FROM spatialq_devices()").fetchall()
     """
     instance = instances.Instance()
-    con, road = _open(str(path), instance, read_only=read_only, config=config or {})
-    try:
-        _add_object_storage(con)
-        if str(path) == MEMORY:
-            _install_in_memory(con, road, instance)
-        else:
-            _install(con, instance)
-    except BaseException:
-        con.close()
-        raise
+    is_new = str(path) == MEMORY
+    # a database file has one instance in the process, which one of two threads opens
+    with contextlib.nullcontext() if is_new else _lock:
+        con, road = _open(str(path), instance, read_only=read_only, config=config or {})
+        try:
+            _add_object_storage(con)
+            if is_new:
+                _install_in_memory(con, road, instance)
+            else:
+                _install(con, instance)
+        except BaseException:
+            con.close()
+            raise
     return con
 
 
@@ -268,6 +271,7 @@ def _install_macros(con: duckdb.DuckDBPyConnection, road: Road) -> None:
 def _close_connections() -> None:
     # DuckDB complains on standard error about functions that outlive the interpreter.
     call_log.write()
+    instances.let_all_go()
     for con in list(_connections):
         with contextlib.suppress(Exception):
             con.close()

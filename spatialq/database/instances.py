@@ -55,8 +55,10 @@ class Instance:
         self.number = 1 + secrets.randbelow(2**62)  # which nobody guesses in another instance
         self._connections: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
         self._functions: list[InstanceFunction] = []
-        self._access = UNKNOWN
-        """As it was when the last connection was lost."""
+        self._kept: duckdb.DuckDBPyConnection | None = None
+        """Asked when no connection that was noted is left, but others are."""
+        self._last = UNKNOWN
+        """What was allowed when the last connection was collected."""
 
     def __call__(self, calls: Any) -> Any:
         """Answer ``spatialq_instance``."""
@@ -70,14 +72,10 @@ class Instance:
         return self._functions[-1]
 
     def access(self) -> Access:
-        """Say which files may be opened.
-
-        Where all connections that were noted were collected, and only cursors of theirs are left,
-        it is what was allowed then.
-        """
+        """Say which files may be opened."""
         cursor = self.cursor()
         if cursor is None:
-            return self._access
+            return self._last
         with cursor:
             return Access.of(cursor)
 
@@ -87,19 +85,38 @@ class Instance:
             if con in self._connections:
                 return
             self._connections.add(con)
-            self._access = UNKNOWN
+            self._last = UNKNOWN
+            self.let_go()
         # it may run in any moment, also while this thread holds a lock
         weakref.finalize(con, self._lose, con.cursor()).atexit = False
 
     def _lose(self, cursor: duckdb.DuckDBPyConnection) -> None:
-        """Note what is allowed when the last connection is collected; a cursor of it is left.
+        """Keep a cursor of a connection that is collected, if there are others that nobody noted.
 
-        One that was closed has closed its cursors, and nothing is left that it could speak for.
+        Where there are none, nobody can change what is allowed, and a result that is still read
+        needs to know it. A connection that was closed has closed its cursors.
         """
-        if not self.is_used:
-            with contextlib.suppress(duckdb.Error), cursor:
-                self._access = Access.of(cursor)
         _left.append(self)
+        with contextlib.suppress(duckdb.Error), _lock:
+            if not self.is_used:
+                if _count(cursor) > 2:  # more than the cursor and the connection itself
+                    self._kept = cursor
+                    return
+                self._last = Access.of(cursor)
+            cursor.close()
+
+    @property
+    def is_left_to_others(self) -> bool:
+        """Whether a cursor is kept, and there are connections besides."""
+        with contextlib.suppress(duckdb.Error):
+            return self._kept is not None and _count(self._kept) > 1
+        return False
+
+    def let_go(self) -> None:
+        """Close the cursor that is kept for connections that nobody noted."""
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            kept.close()
 
     @property
     def is_used(self) -> bool:
@@ -110,7 +127,7 @@ class Instance:
     def cursor(self) -> duckdb.DuckDBPyConnection | None:
         """Open another connection; None if those that were noted are closed or refuse it."""
         with _lock:
-            known = list(self._connections)
+            known = [*self._connections, *([self._kept] if self._kept else [])]
         for each in known:
             with contextlib.suppress(duckdb.Error):  # it is closed, or busy in another thread
                 return each.cursor()
@@ -153,7 +170,7 @@ def of(con: duckdb.DuckDBPyConnection) -> Instance:
     """Give the instance of a connection on which the functions are, and note the connection."""
     close_unused()
     with con.cursor() as cursor:  # outside of the transaction of the connection
-        (number,) = cursor.execute("SELECT spatialq_instance(0)").fetchall()[0]
+        (number,) = cursor.execute("SELECT system.main.spatialq_instance(0)").fetchall()[0]
     instance = _instances[number]
     instance.add(con)
     return instance
@@ -171,10 +188,14 @@ def all_used() -> list[Instance]:
 
 def settle() -> None:
     """Close the instances of which no connection is left; also for queries that are under way."""
-    while _left:
+    for _ in range(len(_left)):
         instance = _left.popleft()
         if not instance.is_used:
             instance.close()
+            if instance.is_left_to_others:
+                _left.append(instance)
+            else:
+                instance.let_go()
 
 
 def close_unused() -> None:
@@ -187,6 +208,18 @@ def close_unused() -> None:
 def on_close(forget: Callable[[int], None]) -> None:
     """Have something called with the number of each instance that is closed."""
     _on_close.append(forget)
+
+
+def let_all_go() -> None:
+    """Close what is kept open, at the end of the process."""
+    for instance in list(_instances.values()):
+        instance.let_go()
+
+
+def _count(cursor: duckdb.DuckDBPyConnection) -> int:
+    """Count the connections to the instance of a cursor, that one included."""
+    counted = cursor.execute("SELECT count FROM system.main.duckdb_connection_count()")
+    return int(counted.fetchall()[0][0])
 
 
 def _is_open(con: duckdb.DuckDBPyConnection) -> bool:

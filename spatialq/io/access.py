@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from spatialq.errors import FileError
 from spatialq.io.storage import as_path, is_url
@@ -112,7 +112,9 @@ def for_connection(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def asking(*args: P.args, **kwargs: P.kwargs) -> R:
-        con: duckdb.DuckDBPyConnection = args[0] if args else kwargs["con"]  # type: ignore[assignment]
+        con: Any = args[0] if args else kwargs.get("con")
+        if con is None:
+            return function(*args, **kwargs)  # which says what it lacks
         with asked_by(functools.partial(Access.of, con)):
             return function(*args, **kwargs)
 

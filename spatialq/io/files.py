@@ -84,8 +84,9 @@ def is_pattern(path: str | os.PathLike[str]) -> bool:
 
 
 def has_match(pattern: str | os.PathLike[str]) -> bool:
-    """Whether there is a file or folder that matches a local pattern."""
-    return any(True for _ in glob.iglob(_literal(pattern), recursive=True))  # noqa: PTH207
+    """Whether there is a file or folder that matches a local pattern, and may be looked for."""
+    found = glob.iglob(_literal(pattern), recursive=True)  # noqa: PTH207
+    return access.allows(pattern) and any(True for _ in found)
 
 
 def matches(pattern: str | os.PathLike[str], path: Path) -> bool:

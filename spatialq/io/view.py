@@ -9,7 +9,6 @@ import json
 import re
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -100,11 +99,9 @@ class View(ds.Dataset):  # type: ignore[misc]
         FileError
             If the connection must not open a file any more.
         """
-        con = self.connection()
-        if con is not None:
-            with access.asked_by(partial(access.Access.of, con)):
-                for source in self.sources:
-                    access.require(self._reader, source.path)
+        with access.asked_by(self._access):
+            for source in self.sources:
+                access.require(self._reader, source.path)
         names = self._shown.names if columns is None else list(columns)
         schema = pa.schema([self._all.field(name) for name in names])
         hint = _meet(box_of(filter, self._all), self._bounds)
@@ -112,6 +109,13 @@ class View(ds.Dataset):  # type: ignore[misc]
         needed = [name for name in self._all.names if name in names or _mentions(condition, name)]
         batches = self._batches(needed, hint, condition)
         return Scan(schema, _interruptible(batches, schema, self.connection))
+
+    def _access(self) -> access.Access:
+        """Ask the connection, if the view is registered, which files it may open."""
+        if self.connection is _no_connection:
+            return access.Access()
+        con = self.connection()
+        return access.UNKNOWN if con is None else access.Access.of(con)
 
     def _batches(
         self, needed: Sequence[str], hint: Box | None, condition: ds.Expression | None

@@ -43,11 +43,12 @@ class Pool(ThreadPoolExecutor):
 
     def submit(self, work: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
         """Have work done, in a thread of its own that is waited for where no pool takes any."""
+        done: Callable[[], R] = partial(copy_context().run, work, *args, **kwargs)
         try:
-            return super().submit(work, *args, **kwargs)
+            return super().submit(done)
         except RuntimeError:  # concurrent.futures closes all pools before such threads are joined
             future: Future[R] = Future()
-            thread = Thread(target=_settle, args=(future, partial(work, *args, **kwargs)))
+            thread = Thread(target=_settle, args=(future, done))
             thread.start()
             thread.join()
             return future
@@ -172,9 +173,7 @@ class Workers:
         futures: list[Future[Any]] = []
         results = []
         try:
-            futures.extend(
-                self._pool.submit(copy_context().run, self._call, work, *each) for each in calls
-            )
+            futures.extend(self._pool.submit(self._call, work, *each) for each in calls)
             for future in futures:
                 results.append(future.result())
                 progress.report(len(results), len(calls))

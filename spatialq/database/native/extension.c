@@ -350,12 +350,13 @@ static void free_aggregate(void *data) {
     free(data);
 }
 
-static bool register_aggregate(Handle connection, const Function *function, bool is_grouped) {
+static bool register_aggregate(Handle connection, const Function *function, int64_t instance,
+                               bool is_grouped) {
     char name[96];
     snprintf(name, sizeof name, "spatialq_%.63s_%s", function->name, is_grouped ? "aggregate" : "collect");
     Aggregate *known = malloc(sizeof *known);
     if (!known) return false;
-    *known = (Aggregate){function, is_grouped, function == functions && !is_grouped, loading};
+    *known = (Aggregate){function, is_grouped, function == functions && !is_grouped, instance};
     Handle made = duckdb_create_aggregate_function();
     duckdb_aggregate_function_set_name(made, name);
     add_parameter(made, duckdb_create_logical_type(TYPE_VARCHAR));
@@ -399,7 +400,9 @@ EXPORT bool spatialq_init_c_api(void *info, struct Access *access) {
     const void *given = access->get_api(info, API_VERSION);
     if (!given) return false;
     memcpy(api, given, sizeof api);
-    if (!run) {
+    int64_t instance = loading; /* of this database alone */
+    loading = 0;
+    if (!instance) {
         access->set_error(info, "spatialq: the extension is loaded by spatialq.connect() in Python");
         return false;
     }
@@ -410,8 +413,8 @@ EXPORT bool spatialq_init_c_api(void *info, struct Access *access) {
     }
     bool went_well = true;
     for (int k = 0; went_well && k < n_functions; k++)
-        went_well = register_aggregate(connection, &functions[k], false)
-                    && register_aggregate(connection, &functions[k], true)
+        went_well = register_aggregate(connection, &functions[k], instance, false)
+                    && register_aggregate(connection, &functions[k], instance, true)
                     && register_rows(connection, &functions[k]);
     duckdb_disconnect(&connection);
     duckdb_add_replacement_scan(*access->get_database(info), replace_file, NULL, NULL);
@@ -426,6 +429,12 @@ EXPORT void spatialq_set_run(Run given) { run = given; }
 
 /* Say, before the extension is loaded, what Python calls the database instance. */
 EXPORT void spatialq_set_instance(int64_t number) { loading = number; }
+
+/* Forget in a fork what was closed in its parent. */
+EXPORT void spatialq_forget_closed(void) {
+    closed_lock = (Lock)LOCK_INIT;
+    closed = NULL;
+}
 
 /* Give an instance that is no more, each once, or 0. */
 EXPORT int64_t spatialq_closed_instance(void) {

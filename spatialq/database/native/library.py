@@ -46,6 +46,7 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "fail": (None, (c_int64, c_char_p)),
     "finish": (None, (c_int64,)),
     "forget": (None, (c_int64, c_int, c_int)),
+    "forget_closed": (None, ()),
     "forked": (None, ()),
     "free": (None, (c_int64,)),
     "keep": (c_uint64, (c_uint64,)),

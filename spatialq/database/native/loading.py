@@ -1,5 +1,6 @@
 """Loads the extension into databases, with the functions that are declared."""
 
+import os
 from ctypes import c_char_p
 from typing import Any
 
@@ -64,7 +65,10 @@ def load(con: duckdb.DuckDBPyConnection, instance: int) -> None:
                     raise OSError(message)
                 _declared.append(function.name)
         known.spatialq_set_instance(instance)
-        con.execute(f"LOAD {literal(str(PATH))}")
+        try:
+            con.execute(f"LOAD {literal(str(PATH))}")
+        finally:
+            known.spatialq_set_instance(0)  # which nobody took if the extension was there
 
 
 def problem() -> str:
@@ -96,3 +100,12 @@ def _result_type(columns: dict[str, str]) -> pa.DataType:
         for name, kind in columns.items()
     ]
     return pa.struct(fields)
+
+
+def _forked() -> None:
+    if library.cache_info().currsize:
+        library().spatialq_forget_closed()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

@@ -229,5 +229,5 @@ def means_file(name: str) -> bool:
         return False
     known = find_reader(path) is not None
     if is_pattern(name):
-        return known or any(slash in name for slash in SLASHES) or (may_look and has_match(name))
+        return known or any(slash in name for slash in SLASHES) or has_match(name)
     return known or (path.suffix != "" and may_look and path.is_file())
