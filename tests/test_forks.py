@@ -245,3 +245,21 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 print("done")
 """
     done(code, cwd=tmp_path)
+
+
+def test_progress_is_reported_to_a_late_thread(tmp_path):
+    code = """
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+from spatialq.workflows.features import _reporting
+told = []
+def late():
+    threading.main_thread().join()
+    with _reporting(lambda *given: told.append(given), Path("a"), 10, datetime.now(UTC)):
+        pass
+    assert told[-1] == (Path("a"), 10, 10)
+    print("done")
+threading.Thread(target=late).start()
+"""
+    done(code, cwd=tmp_path)
