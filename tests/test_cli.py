@@ -9,10 +9,12 @@ import subprocess
 import sys
 import time
 
+import duckdb
 import numpy as np
 import pytest
 
 import spatialq
+from spatialq.cli import databases
 
 from .command_line import rows, spatialq_command, spatialq_process
 from .test_load import write_las
@@ -124,6 +126,73 @@ def test_a_database_without_a_name_is_refused(command, monkeypatch):
     result = spatialq_command(*command, "--database", "")
     message = f"error: {command[0]}: database must be a file, got ''\n"
     assert (result.returncode, result.stderr) == (1, message)
+
+
+OTHER = """
+import sys, duckdb
+con = duckdb.connect(sys.argv[1])
+con.execute("CREATE TABLE theirs AS SELECT 42 AS a")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextlib.contextmanager
+def held(database):
+    """Have another process make a database and keep it open for as long as the block."""
+    with subprocess.Popen(
+        [sys.executable, "-c", OTHER, str(database)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout.readline() == "held\n"
+        yield
+        process.communicate(timeout=30)
+
+
+@pytest.mark.parametrize("why", [None, "No space left on device"])
+def test_a_database_that_another_process_makes_meanwhile_stays(tmp_path, monkeypatch, why):
+    database = tmp_path / "a.duckdb"
+    monkeypatch.setattr(databases, "why_full", lambda _: why)
+    connect = databases._connect
+    with contextlib.ExitStack() as stack:
+
+        def late(*given, **options):
+            stack.enter_context(held(database))
+            return connect(*given, **options)
+
+        monkeypatch.setattr(databases, "_connect", late)
+        result = spatialq_command("load", write_las(tmp_path / "a.las", 10), "-d", database)
+        assert result.returncode == 1
+        assert "Could not set lock on file" in result.stderr
+        assert database.exists()
+    with duckdb.connect(str(database)) as con:
+        assert con.sql("FROM theirs").fetchall() == [(42,)]
+
+
+def test_a_database_that_another_process_makes_after_a_failure_stays(tmp_path, monkeypatch):
+    """The failure is not of its lock, and at the time there is nothing in the file itself."""
+    database = tmp_path / "a.duckdb"
+    with contextlib.ExitStack() as stack:
+
+        def failing(*_, **__):
+            stack.enter_context(held(database))
+            raise duckdb.IOException
+
+        monkeypatch.setattr(databases, "_connect", failing)
+        monkeypatch.setattr(databases, "why_full", lambda _: "No space left on device")
+        result = spatialq_command("load", write_las(tmp_path / "a.las", 10), "-d", database)
+        assert "a.duckdb': cannot be written: No space left on device" in result.stderr
+        assert database.exists()
+    with duckdb.connect(str(database)) as con:
+        assert con.sql("FROM theirs").fetchall() == [(42,)]
+
+
+def test_a_new_database_in_which_there_is_nothing_is_removed(tmp_path):
+    result = spatialq_command("load", tmp_path / "b.laz", "-d", tmp_path / "a.duckdb")
+    assert result.returncode == 1
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_database_of_an_extension_that_is_not_there(tmp_path):

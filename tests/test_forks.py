@@ -3,8 +3,8 @@
 Each runs in a process of its own with a limit of time, as what fails here hangs.
 """
 
+import ast
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-import spatialq
 from spatialq.database.writers import writers
 from spatialq.io.formats import readers
 
 from .samples import sample
 
+ROOT = Path(__file__).parents[1]
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
@@ -25,7 +25,6 @@ pytestmark = [
 READ = """
 import multiprocessing, os, sys, threading, warnings
 warnings.simplefilter("ignore")
-import spatialq
 from spatialq.io.formats import MACROS, find_reader
 
 def rows(path):
@@ -164,13 +163,103 @@ print("done")
     done(code, cwd=tmp_path)
 
 
-def test_no_lock_of_a_module_is_forgotten():
-    folder = Path(spatialq.__file__).parent
-    own = {"spatialq/database/native/calls.py"}  # which makes its lock anew
-    lock = re.compile(r"^_?\w+ = (threading\.)?R?Lock\(\)", re.MULTILINE)
-    found = {
-        str(path.relative_to(folder.parent))
-        for path in folder.rglob("*.py")
-        if lock.search(path.read_text())
+LOCKS = ("Lock", "RLock", "Condition", "Semaphore", "BoundedSemaphore")
+OWN = {
+    "spatialq/runtime/forks.py:lock": "makes those that are free in a fork",
+    "spatialq/runtime/forks.py:rlock": "makes those that are free in a fork",
+    "spatialq/database/native/calls.py:": "is made anew in a fork",
+    "spatialq/database/native/calls.py:_begin_anew": "makes it anew in a fork",
+    "spatialq/runtime/file_memory.py:_Watcher.__init__": "is made anew in a fork",
+    "spatialq/runtime/file_memory.py:_Watcher.forked": "makes it anew in a fork",
+    "spatialq/runtime/buffers.py:_Pool.forked": "makes it anew in a fork, and at first",
+    "spatialq/runtime/gpus.py:_Shared.__init__": "lives as long as a call, in its threads",
+    "spatialq/io/las/source.py:LasSource.read_into": "lives as long as a call, in its threads",
+    "spatialq/io/ifc/process.py:Session.__init__": "lives as long as a call, in its threads",
+    "spatialq/cluster/local_executor.py:LocalExecutor.map": "lives as long as a call",
+    "spatialq/cluster/object_folder.py:Segments.__init__": "of a run, which has a thread for it",
+    "spatialq/cluster/object_folder.py:_Beat.__init__": "of a run, which has a thread for it",
+}
+"""Where locks are made that `forks` need not know, and why."""
+
+
+def calls(names, folder):
+    """Name where functions of these names are called, by file and definition."""
+
+    def inside(node, within):
+        for child in ast.iter_child_nodes(node):
+            below = within
+            if isinstance(child, ast.ClassDef | ast.FunctionDef):
+                below = f"{within}.{child.name}".strip(".")
+            if isinstance(child, ast.Call):
+                called = child.func
+                name = called.attr if isinstance(called, ast.Attribute) else called
+                if (name.id if isinstance(name, ast.Name) else name) in names:
+                    yield below
+            yield from inside(child, below)
+
+    for path in folder.rglob("*.py"):
+        for within in inside(ast.parse(path.read_text(encoding="utf-8")), ""):
+            yield f"{path.relative_to(ROOT).as_posix()}:{within}"
+
+
+def of_threading(folder):
+    return {each for each in calls(LOCKS, ROOT / folder) if "cli/shell" not in each}
+
+
+def test_no_lock_is_forgotten():
+    assert of_threading("spatialq") | of_threading("udfs") == set(OWN)
+
+
+def test_all_pools_of_threads_work_for_late_threads():
+    pools = {
+        *calls(("ThreadPoolExecutor",), ROOT / "spatialq"),
+        *calls(("ThreadPoolExecutor",), ROOT / "udfs"),
     }
-    assert found == own
+    assert not pools
+
+
+def test_object_storage_says_that_it_cannot_be_used(tmp_path):
+    pytest.importorskip("obstore")
+    code = """
+import os, spatialq
+os.environ.update(
+    AWS_ENDPOINT_URL="http://127.0.0.1:1", AWS_ACCESS_KEY_ID="a", AWS_SECRET_ACCESS_KEY="b"
+)
+from spatialq.io import storage
+storage.TRIES = 0
+def said():
+    try:
+        spatialq.load(spatialq.connect(), "s3://bucket/a.laz")
+    except spatialq.FileError as error:
+        return str(error)
+first = said()
+assert "forked" not in first
+child = os.fork()
+if child == 0:
+    text = said()
+    assert text.startswith("load: 's3://bucket/a.laz': ")
+    assert "object storage was used before this process was forked" in text
+    assert "\\n" not in text
+    os._exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+print("done")
+"""
+    done(code, cwd=tmp_path)
+
+
+def test_progress_is_reported_to_a_late_thread(tmp_path):
+    code = """
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+from spatialq.workflows.features import _reporting
+told = []
+def late():
+    threading.main_thread().join()
+    with _reporting(lambda *given: told.append(given), Path("a"), 10, datetime.now(UTC)):
+        pass
+    assert told[-1] == (Path("a"), 10, 10)
+    print("done")
+threading.Thread(target=late).start()
+"""
+    done(code, cwd=tmp_path)

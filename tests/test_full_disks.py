@@ -4,6 +4,7 @@ Each writer and loader writes to a file system in memory of a few sizes, each a 
 writes where there is room.
 """
 
+import os
 import re
 import shlex
 import shutil
@@ -40,13 +41,14 @@ COMMANDS = {
 
 
 def mounted(place, size):
-    """Make a file system of so many bytes at `place`, or skip where that is not possible."""
+    """Make a file system of so many bytes at `place`; skip where a person's machine refuses it."""
     command = ["mount", "-t", "tmpfs", "-o", f"size={pages(size)}", "tmpfs", str(place)]
+    missing = pytest.fail if os.environ.get("CI") else pytest.skip
     if shutil.which("mount") is None:
-        pytest.skip("there is no mount")
+        missing("there is no mount")
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+        missing(f"no file system can be mounted here: {done.stderr.strip()}")
 
 
 def resize(place, size):
@@ -104,7 +106,7 @@ def require_one_sentence(words, place):
         assert failed.returncode == 1, (share, failed.stderr)
         assert len(errors) == 1, (share, failed.stderr)
         assert errors[0].startswith("error: ")
-        assert re.search(r"full/|a\.ifc", errors[0])  # of a part of a model it is the model
+        assert "full/" in errors[0]
         # FlatGeobuf has removed a temporary file by then: the disk is not full any more
         assert re.search(r"No space left on device|out\.fgb': .*I/O failure", errors[0])
         assert names(full) == [], share

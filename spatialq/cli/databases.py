@@ -1,8 +1,9 @@
 """The database of a command: one that is there, unless a new one is asked for."""
 
+import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +12,11 @@ import typer
 
 from spatialq.errors import FileError
 from spatialq.runtime.temporary import why_full
+
+try:
+    import fcntl
+except ImportError:  # Windows, where a file in use cannot be removed
+    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     import duckdb
@@ -26,7 +32,10 @@ Create = Annotated[
     bool, typer.Option("--create", help="Make the file of --database if there is none.")
 ]
 
-
+USED = "Could not set lock on file"
+"""What DuckDB says of a database that another process has."""
+HEADERS = 3 * 4096
+"""Bytes of a database in which there is nothing yet."""
 CONTENT = """
 SELECT count(*)
 FROM (
@@ -62,25 +71,45 @@ def open_database(
     made = [each for each in (Path(name), Path(f"{name}.wal")) if is_new and not each.exists()]
     try:
         con = _connect(command, name, create=create)
-    except BaseException as error:
-        reason = why_full(Path(name).parent) if any(each.exists() for each in made) else None
-        _remove(made)
-        if reason is not None:
-            raise FileError.of(command, name, f"cannot be written: {reason}") from error
-        raise
+    except Exception as error:
+        # where another process has the file, it was that one which made it
+        is_ours = is_new and Path(name).exists() and USED not in str(error)
+        reason = why_full(Path(name).parent) if is_ours else None
+        if reason is None:
+            raise
+        _remove_begun(made)
+        raise FileError.of(command, name, f"cannot be written: {reason}") from error
     try:
         yield con
     except BaseException:
-        is_empty = is_new and _is_empty(con)
+        if is_new and _is_empty(con):
+            _remove_open(con, made)
         con.close()
-        if is_empty:
-            _remove(made)
         raise
     con.close()
 
 
-def _remove(paths: list[Path]) -> None:
-    for path in paths:
+def _remove_begun(made: list[Path]) -> None:
+    """Remove a database that could not be made, unless another process has begun to use it."""
+    # closing any file of a database gives up DuckDB's lock of it, which this process has not
+    with suppress(OSError), made[0].open("r+b") as file:
+        if fcntl is not None:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if made[0].stat().st_size <= HEADERS:
+            for path in made:
+                path.unlink(missing_ok=True)
+
+
+def _remove_open(con: "duckdb.DuckDBPyConnection", made: list[Path]) -> None:
+    """Remove a database while it is open, since no other process can use it until it is closed."""
+    if os.name == "nt":
+        con.close()
+    else:
+        with (
+            con.cursor() as cursor
+        ):  # a checkpoint might meet the log of another process's database
+            cursor.execute("PRAGMA disable_checkpoint_on_shutdown")
+    for path in made:
         path.unlink(missing_ok=True)
 
 

@@ -21,7 +21,7 @@ from spatialq.export import wkb
 from spatialq.export.atomic import WRITER, whole
 from spatialq.functions.sql_text import identifier, unused
 from spatialq.runtime.progress import INTERVAL, Task
-from spatialq.runtime.temporary import why_full
+from spatialq.runtime.temporary import not_written
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -163,9 +163,8 @@ def _write_in_process(layer: Layer, path: Path) -> None:
             raise
     if process.returncode:
         reason = said.strip().rpartition("\n")[2] or f"it ended with status {process.returncode}"
-        full = why_full(Path(layer.target).parent)
-        reason = f"cannot be written: {full}" if full else f"cannot be written by GDAL: {reason}"
-        raise FileError.of(WRITER, path, reason)
+        reason = f"cannot be written by GDAL: {reason}"
+        raise FileError.of(WRITER, path, not_written(Path(layer.target).parent, reason))
 
 
 def write_from_standard_input() -> None:
@@ -181,12 +180,13 @@ def write_from_standard_input() -> None:
 
 def _require_index(partial: Path, path: Path) -> None:
     """Reject a file without the spatial index, which GDAL leaves out in silence on a full disk."""
-    query = "SELECT count(*) FROM sqlite_master WHERE name LIKE 'rtree_%'"
-    with closing(sqlite3.connect(partial)) as database:
-        ((tables,),) = database.execute(query).fetchall()
-    if not tables:
-        reason = why_full(partial.parent) or "GDAL made no spatial index"
-        raise FileError.of(WRITER, path, f"cannot be written: {reason}")
+    query = "FROM gpkg_extensions WHERE extension_name = 'gpkg_rtree_index'"
+    indexes = 0
+    with suppress(sqlite3.Error), closing(sqlite3.connect(partial)) as database:
+        ((indexes,),) = database.execute(f"SELECT count(*) {query}").fetchall()
+    if not indexes:
+        reason = not_written(partial.parent, "cannot be written: GDAL made no spatial index")
+        raise FileError.of(WRITER, path, reason)
 
 
 def _type(rows: Staged, geometry: str | None, axes: list[str]) -> str:
@@ -261,6 +261,5 @@ def _said_by_gdal(path: Path, partial: Path) -> Iterator[None]:
     try:
         yield
     except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError) as error:
-        full = why_full(partial.parent)
-        reason = f"cannot be written: {full}" if full else f"cannot be written by GDAL: {error}"
+        reason = not_written(partial.parent, f"cannot be written by GDAL: {error}")
         raise FileError.of(WRITER, path, reason) from error

@@ -18,7 +18,7 @@ from spatialq.export.atomic import WRITER, whole
 from spatialq.export.point_columns import AXES, Column, point_columns
 from spatialq.io.crs import to_wkt
 from spatialq.io.source import ROW_GROUP
-from spatialq.runtime.temporary import why_full
+from spatialq.runtime.temporary import not_written
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -110,14 +110,13 @@ def write_e57(
             image = libe57.ImageFile(str(partial), "w")
             rows = _write(image, fields, batches, crs)
             image.close()
-        except BaseException as error:
-            full = why_full(partial.parent)  # before the file is cut
+        except libe57.E57Exception as error:
+            said = str(error).strip().partition("\n")[0]
+            reason = not_written(partial.parent, f"cannot be written: {said}")
+            raise FileError.of(WRITER, path, reason) from error
+        finally:
             if image is not None and image.isOpen():
-                image.cancel()
-            if isinstance(error, libe57.E57Exception):
-                reason = full or str(error).strip().partition("\n")[0]
-                raise FileError.of(WRITER, path, f"cannot be written: {reason}") from error
-            raise
+                image.cancel()  # which cuts the file
     return rows
 
 

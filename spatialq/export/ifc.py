@@ -64,6 +64,8 @@ def write_part(
     wanted = sorted(set(global_ids))
     with checked(source) as step, whole(target) as partial:
         answer = ask(step.path, wanted, partial, seconds)
+        if "unwritten" in answer:
+            raise FileError.of(EXPORTER, target, f"cannot be written: {answer['unwritten']}")
         if "error" in answer:
             raise FileError.of(EXPORTER, source, answer["error"])
         if missing := answer["missing"]:

@@ -341,7 +341,7 @@ def main(source: str, target: str, seconds: str) -> None:
     try:
         answer = write(source, target, json.load(sys.stdin))
     except OSError as error:  # for example a full disk
-        answer = {"error": f"its part cannot be written: {error.strerror}"}
+        answer = {"unwritten": error.strerror}
     except Exception as error:
         import ifcopenshell
 

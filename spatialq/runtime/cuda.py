@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from spatialq.runtime import progress
+from spatialq.runtime import forks, progress
 from spatialq.runtime.threads import workers
 
 OPTIONS = ("--std=c++17", "--fmad=false")  # a * b + c rounds twice, as it does on the CPU
@@ -58,7 +57,7 @@ class Device:
         self._modules: dict[Path, Any] = {}
         self._lanes: list[_Lane] = []
         self._together: _Lane | None = None
-        self._lock = Lock()
+        self._lock = forks.lock()
         attributes = self._cuda.Device(number).attributes
         self.multiprocessors = int(attributes["MultiProcessorCount"])
 
@@ -345,7 +344,7 @@ class _Devices:
 
     def __init__(self) -> None:
         self._made: dict[int, Device] = {}
-        self._lock = Lock()
+        self._lock = forks.lock()
 
     def __call__(self) -> Any:
         """Return the GPU of this thread, see `numbers`.

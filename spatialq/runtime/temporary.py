@@ -56,6 +56,12 @@ def why_full(folder: Path) -> str | None:
     return None
 
 
+def not_written(folder: Path, said: str) -> str:
+    """Say why a library could not write in a folder: that it has no room, or else `said`."""
+    full = why_full(folder)
+    return f"cannot be written: {full}" if full else said
+
+
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder, which the system gives up when the process ends, however."""

@@ -4,11 +4,10 @@ import runpy
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -365,10 +364,11 @@ def _reporting(
             done = sum(call.rows for call in _calls(started))
             progress(path, min(done, cells), cells)  # bands of overlapping examples overlap
 
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(watch)
-        try:
-            yield
-        finally:
-            ended.set()
+    thread = Thread(target=watch)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
     progress(path, cells, cells)

@@ -12,6 +12,7 @@ import pytest
 import shapely
 
 import spatialq
+from spatialq.database import vector_files
 from spatialq.database.table_files import write_table
 from spatialq.errors import CrsError, FileError
 from spatialq.io import crs as crs_text
@@ -180,6 +181,22 @@ def test_many_rows_are_written_by_another_process(tmp_path, monkeypatch, ending)
     (one, one_table), (other, other_table) = found
     assert one_table.equals(other_table)
     assert one["geometry_type"] == other["geometry_type"]
+
+
+def test_a_geopackage_without_its_index_is_refused(tmp_path):
+    target = tmp_path / "rtree_a.gpkg"
+    where = geopandas.GeoDataFrame({"a": range(50)}, geometry=[shapely.Point(1, 2)] * 50, crs=25833)
+    message = r"rtree_a\.gpkg': cannot be written: GDAL made no spatial index"
+    where.to_file(target, engine="pyogrio", layer="rtree_a", SPATIAL_INDEX="YES")
+    vector_files._require_index(target, target)
+    whole = target.read_bytes()
+    target.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(FileError, match=message):
+        vector_files._require_index(target, target)
+    target.unlink()
+    where.to_file(target, engine="pyogrio", layer="rtree_a", SPATIAL_INDEX="NO")
+    with pytest.raises(FileError, match=message):
+        vector_files._require_index(target, target)
 
 
 def test_a_full_disk_of_another_process(tmp_path, monkeypatch):

@@ -5,7 +5,6 @@ without a GPU, replaces it there.
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import lru_cache
 from math import isfinite, nan
@@ -15,6 +14,7 @@ import numpy as np
 from numba import cuda
 
 from spatialq.runtime import cuda as gpus
+from spatialq.runtime.threads import Pool
 
 from .user_methods import Function, reason
 
@@ -77,7 +77,7 @@ def _in_new_thread(work: Callable[[], None]) -> None:
         with gpus.device().use():
             work()
 
-    with ThreadPoolExecutor(1) as pool:
+    with Pool(1) as pool:
         pool.submit(copy_context().run, on_gpu).result()
 
 
