@@ -74,16 +74,23 @@ class Tileset:
     seen: set[tuple[Path, tuple[Any, ...]]] = field(default_factory=set)
     """Files that were read, each with the transformations that it was read in."""
 
-    def file(self, path: Path, uri: str) -> Path:
+    def file(self, path: Path, uri: str) -> Path | None:
         """Give the path of what a file names.
 
-        Raises
-        ------
-        OutsideError
-            If it is not in the folder of the tileset that holds all others.
+        It is a fault, and None, if that is missing or not in the folder of the tileset that holds
+        all others.
         """
         folder = path.parent.relative_to(self.path.parent)
-        return in_folder(self.path.parent, uri if is_url(uri) else os.path.join(folder, uri))  # noqa: PTH118
+        name = uri if is_url(uri) else os.path.join(folder, uri)  # noqa: PTH118
+        try:
+            found = in_folder(self.path.parent, name)
+        except OutsideError as error:
+            self.fault(path, str(error))
+            return None
+        if not found.is_file():
+            self.fault(found, "is missing")
+            return None
+        return found
 
     def is_new(self, path: Path, frame: tuple[Any, ...]) -> bool:
         """Whether a file is read for the first time in a frame; if not, that is a fault."""
@@ -191,14 +198,10 @@ def _tile(found: Tileset, path: Path, tile: Mapping[str, Any], around: _Around) 
         found.tiles += 1
         found.levels = max(found.levels, level + 1)
     for each in contents:
-        try:
-            file = found.file(path, each["uri"])
-        except OutsideError as error:
-            found.fault(path, str(error))
+        file = found.file(path, each["uri"])
+        if file is None:
             continue
-        if not file.is_file():
-            found.fault(file, "is missing")
-        elif each["uri"] in nested:
+        if each["uri"] in nested:
             # the root of a nested tileset is the tile itself
             _tileset(found, file, _json(file), replace(here, level=level - 1))
         elif found.is_new(file, frame):
@@ -303,9 +306,7 @@ def _implicit(found: Tileset, path: Path, root: Mapping[str, Any], here: _Around
         if level and (level - 1, *(k // 2 for k in cell)) not in places:
             found.fault(path, f"has a tile of level {level} without its parent")
         file = found.file(path, _filled(root["content"]["uri"], (level, *cell)))
-        if not file.is_file():
-            found.fault(file, "is missing")
-        elif found.is_new(file, here.frame):
+        if file is not None and found.is_new(file, here.frame):
             is_leaf = (level, *cell) not in parents
             _content(found, file, (low, low + side), is_leaf=is_leaf)
 
@@ -320,13 +321,12 @@ def _places(
     while subtrees:
         first, *corner = subtrees.pop()
         file = found.file(path, _filled(said["subtrees"]["uri"], (first, *corner)))
+        if file is None:
+            continue
         if file in there:
             found.fault(file, "is named twice: it counts once")
             continue
         there.add(file)
-        if not file.is_file():
-            found.fault(file, "is missing")
-            continue
         found.bytes += file.stat().st_size
         try:
             content, stream = _subtree(file)

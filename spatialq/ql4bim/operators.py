@@ -40,7 +40,7 @@ from spatialq.query.steps import Quoted, Sql, Step, plain, sql
 
 MODEL = re.compile(r"\.(ifc|ifczip)$|[*?\[/\\]", re.IGNORECASE)
 SLASH = re.compile(r"[/\\]")
-"""What is the name of a file, and not of a table."""
+"""What makes a name that of a file, and not of a table, unless it is quoted."""
 
 
 # models

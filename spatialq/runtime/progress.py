@@ -152,9 +152,8 @@ class Task:
             self._listener(*self._told)
 
 
-_lock = (
-    forks.rlock()
-)  # reentrant: a signal's handler, which calls `cancel_all`, may interrupt its holder
+# reentrant: a signal's handler, which calls `cancel_all`, may interrupt its holder
+_lock = forks.rlock()
 _tasks: WeakSet[Task] = WeakSet()
 _is_ending = False
 _observer: Listener | None = None

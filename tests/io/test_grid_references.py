@@ -20,6 +20,13 @@ from .test_grid import write_tif
 
 SECRET = b"confidential" * 100
 NUMBERS = count()
+NOTES = (
+    "<PAMDataset><SRS>EPSG:25832</SRS>"
+    '<Metadata><MDI key="history">dem --grids=/data/in init=/a</MDI></Metadata>'
+    '<PAMRasterBand band="1"><Description>of grids=/data</Description></PAMRasterBand>'
+    "</PAMDataset>"
+)
+"""What is said of files, beside a CRS that names none."""
 
 
 class Listener:
@@ -180,6 +187,10 @@ def test_files_beside_it_go_on_being_read(con, tmp_path):
         ("a.prj", "+init={}:foo"),
         ("a.asc.aux.xml", "<PAMDataset><SRS>+&#105;nit={}:foo</SRS></PAMDataset>"),
         ("a.asc.aux.xml", "<PAMDataset><SRS>+proj=longlat +nadgrids={}</SRS></PAMDataset>"),
+        ("a.asc.aux.xml", "<PAMDataset>< srs><!-- </SRS> -->+init={}:foo</srs></PAMDataset>"),
+        ("a.asc.aux.xml", '<PAMDataset srs="+init={}:foo"/>'),
+        ("a.asc.aux.xml", '<PAMDataset><GCPList Projection="+init={}:foo"/></PAMDataset>'),
+        ("a.hdr", 'ENVI\ncoordinate system string = {{PROJCS["a",\nEXTENSION["PROJ4",+init={}]]}}'),
     ],
 )
 def test_a_crs_beside_a_file_names_no_file(tmp_path, name, text):
@@ -189,6 +200,23 @@ def test_a_crs_beside_a_file_names_no_file(tmp_path, name, text):
     path.write_text("ncols 1\nnrows 1\nxllcorner 0\nyllcorner 0\ncellsize 1\n1\n")
     (tmp_path / name).write_text(text.format(init))
     with pytest.raises(FileError, match=f"'{name}' beside it names the file '{init}"):
+        GridSource(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.asc.aux.xml", NOTES),
+        ("a.hdr", "ENVI\ndescription = {dem --grids=/data/in}\ncoordinate system string = {}\n"),
+    ],
+)
+def test_what_is_said_of_files_but_is_no_crs(tmp_path, monkeypatch, name, text):
+    path = tmp_path / "a.asc"
+    path.write_text("ncols 1\nnrows 1\nxllcorner 0\nyllcorner 0\ncellsize 1\n1\n")
+    (tmp_path / name).write_text(text)
+    assert GridSource(path).shape == (1, 1)
+    monkeypatch.setattr("spatialq.io.grid.gdal.LONGEST_TEXT", len(text) - 1)
+    with pytest.raises(FileError, match=f"'{name}' beside it has more than {len(text) - 1} bytes"):
         GridSource(path)
 
 

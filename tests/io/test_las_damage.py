@@ -178,6 +178,27 @@ def test_a_short_hole_among_points_is_no_reason(tmp_path):
         LasSource(path)
 
 
+@pytest.mark.parametrize("point_format", [3, 7])
+def test_a_hole_behind_the_points_of_a_laz_is_no_reason(tmp_path, point_format):
+    path = write(tmp_path / "cloud.laz", point_format, 1000)
+    whole = LasSource(path).header.rows
+    raw = path.read_bytes()
+    data, table = laz_parts(path)
+    with path.open("r+b") as file:
+        file.truncate(len(raw) + (3 << 20))
+    if path.stat().st_blocks * 512 > 1 << 20:
+        pytest.skip("the file system has no sparse files")
+    assert sum(batch.num_rows for batch in LasSource(path).batches(["x"])) == whole
+    with path.open("r+b") as file:  # the chunk table is behind a hole among the points
+        file.seek(data)
+        file.write(struct.pack("<q", table + (3 << 20)))
+        file.truncate(table)
+        file.seek(table + (3 << 20))
+        file.write(raw[table:])
+    with pytest.raises(FileError, match="where points should be, were never written"):
+        LasSource(path)
+
+
 def test_absurd_record_counts_are_warnings(tmp_path):
     path = patched(write(tmp_path / "cloud.las", 6, 10), (100, u32(3_000_000_000)))
     source = LasSource(path)

@@ -7,9 +7,10 @@ read the file that is given, and files beside it that have its name with another
 
 import mmap
 import os
+import re
 import struct
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import unescape
 from itertools import islice
@@ -43,8 +44,10 @@ ERDAS, OUTSOURCED = b"EHFA_HEADER_TAG", b"ExternalRasterDMS"
 """How an ERDAS file begins, and the name of its node whose text is the file with its cells."""
 GEO_TEXTS, MOST_TAGS, LONGEST_TEXT = 34737, 1 << 16, 1 << 24
 MASK = ".msk"
-TEXTS = (MASK, ".xml", ".prj", ".hdr")
-"""Endings of files beside a grid in which is looked for names of others."""
+CRS_OF_XML = ("SRS", "Projection", "WKT")
+"""Names of elements and attributes of an .aux.xml file of which GDAL makes a CRS."""
+CRS_OF_ENVI = re.compile(r"coordinate.system.string[^}]*[^\n]*", re.IGNORECASE)
+"""What is a CRS in the header of an ENVI file; GDAL reads the whole line of the brace."""
 MOST_LISTED = 1000
 """Files of a folder in which GDAL looks for names that differ in case; of more it does not."""
 
@@ -134,15 +137,49 @@ def require_plain(caller: str, path: Path) -> None:
         if beside.resolve().parent not in folders:
             reason = f"'{beside.name}' beside it is a link to another folder, which is not read"
             raise FileError.of(caller, path, reason)
-        if beside.suffix.lower() not in TEXTS:
+        ending = beside.suffix.lower()
+        if ending != MASK and ending not in CRS_TEXTS:
             continue
         with beside.open("rb") as opened_file:
-            if beside.suffix.lower() == MASK:
-                if opened_file.read(4) not in TIFF:
-                    raise FileError.of(caller, path, f"its mask '{beside.name}' is no TIFF")
-            elif named := files_named(unescape(opened_file.read().decode("latin-1"))):
-                reason = f"'{beside.name}' beside it names the file '{named[0]}', which is not read"
-                raise FileError.of(caller, path, reason)
+            head = opened_file.read(4 if ending == MASK else LONGEST_TEXT + 1)
+        if ending == MASK:
+            if head not in TIFF:
+                raise FileError.of(caller, path, f"its mask '{beside.name}' is no TIFF")
+        elif len(head) > LONGEST_TEXT:
+            reason = f"'{beside.name}' beside it has more than {LONGEST_TEXT} bytes, the most read"
+            raise FileError.of(caller, path, reason)
+        elif named := files_named(CRS_TEXTS[ending](head.decode("latin-1"))):
+            reason = f"'{beside.name}' beside it names the file '{named[0]}', which is not read"
+            raise FileError.of(caller, path, reason)
+
+
+def _crs_of_xml(text: str) -> str:
+    """Give what may be a CRS in an .aux.xml file.
+
+    Of each name it is all from the first element to the end of the last one: a comment within it
+    may have what looks like its end. GDAL takes attributes for elements, and has any case.
+    """
+    found = []
+    for name in CRS_OF_XML:
+        begin = re.search(rf"<\s*{name}\b", text, re.IGNORECASE)
+        ends = [each.end() for each in re.finditer(rf"/\s*{name}\b", text, re.IGNORECASE)]
+        if begin is not None:
+            found.append(text[begin.start() : ends[-1] if ends else None])
+        values = rf"\b{name}\s*=\s*(\"[^\"]*|'[^']*|\S+)"
+        found += re.findall(values, text, re.IGNORECASE)
+    return unescape("\n".join(found))
+
+
+def _crs_of_header(text: str) -> str:
+    return "\n".join(CRS_OF_ENVI.findall(text))
+
+
+CRS_TEXTS: dict[str, Callable[[str], str]] = {
+    ".xml": _crs_of_xml,
+    ".prj": unescape,
+    ".hdr": _crs_of_header,
+}
+"""What gives the CRS in the text of a file beside a grid, by its ending."""
 
 
 def _is_outsourced(file: Path) -> bool:

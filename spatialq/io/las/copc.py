@@ -18,7 +18,6 @@ from spatialq.io.source import Box
 
 ENTRY = struct.Struct("<4iQii")
 MAX_LEVEL = 31  # deeper, the cells of a node no longer fit its 32-bit key
-NOT_USED = "its COPC octree is not used"
 PAGE = -1
 """The point count of an entry that stands for a further page."""
 
@@ -71,7 +70,9 @@ def octree_boxes(header: Header, chunks: list[Chunk]) -> list[Chunk]:
             nodes = list(_walk(file, header, cube, (offset, size)))
         return _match(chunks, nodes)
     except _DamagedError as error:
-        header.warnings.append(f"{NOT_USED}, so that no part can be skipped: {error}")
+        damage = f"its COPC octree is not used, so that no part can be skipped: {error}"
+        header.octree_damage = damage
+        header.warnings.append(damage)
         return chunks
 
 

@@ -70,6 +70,8 @@ class Header:
     """The public header as it is stored, as long as its version has it."""
     vlrs: list[Vlr] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    octree_damage: str | None = None
+    """Why the octree of a COPC file is not used, in a sentence that is a warning, too."""
 
     @property
     def file_size(self) -> int:
@@ -110,7 +112,7 @@ def read_header(path: Path) -> Header:
             header, legacy_header_size = _public_header(path, stamp, file.read(512))
             header.vlrs += _vlrs(file, header, legacy_header_size)
             header.vlrs += _evlrs(file, header)
-            hole = _hole(file.fileno(), header) if isinstance(path, PosixPath) else None
+            hole = _hole(file, header) if isinstance(path, PosixPath) else None
     except OSError as error:
         reject(path, f"cannot be opened: {error.strerror or error}", error)
     _check_points(header)
@@ -272,18 +274,35 @@ def _text(raw: bytes) -> str:
     return raw.split(b"\0", 1)[0].decode("utf-8", "replace")
 
 
-def _hole(file: int, header: Header) -> tuple[int, int] | None:
+def chunk_table_offset(file: BinaryIO, header: Header) -> int:
+    """Give the byte at which the chunk table of a LAZ file should be, behind its points."""
+    file.seek(header.data_offset)
+    offset = _signed(file.read(8))
+    if offset == -1:  # a writer that could not seek back put it at the end
+        file.seek(max(0, header.file_size - 8))
+        offset = _signed(file.read(8))
+    return offset
+
+
+def _signed(raw: bytes) -> int:
+    return int.from_bytes(raw, "little", signed=True) if len(raw) == 8 else -1
+
+
+def _hole(file: BinaryIO, header: Header) -> tuple[int, int] | None:
     """Find a long hole of a sparse file among its points: no record has zeros alone.
 
     Its bytes would be read as points at one place, and a file of terabytes takes no room on a disk.
+    What is behind the points may have holes: programs allocate room before they write.
     """
     at, end = header.data_offset, header.file_size
-    if not header.compressed:
+    if not header.compressed or not header.rows:
         end = min(end, at + header.rows * header.record_length)
+    elif at < (table := chunk_table_offset(file, header)) < end:
+        end = table
     while at < end:
         try:
-            begin = os.lseek(file, at, os.SEEK_HOLE)
-            at = os.lseek(file, begin, os.SEEK_DATA)
+            begin = os.lseek(file.fileno(), at, os.SEEK_HOLE)
+            at = os.lseek(file.fileno(), begin, os.SEEK_DATA)
         except OSError as error:
             if error.errno != errno.ENXIO:  # the file system does not tell
                 return None

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from spatialq.io.las.header import Header, reject
+from spatialq.io.las.header import Header, chunk_table_offset, reject
 from spatialq.io.source import Box
 from spatialq.runtime.forks import may_use_threads
 
@@ -214,11 +214,7 @@ def read_chunks(laszip: Laszip) -> list[Chunk]:
         return []
     first = header.data_offset + 8
     with header.path.open("rb") as file:
-        file.seek(header.data_offset)
-        table_offset = _offset(file.read(8))
-        if table_offset == -1:  # a writer that could not seek back put it at the end
-            file.seek(header.file_size - 8)
-            table_offset = _offset(file.read(8))
+        table_offset = chunk_table_offset(file, header)
         if table_offset < first or table_offset + 8 > header.file_size:
             header.reject(
                 f"cut off or damaged: its chunk table should be at byte {table_offset}, the "
@@ -232,10 +228,6 @@ def read_chunks(laszip: Laszip) -> list[Chunk]:
         raw = file.read(8 + 64 + 16 * n_chunks)
     table = _entries(laszip, raw)
     return _checked(laszip, table, first, table_offset)
-
-
-def _offset(raw: bytes) -> int:
-    return int.from_bytes(raw, "little", signed=True) if len(raw) == 8 else -1
 
 
 def _check_chunk_count(laszip: Laszip, version: int, n_chunks: int) -> None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from spatialq.errors import FileError, FileWarning
 from spatialq.io.files import open_once
 from spatialq.io.las.columns import record_columns
-from spatialq.io.las.copc import NOT_USED, about_octree, octree_boxes
+from spatialq.io.las.copc import about_octree, octree_boxes
 from spatialq.io.las.crs import read_crs
 from spatialq.io.las.header import READER, read_header, reject
 from spatialq.io.las.laz import Chunk, Laszip, read_chunks, read_laszip
@@ -105,11 +105,11 @@ class LasSource:
         """
         kept = [c for c in self._chunks if c.coarser is not None and c.coarser > resolution]
         if any(chunk.coarser is None for chunk in self._chunks):
-            damage = next((each for each in self.warnings if each.startswith(NOT_USED)), None)
+            damage = self.header.octree_damage
             reason = (
-                f"cannot be read by resolution: {damage}"
-                if damage
-                else ("has no octree (COPC), which resolution needs")
+                "has no octree (COPC), which resolution needs"
+                if damage is None
+                else f"cannot be read by resolution: {damage}"
             )
             raise FileError.of(reader, self.path, reason)
         found = copy(self)
