@@ -276,7 +276,7 @@ ENGINE = (
         f"{TRANSFORMING}:operation",
         volatile=False,
     ),
-    SqlFunction("spatialq_log_udf", ("INTEGER",), _list_of(LOG), f"{PLANNER_TABLES}:log_table"),
+    SqlFunction("spatialq_log_udf", ("BIGINT",), _list_of(LOG), f"{PLANNER_TABLES}:log_table"),
     SqlFunction(
         "spatialq_frame_sql",
         ("VARCHAR", "BOOLEAN", "BIGINT"),

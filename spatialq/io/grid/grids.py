@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spatialq.errors import CrsError
+from spatialq.io import access
 from spatialq.io.access import for_connection
 from spatialq.io.crs import require_same, same
 from spatialq.io.files import find_files, open_once
@@ -30,6 +31,7 @@ def open_grid(
 
     Files that were opened before and have not changed since are given as they were opened.
     """
+    access.require(options.get("reader", READER), path)
     if operation is None:
         return open_once(GridSource, path, **options)
     from spatialq.io.grid.warped import WarpedGrid

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from spatialq.errors import FileError, FileWarning
+from spatialq.io import access
 from spatialq.io.files import open_once
 from spatialq.io.las.columns import record_columns
 from spatialq.io.las.copc import about_octree, octree_boxes
@@ -333,6 +334,7 @@ def open_las(path: str | os.PathLike[str]) -> LasSource:
     FileError
         If the file cannot be read whole.
     """
+    access.require(READER, path)
     return open_once(LasSource, path)
 
 
