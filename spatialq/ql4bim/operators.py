@@ -11,7 +11,8 @@ from typing import Any
 from lark import Token
 
 from spatialq.functions.sql_text import is_quoted, literal
-from spatialq.io.formats import means_file
+from spatialq.io.files import has_match, is_pattern
+from spatialq.io.formats import find_reader
 from spatialq.io.ifc import schemas
 from spatialq.ql4bim.attributes import (
     Rows,
@@ -465,7 +466,8 @@ def import_cloud(use: Use) -> Variable:
     """Make the points of a file, table or view."""
     use.no_more_than(1)
     path = use.text(0)
-    if means_file(path) or (SLASH.search(path) and not is_quoted(path)):
+    is_file = find_reader(path) or SLASH.search(path) or (is_pattern(path) and has_match(path))
+    if is_file and not is_quoted(path):
         return use.rows("cloud", Step(use.name, sql(f"read_points({literal(path)})")))
     return use.rows("cloud", Step(use.name, sql(table_named(path))))
 
