@@ -25,6 +25,7 @@ pytestmark = [
 READ = """
 import multiprocessing, os, sys, threading, warnings
 warnings.simplefilter("ignore")
+import spatialq
 from spatialq.io.formats import MACROS, find_reader
 
 def rows(path):

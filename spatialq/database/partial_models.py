@@ -90,7 +90,6 @@ def export_ifc(
     return write_objects(con, rows, text, path, seconds=seconds)
 
 
-@for_connection
 def write_objects(
     con: "duckdb.DuckDBPyConnection",
     rows: Iterable[tuple[str, str | None]],
@@ -229,5 +228,5 @@ def one_file(
             f"{EXPORTER}: '{source}' has changed since it was loaded: the part is of the file as "
             "it is now"
         )
-        warnings.warn(message, FileWarning, stacklevel=4)
+        warnings.warn(message, FileWarning, stacklevel=5)
     return path if path.exists() and path.resolve() == source else source

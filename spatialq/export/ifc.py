@@ -75,7 +75,7 @@ def write_part(
             )
             raise FileError.of(EXPORTER, source, reason)
     for note in notes(step, answer):
-        warnings.warn(f"{EXPORTER}: '{source}': {note}", FileWarning, stacklevel=4)
+        warnings.warn(f"{EXPORTER}: '{source}': {note}", FileWarning, stacklevel=5)
     return int(answer["objects"])
 
 
