@@ -11,12 +11,13 @@ import os
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path, PosixPath
+from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 from spatialq.errors import FileError
 from spatialq.io.files import require_file
 from spatialq.io.source import Box
+from spatialq.io.storage import is_url
 
 READER = "read_las"
 
@@ -112,7 +113,7 @@ def read_header(path: Path) -> Header:
             header, legacy_header_size = _public_header(path, stamp, file.read(512))
             header.vlrs += _vlrs(file, header, legacy_header_size)
             header.vlrs += _evlrs(file, header)
-            hole = _hole(file, header) if isinstance(path, PosixPath) else None
+            hole = None if is_url(path) else _hole(file, header)
     except OSError as error:
         reject(path, f"cannot be opened: {error.strerror or error}", error)
     _check_points(header)
@@ -294,6 +295,8 @@ def _hole(file: BinaryIO, header: Header) -> tuple[int, int] | None:
     Its bytes would be read as points at one place, and a file of terabytes takes no room on a disk.
     What is behind the points may have holes: programs allocate room before they write.
     """
+    if not hasattr(os, "SEEK_HOLE"):
+        return None
     at, end = header.data_offset, header.file_size
     if not header.compressed or not header.rows:
         end = min(end, at + header.rows * header.record_length)
