@@ -37,7 +37,7 @@ ALIKE = 10.0
 """Calls of up to so many times as many rows teach something; errors of small calls are others."""
 TOLERATED = 2.0
 """Estimates that are off by less are not corrected."""
-MOST = 20.0
+MAX_CORRECTION = 20.0
 """Largest correction, and its inverse the smallest."""
 
 _entries: deque[Entry] = deque(maxlen=1000)
@@ -95,7 +95,7 @@ def correction(function: str, device: str, rows: int) -> float:
     found = median(last)
     if 1 / TOLERATED <= found <= TOLERATED:
         return 1.0
-    return min(max(found, 1 / MOST), MOST)
+    return min(max(found, 1 / MAX_CORRECTION), MAX_CORRECTION)
 
 
 def forget() -> None:
