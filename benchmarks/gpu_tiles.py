@@ -11,6 +11,7 @@ holds, without the context of the GPU; beside it is what the planner counts with
 import argparse
 import gc
 
+import cupy as cp
 import measure
 import numpy as np
 from clouds import make_cloud
@@ -18,7 +19,6 @@ from rooms import room
 
 from spatialq.functions.catalogue import catalogue
 from spatialq.planner.statistics import size_of
-from spatialq.runtime import cuda
 
 TILES = 1, 4, 16
 CLOUDS = {
@@ -41,10 +41,10 @@ def cloud_of(kind, n):
 
 def memory(work):
     """Most bytes of arrays on the GPU during some work, and of the pool that they are in."""
-    xp, used, held = cuda.device().xp, [0], [0]
-    pool = xp.get_default_memory_pool()
+    used, held = [0], [0]
+    pool = cp.get_default_memory_pool()
 
-    class Watch(xp.cuda.MemoryHook):
+    class Watch(cp.cuda.MemoryHook):
         """Looks at the pool after each allocation: only these make it grow."""
 
         name = "watch"

@@ -8,6 +8,7 @@ are on the host with either kernel: `host_steps_ms` says how much of the whole t
 """
 
 import argparse
+from typing import Any
 
 import cupy as cp
 import measure
@@ -19,7 +20,7 @@ from spatialq.udfs.ground_surface import Options, cpu, gpu
 HOST = {name: (gpu, name) for name in ("arrange", "triangulate", "hull", "sort_into_buckets")}
 DEVICE = {name: (gpu._Kernels, name) for name in ("interpolate", "weigh")}
 """`sort_into_buckets` is a part of `weigh`."""
-METHODS = {
+METHODS: dict[str, dict[str, Any]] = {
     "tin": {},
     "tin, extrapolated": {"extrapolate": True},
     "tin, thinned": {"thin": True},

@@ -1,0 +1,76 @@
+"""Every benchmark runs, on tiny input."""
+
+import importlib.util
+import os
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from ..conftest import HOST
+from ..host import cupy_module
+
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+_SPEC = importlib.util.spec_from_file_location("registry", FOLDER / "registry.py")
+registry = importlib.util.module_from_spec(_SPEC)
+sys.modules["registry"] = registry
+_SPEC.loader.exec_module(registry)
+POINTS = 2000
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path):
+    """Run a script with its arguments; what it changes in the process is undone."""
+    monkeypatch.syspath_prepend(FOLDER)
+    before = set(sys.modules)
+
+    def call(each):
+        script = FOLDER / f"{each.script}.py"
+        options = registry.arguments(each.tiny, tmp_path, POINTS)
+        if each.process:
+            subprocess.run([sys.executable, script, *options], check=True, timeout=300)
+            return
+        monkeypatch.setattr(sys, "argv", [str(script), *options])
+        runpy.run_path(str(script), run_name="__main__")
+
+    with patch.dict(os.environ):
+        yield call
+    for name in set(sys.modules) - before:
+        if Path(getattr(sys.modules[name], "__file__", None) or "").parent == FOLDER:
+            del sys.modules[name]
+
+
+def chosen(*, gpu):
+    return [
+        pytest.param(
+            each,
+            id=f"{each.script} {each.tiny}".strip(),
+            marks=[pytest.mark.slow] if each.slow or each.ray else [],
+        )
+        for each in registry.BENCHMARKS
+        if each.gpu == gpu
+    ]
+
+
+def test_every_script_is_registered():
+    scripts = {path.stem for path in FOLDER.glob("*.py")}
+    named = {each.script for each in registry.BENCHMARKS}
+    assert named.isdisjoint(registry.SHARED)
+    assert named | set(registry.SHARED) == scripts
+
+
+@pytest.mark.parametrize("each", chosen(gpu=False))
+def test_on_the_cpu(run, each):
+    if each.data and not (registry.DATA / each.data).exists():
+        pytest.skip(f"no real test data here: {each.data} is missing")
+    run(each)
+
+
+@pytest.mark.parametrize("device", [HOST], indirect=True)
+@pytest.mark.parametrize("each", chosen(gpu=True))
+def test_on_the_gpu(run, device, monkeypatch, each):
+    monkeypatch.setitem(sys.modules, "cupy", cupy_module)
+    run(each)
