@@ -1,6 +1,6 @@
 """`classify_ground` on the GPU: parity with the CPU, time by stage; one JSON file.
 
-python benchmarks/classify_ground_gpu.py --commit HASH [--out FOLDER] [--most-points N]
+python benchmarks/classify_ground_gpu.py --commit HASH [--out FOLDER] [kinds ...]
 
 The tiles are those of benchmarks/classify_ground.py: 10 points a square metre and the sparse cloud.
 """
@@ -15,7 +15,7 @@ from spatialq.udfs.classify_ground import Options, cpu, gpu
 
 from spatialq.runtime import cuda
 
-CLOUDS = {"arzua": 10_000_000, "dense": 48_024_480, "sparse": 20_380_212}
+CLOUDS = {"arzua": 10_000_000, "dense": 48_024_480, "sparse": 20_380_212, "tiny": 2_000}
 STAGES = {
     name: (gpu._Kernels, name)
     for name in (
@@ -55,11 +55,11 @@ def figures(kind, n):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     measure.add_arguments(parser)
-    parser.add_argument("--most-points", type=int, default=max(CLOUDS.values()))
+    parser.add_argument("kinds", nargs="*", default=["arzua", "dense", "sparse"])
     arguments = parser.parse_args()
     small = np.random.default_rng(1).random((3, 100)) * 20
     small_call_ms = measure.wall_ms(lambda: gpu.run(*small, np.arange(100), Options()), 7)
-    clouds = [figures(kind, min(n, arguments.most_points)) for kind, n in CLOUDS.items()]
+    clouds = [figures(kind, CLOUDS[kind]) for kind in arguments.kinds]
     report = measure.header(
         "classify_ground", arguments.commit, small_call_ms=small_call_ms, clouds=clouds
     )

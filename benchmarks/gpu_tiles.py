@@ -98,10 +98,15 @@ def figures(name, kind, n):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     measure.add_arguments(parser)
+    parser.add_argument("--kinds", nargs="+", help="of clouds, instead of those of the function")
     parser.add_argument("--points", type=int, default=20_000_000)
     parser.add_argument("--functions", nargs="+", choices=CLOUDS, default=list(CLOUDS))
     arguments = parser.parse_args()
-    calls = [figures(f, kind, arguments.points) for f in arguments.functions for kind in CLOUDS[f]]
+    calls = [
+        figures(f, kind, arguments.points)
+        for f in arguments.functions
+        for kind in arguments.kinds or CLOUDS[f]
+    ]
     measure.write(
         arguments.out, "gpu_tiles", measure.header("gpu_tiles", arguments.commit, calls=calls)
     )

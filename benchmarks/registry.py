@@ -42,6 +42,8 @@ class Benchmark:
     data: str = ""
     """Folder or file of `{data}` without which there is nothing to measure."""
     ray: bool = False
+    not_on_host: str = ""
+    """Why the tests do not run it on the host, which stands in for a GPU."""
     process: str = ""
     """Why the tests run it in a process of its own."""
     slow: bool = False
@@ -78,8 +80,8 @@ BENCHMARKS = [
     Benchmark("large_clouds", "run {tiles} owm_ground --memory 1GB", "run {tiles}", slow=True),
     Benchmark("lod_compact", "{cloud}", "{cloud}"),
     Benchmark("lod_export", "{cloud} --commit none", "{cloud} --commit none"),
-    Benchmark("owm_ground", "small --points 3000 --repeat 1"),
-    Benchmark("pins", "--points 2000 --elements 1 --repeat 1"),
+    Benchmark("owm_ground", "tiny --repeat 1"),
+    Benchmark("pins", "--points 2000 --elements 100 --repeat 1"),
     Benchmark("plane_elements", "{house} --points 3000 --repeat 1"),
     Benchmark("plane_nodes", "--points 3000 --repeat 1"),
     Benchmark("plane_points", "--points 3000 --repeat 1"),
@@ -89,7 +91,7 @@ BENCHMARKS = [
     Benchmark("pops_end_to_end", "--side 80 --repeat 1", "--side 5000"),
     Benchmark("pops_features", "--side 80 --repeat 1"),
     Benchmark("pops_patches", "--side 80 --repeat 1"),
-    Benchmark("ql4bim"),
+    Benchmark("ql4bim", "--lines 20 --repeat 1", slow=True),
     Benchmark("query_builder", "--points 2000 --repeat 1"),
     Benchmark("rates", "--functions owm_ground --devices cpu --sizes 1000 --seconds 1 "
               "--out {folder}/rates.json", "--out {folder}/rates.json", slow=True),
@@ -107,14 +109,16 @@ BENCHMARKS = [
     Benchmark("triangulation", "200"),
     Benchmark("write_points", "--points 1000 --rounds 1", slow=True),
     Benchmark("build_lod_gpu", "--sizes 3000 --check 3000 --columns 3000 --repeat 1", gpu=True),
-    Benchmark("classify_ground_gpu", "--most-points 2000", gpu=True),
+    Benchmark("classify_ground_gpu", "tiny", gpu=True),
     Benchmark("detect_planes_gpu", "--sizes 3000", gpu=True),
     Benchmark("elements_gpu", "{house} --copies 1 --repeat 1", "{house}", gpu=True),
-    Benchmark("gpu_tiles", "--points 2000", gpu=True),
+    Benchmark("gpu_tiles", "--points 2000 --kinds tiny", gpu=True),
     Benchmark("gpus", "--parts call tiles --points 8000 --cells 51200 --elements 8 --rounds 1",
-              "--parts call tiles gpu-jobs", gpu=True),
-    Benchmark("ground_surface_gpu", "--cloud 2000 --points 300 --side 20 --repeat 1", gpu=True),
-    Benchmark("owm_ground_gpu", "small --points 3000", gpu=True),
+              "--parts call tiles gpu-jobs", gpu=True,
+              not_on_host="it asks which GPUs there are, and runs on each of them"),
+    Benchmark("ground_surface_gpu", "--kinds tiny --cloud 2000 --points 300 --side 20 --repeat 1",
+              gpu=True),
+    Benchmark("owm_ground_gpu", "tiny", gpu=True),
     Benchmark("pops_features_gpu", "--side 80 --cpu-side 80 --patches-side 80", gpu=True),
 ]  # fmt: skip
 

@@ -51,7 +51,7 @@ def chosen(*, gpu):
             marks=[pytest.mark.slow] if each.slow or each.ray else [],
         )
         for each in registry.BENCHMARKS
-        if each.gpu == gpu
+        if each.gpu == gpu and not each.not_on_host
     ]
 
 
