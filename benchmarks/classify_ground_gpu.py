@@ -26,7 +26,7 @@ STAGES = {
 """`fill` is also part of others, `points` of the first two."""
 
 
-def figures(kind, n):
+def figures(kind, n, repeat):
     x, y, z = make_cloud(kind, strips=True, n=n)
     n, ids, options = x.size, np.arange(x.size), Options()
     cpu_first, cpu_ms, expected = measure.first_and_next(lambda: cpu.run(x, y, z, ids, options))
@@ -34,8 +34,8 @@ def figures(kind, n):
     measure.assert_same(gpu.run(*there, options), expected)
     cloud = gpu._Whole(cuda.device(), there, options)
     grid = gpu._Kernels(cuda.device()).lay_grid(cloud)
-    device_ms = measure.wall_ms(lambda: gpu.run(*there, options), 7)
-    host_ms = measure.wall_ms(lambda: gpu.run(x, y, z, ids, options), 3)
+    device_ms = measure.wall_ms(lambda: gpu.run(*there, options), repeat)
+    host_ms = measure.wall_ms(lambda: gpu.run(x, y, z, ids, options), min(repeat, 3))
     report = {
         "cloud": kind,
         "points": n,
@@ -55,11 +55,14 @@ def figures(kind, n):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     measure.add_arguments(parser)
+    parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("kinds", nargs="*", default=["arzua", "dense", "sparse"])
     arguments = parser.parse_args()
     small = np.random.default_rng(1).random((3, 100)) * 20
-    small_call_ms = measure.wall_ms(lambda: gpu.run(*small, np.arange(100), Options()), 7)
-    clouds = [figures(kind, CLOUDS[kind]) for kind in arguments.kinds]
+    small_call_ms = measure.wall_ms(
+        lambda: gpu.run(*small, np.arange(100), Options()), arguments.repeat
+    )
+    clouds = [figures(kind, CLOUDS[kind], arguments.repeat) for kind in arguments.kinds]
     report = measure.header(
         "classify_ground", arguments.commit, small_call_ms=small_call_ms, clouds=clouds
     )

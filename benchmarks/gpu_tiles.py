@@ -66,7 +66,7 @@ def counted(function, cloud, options, tiles):
     return output.work(size, options) if tiles == 1 else output.work_in_tiles(size, options, tiles)
 
 
-def figures(name, kind, n):
+def figures(name, kind, n, repeat):
     """Figures of a function on n points, by the number of tiles."""
     cloud = cloud_of(kind, n)
     function, options = catalogue()[name], measure.options_of(name)
@@ -78,7 +78,7 @@ def figures(name, kind, n):
     whole = call(1)
     for tiles in TILES[1:]:
         measure.assert_same(call(tiles), whole)
-    times = measure.in_turns({tiles: lambda k=tiles: call(k) for tiles in TILES}, 3)
+    times = measure.in_turns({tiles: lambda k=tiles: call(k) for tiles in TILES}, repeat)
     rows = [
         {
             "tiles": tiles,
@@ -98,12 +98,13 @@ def figures(name, kind, n):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     measure.add_arguments(parser)
+    parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--kinds", nargs="+", help="of clouds, instead of those of the function")
     parser.add_argument("--points", type=int, default=20_000_000)
     parser.add_argument("--functions", nargs="+", choices=CLOUDS, default=list(CLOUDS))
     arguments = parser.parse_args()
     calls = [
-        figures(f, kind, arguments.points)
+        figures(f, kind, arguments.points, arguments.repeat)
         for f in arguments.functions
         for kind in arguments.kinds or CLOUDS[f]
     ]

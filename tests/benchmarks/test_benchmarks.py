@@ -74,3 +74,25 @@ def test_on_the_cpu(run, each):
 def test_on_the_gpu(run, device, monkeypatch, each):
     monkeypatch.setitem(sys.modules, "cupy", cupy_module)
     run(each)
+
+
+def test_the_tables_of_the_readme_are_those_of_the_result_files(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    figures = runpy.run_path(str(FOLDER / "figures.py"))
+    text = figures["README"].read_text(encoding="utf-8")
+    marked = {name for _, name, _ in figures["TABLE"].findall(text)}
+    assert marked == set(figures["TABLES"])
+    assert figures["with_figures"](text) == text
+
+
+@pytest.mark.parametrize("script", ["ground_accuracy", "plane_scans"])
+def test_no_data_is_an_error(monkeypatch, tmp_path, capsys, script):
+    monkeypatch.syspath_prepend(FOLDER)
+    monkeypatch.setattr(sys, "argv", [script, "--data", str(tmp_path)])
+    with pytest.raises(SystemExit) as exit_:
+        runpy.run_path(str(FOLDER / f"{script}.py"), run_name="__main__")
+    assert exit_.value.code == 1
+    out, err = capsys.readouterr()
+    assert not out
+    assert err.startswith(f"{script}: --data {tmp_path} has no")
+    assert err.count("\n") == 1
