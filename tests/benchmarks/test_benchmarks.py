@@ -21,11 +21,21 @@ _SPEC.loader.exec_module(registry)
 POINTS = 2000
 
 
+@pytest.fixture(scope="module", autouse=True)
+def scripts():
+    """Let scripts import each other, as they do where Python is started with one of them."""
+    before = set(sys.modules)
+    sys.path.insert(0, str(FOLDER))
+    yield
+    sys.path.remove(str(FOLDER))
+    for name in set(sys.modules) - before:
+        if Path(getattr(sys.modules[name], "__file__", None) or "").parent == FOLDER:
+            del sys.modules[name]
+
+
 @pytest.fixture
 def run(monkeypatch, tmp_path):
-    """Run a script with its arguments; what it changes in the process is undone."""
-    monkeypatch.syspath_prepend(FOLDER)
-    before = set(sys.modules)
+    """Run a script with its arguments; what it changes in the environment is undone."""
 
     def call(each):
         script = FOLDER / f"{each.script}.py"
@@ -38,9 +48,6 @@ def run(monkeypatch, tmp_path):
 
     with patch.dict(os.environ):
         yield call
-    for name in set(sys.modules) - before:
-        if Path(getattr(sys.modules[name], "__file__", None) or "").parent == FOLDER:
-            del sys.modules[name]
 
 
 def chosen(*, gpu):
@@ -76,8 +83,7 @@ def test_on_the_gpu(run, device, monkeypatch, each):
     run(each)
 
 
-def test_the_tables_of_the_readme_are_those_of_the_result_files(monkeypatch):
-    monkeypatch.syspath_prepend(FOLDER)
+def test_the_tables_of_the_readme_are_those_of_the_result_files():
     figures = runpy.run_path(str(FOLDER / "figures.py"))
     text = figures["README"].read_text(encoding="utf-8")
     marked = {name for _, name, _ in figures["TABLE"].findall(text)}
@@ -87,7 +93,6 @@ def test_the_tables_of_the_readme_are_those_of_the_result_files(monkeypatch):
 
 @pytest.mark.parametrize("script", ["ground_accuracy", "plane_scans"])
 def test_no_data_is_an_error(monkeypatch, tmp_path, capsys, script):
-    monkeypatch.syspath_prepend(FOLDER)
     monkeypatch.setattr(sys, "argv", [script, "--data", str(tmp_path)])
     with pytest.raises(SystemExit) as exit_:
         runpy.run_path(str(FOLDER / f"{script}.py"), run_name="__main__")
