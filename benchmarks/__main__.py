@@ -27,7 +27,7 @@ def main() -> None:
             continue
         with tempfile.TemporaryDirectory() as folder:
             script = Path(__file__).with_name(f"{each.script}.py")
-            options = arguments(each.full, Path(folder), CLOUD_POINTS)
+            options = arguments(each, each.full, Path(folder), CLOUD_POINTS)
             if subprocess.run([sys.executable, script, *options], check=False).returncode:
                 failed.append(each.script)
     if failed:

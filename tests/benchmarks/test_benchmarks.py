@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pytest
 
-from ..conftest import HOST
+from ..conftest import HOST, real_file
 from ..host import cupy_module
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
@@ -39,7 +39,7 @@ def run(monkeypatch, tmp_path):
 
     def call(each):
         script = FOLDER / f"{each.script}.py"
-        options = registry.arguments(each.tiny, tmp_path, POINTS)
+        options = registry.arguments(each, each.tiny, tmp_path, POINTS)
         if each.process:
             subprocess.run([sys.executable, script, *options], check=True, timeout=300)
             return
@@ -71,8 +71,8 @@ def test_every_script_is_registered():
 
 @pytest.mark.parametrize("each", chosen(gpu=False))
 def test_on_the_cpu(run, each):
-    if each.data and not (registry.DATA / each.data).exists():
-        pytest.skip(f"no real test data here: {each.data} is missing")
+    if each.data:
+        real_file(f"data/{each.data}")
     run(each)
 
 
