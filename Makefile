@@ -5,7 +5,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 PARALLEL := --numprocesses $(WORKERS) --dist worksteal
 
-.PHONY: demo generate check test test-gpu lint wheel bench lock
+.PHONY: demo generate check test test-gpu lint wheel bench bench-gpu lock
 
 ## the village, its house, the README's queries and four pictures, in demo/
 demo: .venv/.ready
@@ -38,33 +38,13 @@ lint: .venv/.ready
 wheel: .venv/.ready
 	$(BIN)/python .ci/check_wheel.py
 
-## the ratios of benchmarks/README.md
+## the ratios of benchmarks/README.md: all benchmarks of benchmarks/registry.py on the CPU
 bench: .venv/.ready
-	$(BIN)/python benchmarks/owm_ground.py
-	$(BIN)/python benchmarks/ground_surface.py
-	$(BIN)/python benchmarks/classify_ground.py
-	$(BIN)/python benchmarks/detect_planes.py --sizes 100000 1000000 10000000
-	$(BIN)/python benchmarks/plane_points.py
-	$(BIN)/python benchmarks/plane_nodes.py
-	$(BIN)/python benchmarks/plane_quality.py
-	$(BIN)/python benchmarks/pops_features.py
-	$(BIN)/python benchmarks/pops_patches.py
-	$(BIN)/python benchmarks/pops_end_to_end.py --side 5000
-	$(BIN)/python benchmarks/build_lod.py
-	$(BIN)/python benchmarks/build_lod_end_to_end.py
-	$(BIN)/python benchmarks/build_lod_quality.py
-	$(BIN)/python benchmarks/intersects_with.py
-	$(BIN)/python benchmarks/distance.py
-	$(BIN)/python benchmarks/direction.py
-	$(BIN)/python benchmarks/broad_phase.py
-	$(BIN)/python benchmarks/pins.py
-	$(BIN)/python benchmarks/query_builder.py
-	$(BIN)/python benchmarks/sql_road.py --lists
-	$(BIN)/python benchmarks/read_las.py
-	$(BIN)/python benchmarks/read_ifc.py
-	$(BIN)/python benchmarks/export_ifc.py
-	$(BIN)/python benchmarks/cold_start.py
-	$(BIN)/python benchmarks/interrupt.py
+	$(BIN)/python benchmarks cpu
+
+## the same on this machine's GPU
+bench-gpu: .venv/.ready
+	$(BIN)/python benchmarks gpu
 
 ## newer versions of everything into constraints.txt
 lock:

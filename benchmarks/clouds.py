@@ -2,8 +2,8 @@
 
 As a program: ``python benchmarks/clouds.py {small,sparse,dense} OUT.npz [--strips] [--seed N]``.
 
-The extents and numbers of points of all but `small` are those of published airborne surveys
-on which ground filters have been timed; the content is generated. Density varies across the
+The extents and numbers of points of all but `tiny` and `small` are those of published airborne
+surveys on which ground filters have been timed; the content is generated. Density varies across the
 flight direction as overlapping strips make it.
 """
 
@@ -41,6 +41,7 @@ class Kind(NamedTuple):
 
 
 KINDS = {
+    "tiny": Kind(2_000, 50.0, 50.0, 500_000.0, 4_700_000.0, 0.01),
     "small": Kind(2_000_000, 600.0, 400.0, 500_000.0, 4_700_000.0, 0.01),
     "sparse": Kind(20_380_212, 1413.08, 1904.30, 714_947.98, 4_286_501.93, 0.01),
     "arzua": Kind(40_706_503, 999.99, 999.99, 568_000.0, 4_752_320.0, 0.01),
@@ -92,7 +93,7 @@ def _plots(spec: Kind, rng: np.random.Generator) -> FloatArray:
     return np.stack([content, half_x, half_y, tall], axis=-1).astype(np.float64)
 
 
-@njit
+@njit(cache=True)
 def _terrain(u, v):
     """Mountains, hills and humps."""
     mountains = 40.0 * math.sin(u / 311.0) * math.cos(v / 270.0)
@@ -100,7 +101,7 @@ def _terrain(u, v):
     return 600.0 + mountains + hills + 0.8 * math.sin(u / 5.3) * math.cos(v / 6.1)
 
 
-@njit
+@njit(cache=True)
 def _surface(u, v, plots):
     """Height of what a pulse meets."""
     ground = _terrain(u, v)
@@ -117,7 +118,7 @@ def _surface(u, v, plots):
     return ground
 
 
-@njit(parallel=True)
+@njit(parallel=True, cache=True)
 def _scatter(x, y, z, seed, plots, width, depth, west, south, resolution):
     n = x.size
     lake_u, lake_v, lake_radius = 0.7 * width, 0.3 * depth, 0.06 * min(width, depth)
@@ -143,7 +144,7 @@ def _scatter(x, y, z, seed, plots, width, depth, west, south, resolution):
             z[i] = round(h * units) / units
 
 
-@njit(parallel=True)
+@njit(parallel=True, cache=True)
 def _flight_order(x, y, west, south, rows):
     """Order by strip, then by y: counted into metres of a strip first, each sorted alone."""
     bucket = np.empty(x.size, np.int64)
