@@ -1,23 +1,30 @@
 # Every target works on a bare machine with git, make and Python >= 3.11.
 PYTHON ?= python3
 BIN := .venv/bin
-# Processes that run tests; one that runs out of tests takes some of another's.
+# Processes that run tests; those of a module are run by one, which makes its fixtures once.
 WORKERS ?= 2
-PARALLEL := --numprocesses $(WORKERS) --dist worksteal
+PARALLEL := --numprocesses $(WORKERS) --dist loadscope
+# Tests of the house, and of each kernel against its oracle.
+CHECKED := $(wildcard tests/test_layers.py tests/test_layout.py tests/test_generated.py tests/*/test_oracle.py)
 
-.PHONY: demo generate check test test-gpu lint wheel bench bench-gpu lock
+.PHONY: demo generate check test test-all test-gpu lint wheel bench bench-gpu lock
 
 ## the village, its house, the README's queries and four pictures, in demo/
 demo: .venv/.ready
 	$(BIN)/spatialq demo
 
-## what to run while working: style, types, and the tests of CPU kernels that take little time
-check: lint .venv/moto/.ready
-	$(BIN)/python -m pytest $(PARALLEL) -m "not (host or gpu or slow)" --hypothesis-profile check
+## what to run while working: style, types, and quick tests of the house and of the kernels
+check: lint
+	$(BIN)/python -m pytest $(PARALLEL) -m "not (host or gpu or slow)" --hypothesis-profile check $(CHECKED)
 
-## all tests
-test: .venv/.ready .venv/moto/.ready
-	$(BIN)/python -m pytest $(PARALLEL)
+## what every change must pass before it is committed; what is random is the same in each run
+test: .venv/.ready
+	$(BIN)/python -m pytest $(PARALLEL) -m "not (gpu or slow)"
+
+## all tests, with those that kill processes, fill disks, start Ray or a server of object storage,
+## generate input at random or read all real files
+test-all: .venv/.ready .venv/moto/.ready
+	$(BIN)/python -m pytest $(PARALLEL) --hypothesis-profile all
 
 ## every kernel on this machine's GPU
 test-gpu: .venv/.ready
