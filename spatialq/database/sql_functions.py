@@ -130,7 +130,6 @@ JOBS = {
 }
 
 READERS = "spatialq.database.readers"
-JOBS_MODULE = "spatialq.cluster.sql_calls"
 ELEMENT_SETS = "spatialq.database.element_sets"
 SELECTORS = "spatialq.database.selectors.query"
 PLANNER_TABLES = "spatialq.database.planner_tables"
@@ -245,7 +244,7 @@ ENGINE = (
         "spatialq_ql4bim_sql",
         ("VARCHAR", "VARCHAR", "VARCHAR"),
         "VARCHAR",
-        "spatialq.ql4bim.sql_macro:ql4bim_sql",
+        "ql4bim_sql",
         volatile=False,
     ),
     SqlFunction(
@@ -312,17 +311,13 @@ ENGINE = (
         f"{TRANSPORT}.request:with_stated",
         volatile=False,
     ),
-    SqlFunction(
-        "spatialq_cluster_run_udf", ("VARCHAR",) * 4, _list_of(JOB), f"{JOBS_MODULE}:run_jobs"
-    ),
-    SqlFunction(
-        "spatialq_cluster_jobs_udf", ("VARCHAR",), _list_of(JOBS), f"{JOBS_MODULE}:jobs_table"
-    ),
+    SqlFunction("spatialq_cluster_run_udf", ("VARCHAR",) * 4, _list_of(JOB), "run_jobs"),
+    SqlFunction("spatialq_cluster_jobs_udf", ("VARCHAR",), _list_of(JOBS), "jobs_table"),
     SqlFunction(
         "spatialq_cluster_table_sql",
         ("VARCHAR",),
         "VARCHAR",
-        f"{JOBS_MODULE}:table_sql",
+        "jobs_sql",
         volatile=False,
     ),
     SqlFunction(
