@@ -275,10 +275,10 @@ ENGINE = (
         f"{TRANSFORMING}:operation",
         volatile=False,
     ),
-    SqlFunction("spatialq_log_udf", ("BIGINT",), _list_of(LOG), f"{PLANNER_TABLES}:log_table"),
+    SqlFunction("spatialq_log_udf", ("INTEGER",), _list_of(LOG), f"{PLANNER_TABLES}:log_table"),
     SqlFunction(
         "spatialq_frame_sql",
-        ("VARCHAR", "BOOLEAN", "BIGINT"),
+        ("VARCHAR", "BOOLEAN"),
         "VARCHAR",
         "spatialq.database.frames:frame_sql",
         volatile=False,
@@ -335,10 +335,10 @@ def _of_pins() -> tuple[SqlFunction, ...]:
     for function in catalogue().values():
         if isinstance(function.inputs, PointsInput):
             known |= function.inputs.attributes
-    place = ("BIGINT", *["VARCHAR"] * 3)  # instance, table, its number if it is fixed, device
+    place = ("VARCHAR",) * 3  # table, its number if it is fixed, device
     lists = ("BIGINT[]", *("DOUBLE[]" for _ in "xyz"), *(f"{kind}[]" for kind in known.values()))
     row, rows = struct_type(PINS), _list_of(PINS)
-    sought = ("BIGINT", "VARCHAR", "VARCHAR", "BOOLEAN", "BIGINT", "VARCHAR", "VARCHAR")
+    sought = ("VARCHAR", "VARCHAR", "BOOLEAN", "BIGINT", "VARCHAR", "VARCHAR")
     return (
         SqlFunction(
             "spatialq_pin_sql",
@@ -366,10 +366,8 @@ def _of_pins() -> tuple[SqlFunction, ...]:
             f"{PINS_MODULE}:with_pins",
             volatile=False,
         ),
-        SqlFunction("spatialq_pins_udf", ("BIGINT",), rows, f"{PINS_MODULE}:pins_table"),
-        SqlFunction(
-            "spatialq_unpin_udf", ("BIGINT", "VARCHAR"), rows, f"{PINS_MODULE}:unpin_table"
-        ),
+        SqlFunction("spatialq_pins_udf", ("INTEGER",), rows, f"{PINS_MODULE}:pins_table"),
+        SqlFunction("spatialq_unpin_udf", ("VARCHAR",), rows, f"{PINS_MODULE}:unpin_table"),
     )
 
 

@@ -23,7 +23,6 @@ from spatialq.database.transport.columns import given_to
 from spatialq.database.transport.request import Request
 from spatialq.execution.call import stoppable
 from spatialq.functions.catalogue import Function, catalogue
-from spatialq.io.access import asked_by
 from spatialq.planner import devices
 from spatialq.runtime import cuda, progress
 
@@ -150,7 +149,7 @@ def run(
     mine = list(collected[:n])
     try:
         function = catalogue()[name]
-        with asked_by(partial(instances.access, instance)):
+        with instances.find(instance).calling():
             if is_grouped:
                 lists = _rows_of_groups(function, mine)
                 list_of_structs(lists)._export_to_c(array, schema)
