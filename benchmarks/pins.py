@@ -144,7 +144,9 @@ def elements(con, folder, n, repeat):
     name = fixed(con, folder, "model")
     spatialq.pin(con, name)
     check = f"SELECT {pins.fingerprint(pins.ELEMENT_COLUMNS)} FROM spatial_elements('model')"
-    meshes = next(each for each in instances.of(con).pins.values() if each.name == "model").kept.meshes
+    meshes = next(
+        each for each in instances.of(con).pins.values() if each.name == "model"
+    ).kept.meshes
     function = catalogue()["intersects_with"]
     low, faces = box["mesh"][0].as_py().values()
     single = spatialq.Meshes.of([(low, faces)])

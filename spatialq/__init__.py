@@ -6,7 +6,7 @@ Nothing heavy is imported before it is needed.
 
 from typing import Any
 
-from spatialq.functions import implementations
+from spatialq.functions.implementations import registered
 
 __all__ = [
     "CrsError",
@@ -108,7 +108,7 @@ LAZY = {
 }
 """Where each public name is; `__init__.pyi`, which is generated, tells type checkers the same."""
 
-implementations.register(
+registered.update(
     {
         "jobs_sql": "spatialq.cluster.sql_calls:table_sql",
         "jobs_table": "spatialq.cluster.sql_calls:jobs_table",

@@ -432,7 +432,7 @@ def test_a_type_that_keeps_the_digits_is_a_change(kind, other, using):
 
 def test_pins_go_when_the_database_is_closed(tmp_path):
     def all_pins():
-        return {each for known in instances._instances.values() for each in known.pins}
+        return {each.number for each in instances.all_pins()}
 
     before = all_pins()
     con, other = (spatialq.connect(tmp_path / "t.duckdb") for _ in range(2))

@@ -11,7 +11,7 @@ import itertools
 import secrets
 import weakref
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from inspect import Signature
@@ -70,7 +70,7 @@ class InstanceFunction:
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the function."""
-        with self._instance.calling():
+        with asked_by(self._instance.access, self._instance.number):
             return self._function(*arguments)
 
 
@@ -85,8 +85,8 @@ class Instance:
         self.number = 1 + secrets.randbelow(2**62)  # which nobody guesses in another instance
         self._connections: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
         self._functions: list[InstanceFunction] = []
-        self.pins: dict[int, Pin] = {}
-        """By their numbers."""
+        self.pins: dict[str, Pin] = {}
+        """By their names, folded."""
         self.calls: deque[log.Entry] = deque(maxlen=log.CALLS_KEPT)
         """Those that `call_log` has not written yet."""
         self.written = float("-inf")
@@ -106,12 +106,6 @@ class Instance:
         """Make what DuckDB is to call for a function, and keep it."""
         self._functions.append(InstanceFunction(function, self))
         return self._functions[-1]
-
-    @contextlib.contextmanager
-    def calling(self) -> Iterator[None]:
-        """Let a call within the block be one of this instance, with the files that it may open."""
-        with asked_by(self.access, self.number):
-            yield
 
     def access(self) -> Access:
         """Say which files may be opened."""
@@ -230,6 +224,11 @@ def of(con: duckdb.DuckDBPyConnection) -> Instance:
 def all_used() -> list[Instance]:
     """List the instances with connections, open or not."""
     return [instance for instance in list(_instances.values()) if instance.is_used]
+
+
+def all_pins() -> list[Pin]:
+    """List the pins of all instances, which share the memory."""
+    return [pin for each in list(_instances.values()) for pin in list(each.pins.values())]
 
 
 def settle() -> None:

@@ -14,13 +14,13 @@ from spatialq.database.pins import (
     ELEMENTS,
     POINTS,
     add,
-    attributes,
     columns_key,
     fingerprint,
     fixed_table,
     make_room,
     rows_of,
 )
+from spatialq.database.sql_functions import attributes
 from spatialq.database.transport.arrow import each_list
 from spatialq.database.transport.columns import points_of
 from spatialq.database.transport.elements import ROW, each_table, in_order, indexed, set_of

@@ -18,8 +18,6 @@ from spatialq.data.arrow import arrow_fields
 from spatialq.database import instances, sql_functions
 from spatialq.database.instances import Pin
 from spatialq.database.transport.request import Request
-from spatialq.functions.catalogue import catalogue
-from spatialq.functions.declaration import PointsInput
 from spatialq.functions.sql_text import NAME, literal, parts_of
 from spatialq.planner import devices
 from spatialq.runtime import forks
@@ -85,15 +83,6 @@ def pin_budget(*, host: int | None = None, gpu: int | None = None) -> dict[str, 
 # -- what queries are made of
 
 
-def attributes() -> dict[str, str]:
-    """Give the attributes that any function of points looks at, with their SQL types."""
-    found: dict[str, str] = {}
-    for function in catalogue().values():
-        if isinstance(function.inputs, PointsInput):
-            found |= function.inputs.attributes
-    return found
-
-
 def columns_key(columns: Sequence[str]) -> str:
     """Name a set of columns."""
     return ",".join(columns)
@@ -115,7 +104,7 @@ def _may_be_pinned(table: str, key: str) -> bool:
     """Whether columns are pinned under a name, of whatever table: a guess, made while binding."""
     instances.settle()
     with _lock:
-        found = _named(table)
+        found = _here().get(table.casefold())
         return found is not None and key in found.contents
 
 
@@ -194,7 +183,7 @@ def of_request(request: Request, part: int, function: str) -> Pin | None:
     if number is None:
         return None
     with _lock:
-        found = instances.current().pins.get(number)
+        found = next((each for each in _here().values() if each.number == number), None)
         if found is not None:
             found.uses += 1
             return found
@@ -224,7 +213,7 @@ def _pin_of(
     fixed: str | None,
 ) -> int | None:
     with _lock:
-        found = _named(table)
+        found = _here().get(table.casefold())
         if found is None or key not in found.contents or (found.device == "gpu" and not on_gpu):
             return None
         if content is None:
@@ -249,7 +238,7 @@ def with_pins(texts: Any, numbers: Any) -> pa.Array:
 def pins_table(calls: Any) -> pa.Array:
     """List the pins of the instance."""
     with _lock:
-        rows = [_row(each) for each in instances.current().pins.values()]
+        rows = [_row(each) for each in _here().values()]
     return pa.array([rows] * len(calls), pa.list_(pa.struct(arrow_fields(sql_functions.PINS))))
 
 
@@ -258,11 +247,8 @@ def unpin_table(tables: Any) -> pa.Array:
     found = []
     with _lock:
         for table in tables.to_pylist():
-            there = _named(table or "")
-            given_up = [there] if there is not None else []
-            for each in given_up:
-                del instances.current().pins[each.number]
-            found.append([_row(each) for each in given_up])
+            there = _here().pop((table or "").casefold(), None)
+            found.append([] if there is None else [_row(there)])
     return pa.array(found, pa.list_(pa.struct(arrow_fields(sql_functions.PINS))))
 
 
@@ -287,15 +273,14 @@ def rows_of(pins: Sequence[Pin]) -> pa.Array:
     return pa.array([_row(each) for each in pins], pa.struct(arrow_fields(sql_functions.PINS)))
 
 
-def _named(table: str) -> Pin | None:
-    there = instances.current().pins.values()
-    return next((each for each in there if each.name.casefold() == table.casefold()), None)
+def _here() -> dict[str, Pin]:
+    return instances.current().pins
 
 
 def add(pin: Pin) -> Pin:
     """Let queries find a pin."""
     with _lock:
-        instances.current().pins[pin.number] = pin
+        _here()[pin.name.casefold()] = pin
     return pin
 
 
@@ -313,11 +298,8 @@ def make_room(table: str, device: str, nbytes: int) -> None:
             message = f"spatialq_pin: device 'gpu' cannot be used: {problem}"
             raise ValueError(message)
     with _lock:
-        there = _named(table)
-        if there is not None:
-            del instances.current().pins[there.number]
-        pins = (each for instance in instances.all_used() for each in instance.pins.values())
-        others = [each for each in pins if each.device == device]
+        _here().pop(table.casefold(), None)
+        others = [each for each in instances.all_pins() if each.device == device]
         budget = _budget(device)
         if sum(each.nbytes for each in others) + nbytes <= budget:
             return

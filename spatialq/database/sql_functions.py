@@ -329,14 +329,23 @@ ENGINE = (
 )
 
 
-def _of_pins() -> tuple[SqlFunction, ...]:
-    """Give the functions that keep tables in memory, and find them there."""
-    known: dict[str, str] = {}
+def attributes() -> dict[str, str]:
+    """Give the attributes that any function of points looks at, with their SQL types."""
+    found: dict[str, str] = {}
     for function in catalogue().values():
         if isinstance(function.inputs, PointsInput):
-            known |= function.inputs.attributes
+            found |= function.inputs.attributes
+    return found
+
+
+def _of_pins() -> tuple[SqlFunction, ...]:
+    """Give the functions that keep tables in memory, and find them there."""
     place = ("VARCHAR",) * 3  # table, its number if it is fixed, device
-    lists = ("BIGINT[]", *("DOUBLE[]" for _ in "xyz"), *(f"{kind}[]" for kind in known.values()))
+    lists = (
+        "BIGINT[]",
+        *("DOUBLE[]" for _ in "xyz"),
+        *(f"{kind}[]" for kind in attributes().values()),
+    )
     row, rows = struct_type(PINS), _list_of(PINS)
     sought = ("VARCHAR", "VARCHAR", "BOOLEAN", "BIGINT", "VARCHAR", "VARCHAR")
     return (

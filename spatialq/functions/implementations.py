@@ -4,17 +4,11 @@ Imports point downwards. What calls something of a layer above names it, and
 `spatialq/__init__.py`, which is above all layers, registers what that is.
 """
 
-from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
 registered: dict[str, str] = {}
-"""``"module:attribute"`` for each name."""
-
-
-def register(implementations: Mapping[str, str]) -> None:
-    """Say what a layer above has for each name."""
-    registered.update(implementations)
+"""``"module:attribute"`` of a layer above for each name."""
 
 
 def call(name: str, *arguments: Any, **named: Any) -> Any:

@@ -11,6 +11,7 @@ import pytest
 import spatialq
 from spatialq.database import instances
 from spatialq.database.native import loading
+from spatialq.io.access import Access, asked_by
 from spatialq.io.formats import open_source
 from spatialq.io.source import ROW_GROUP
 from spatialq.planner import log
@@ -43,7 +44,7 @@ def test_a_file_of_which_some_rows_were_read_is_closed_with_the_database(make, t
     path.write_text("x y z\n" + f"{1:.50f} 2 3\n" * 2 * ROW_GROUP)
     con, other = make(), make()
     for each in (con, other):
-        with instances.of(each).calling():  # as DuckDB has a part read
+        with asked_by(Access, instances.of(each).number):  # as DuckDB has a part read
             assert open_source("test", path).read_span(0, ["x"]).num_rows == ROW_GROUP
     con.close()
     del con, each

@@ -23,6 +23,7 @@ from spatialq.database.transport.columns import given_to
 from spatialq.database.transport.request import Request
 from spatialq.execution.call import stoppable
 from spatialq.functions.catalogue import Function, catalogue
+from spatialq.io.access import asked_by
 from spatialq.planner import devices
 from spatialq.runtime import cuda, progress
 
@@ -149,7 +150,7 @@ def run(
     mine = list(collected[:n])
     try:
         function = catalogue()[name]
-        with instances.find(instance).calling():
+        with asked_by(instances.find(instance).access, instance):
             if is_grouped:
                 lists = _rows_of_groups(function, mine)
                 list_of_structs(lists)._export_to_c(array, schema)
