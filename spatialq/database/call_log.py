@@ -45,34 +45,31 @@ WHERE database_name = current_database()
 _process = uuid.uuid4().hex
 _pid = os.getpid()
 _lock = forks.lock()
+_written = float("-inf")
 
 
 def keep(entry: log.Entry) -> None:
     """Write an entry, and those before it, to the database files that are open; or soon."""
-    for instance in instances.all_used():
-        with _lock:
+    with _lock:
+        for instance in instances.all_used():
             instance.calls.append(entry)
-        if entry.seconds >= LONG or time.monotonic() - instance.written >= PAUSE:
-            _write(instance)
+    if entry.seconds >= LONG or time.monotonic() - _written >= PAUSE:
+        write()
 
 
 def write() -> None:
-    """Write what is not yet written."""
-    for instance in instances.all_used():
-        _write(instance)
-
-
-def _write(instance: instances.Instance) -> None:
-    """Write the calls that a database lacks; one that cannot be written goes without."""
+    """Write what is not yet written; a database that cannot be written goes without."""
+    global _written
     if os.getpid() != _pid:  # a fork has none of DuckDB's threads
         return
     with _lock:
-        entries = [_row(entry) for entry in instance.calls]
-        instance.calls.clear()
-        instance.written = time.monotonic()
-        if entries:
-            with contextlib.suppress(duckdb.Error):
-                _insert(instance, entries)
+        _written = time.monotonic()
+        for instance in instances.all_used():
+            entries = [_row(entry) for entry in instance.calls]
+            instance.calls.clear()
+            if entries:
+                with contextlib.suppress(duckdb.Error):
+                    _insert(instance, entries)
 
 
 def earlier() -> list[tuple[Any, ...]]:

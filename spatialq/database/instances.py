@@ -89,8 +89,6 @@ class Instance:
         """By their names, folded."""
         self.calls: deque[log.Entry] = deque(maxlen=log.CALLS_KEPT)
         """Those that `call_log` has not written yet."""
-        self.written = float("-inf")
-        """When it did, by the monotonic clock."""
         self._kept: duckdb.DuckDBPyConnection | None = None
         """Asked when no connection that was noted is left, but others are."""
         self._last = UNKNOWN
