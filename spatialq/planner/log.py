@@ -31,6 +31,8 @@ class Entry:
     """Estimate of what the road added, before and after the kernel."""
 
 
+CALLS_KEPT = 1000
+"""Calls that a log keeps."""
 LAST = 5
 """Calls that a correction is the median of."""
 ALIKE = 10.0
@@ -40,7 +42,7 @@ TOLERATED = 2.0
 MAX_CORRECTION = 20.0
 """Largest correction, and its inverse the smallest."""
 
-_entries: deque[Entry] = deque(maxlen=1000)
+_entries: deque[Entry] = deque(maxlen=CALLS_KEPT)
 _ratios: dict[tuple[str, str], deque[tuple[int, float]]] = {}
 _listeners: list[Callable[[Entry], object]] = []
 _lock = forks.lock()
