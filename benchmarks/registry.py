@@ -56,7 +56,7 @@ SIGNALS = "it interrupts its own process"
 BENCHMARKS = [
     Benchmark("broad_phase", "--elements 40 80 --repeat 1"),
     Benchmark("build_lod", "--points 3000 --repeat 1 --max-points 500"),
-    Benchmark("build_lod_end_to_end", "{cloud} --repeat 1"),
+    Benchmark("build_lod_end_to_end", "{cloud} --repeat 1", slow=True),
     Benchmark("build_lod_quality", "--points 2000", slow=True),
     Benchmark("classify_ground", "--points 3000 --repeat 1 --samples {folder}"),
     Benchmark("cluster", "overhead --tiles 2", "overhead", slow=True),
@@ -78,7 +78,7 @@ BENCHMARKS = [
     Benchmark("interrupt", "owm_ground --points 2000 --side 80 --elements 30", process=SIGNALS,
               slow=True),
     Benchmark("interrupt_commands", "info --points 2000 --side 100 --moments 1", slow=True),
-    Benchmark("intersects_with", "{house} --repeat 1"),
+    Benchmark("intersects_with", "{house} --repeat 1", slow=True),
     Benchmark("large_clouds", "run {tiles} owm_ground --memory 1GB", "run {tiles}", slow=True),
     Benchmark("lod_compact", "{cloud}", "{cloud}"),
     Benchmark("lod_export", "{cloud} --commit none", "{cloud} --commit none"),
@@ -95,7 +95,7 @@ BENCHMARKS = [
     Benchmark("pops_features", "--side 80 --repeat 1"),
     Benchmark("pops_patches", "--side 80 --repeat 1"),
     Benchmark("ql4bim", "--lines 20 --repeat 1", slow=True),
-    Benchmark("query_builder", "--points 2000 --repeat 1"),
+    Benchmark("query_builder", "--points 2000 --repeat 1", slow=True),
     Benchmark("rates", "--functions owm_ground --devices cpu --sizes 1000 --seconds 1 "
               "--out {folder}/rates.json", "--out {folder}/rates.json", slow=True),
     Benchmark("read_ifc", "{house}", slow=True),
