@@ -93,7 +93,7 @@ def _plots(spec: Kind, rng: np.random.Generator) -> FloatArray:
     return np.stack([content, half_x, half_y, tall], axis=-1).astype(np.float64)
 
 
-@njit(cache=True)
+@njit
 def _terrain(u, v):
     """Mountains, hills and humps."""
     mountains = 40.0 * math.sin(u / 311.0) * math.cos(v / 270.0)
@@ -101,7 +101,7 @@ def _terrain(u, v):
     return 600.0 + mountains + hills + 0.8 * math.sin(u / 5.3) * math.cos(v / 6.1)
 
 
-@njit(cache=True)
+@njit
 def _surface(u, v, plots):
     """Height of what a pulse meets."""
     ground = _terrain(u, v)
@@ -118,7 +118,7 @@ def _surface(u, v, plots):
     return ground
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _scatter(x, y, z, seed, plots, width, depth, west, south, resolution):
     n = x.size
     lake_u, lake_v, lake_radius = 0.7 * width, 0.3 * depth, 0.06 * min(width, depth)
@@ -144,7 +144,7 @@ def _scatter(x, y, z, seed, plots, width, depth, west, south, resolution):
             z[i] = round(h * units) / units
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _flight_order(x, y, west, south, rows):
     """Order by strip, then by y: counted into metres of a strip first, each sorted alone."""
     bucket = np.empty(x.size, np.int64)
