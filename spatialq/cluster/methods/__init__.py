@@ -20,6 +20,6 @@ METHODS: Mapping[str, Method] = {
         *detect_planes.METHODS,
         intersects_with.METHOD,
         owm_ground.METHOD,
-        pops_features.METHOD,
+        *pops_features.METHODS,
     )
 }
