@@ -1,6 +1,7 @@
 """Fixtures for all tests."""
 
 import fcntl
+import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +34,17 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ[disk_cache.OFF] = "off"
     if config.pluginmanager.has_plugin("cacheprovider"):
         os.environ[BUILDS] = str(config.cache.mkdir("host_builds"))
+
+
+def pytest_collection_finish() -> None:
+    """Let `gc.collect`, which some tests call, pass over the tests, which stay until the end."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    """Let it find all objects again, or extension modules say at exit which were not released."""
+    gc.unfreeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

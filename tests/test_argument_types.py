@@ -17,6 +17,7 @@ from spatialq.database.macros import macros
 from spatialq.demo.house import write_house
 from spatialq.functions.sql_text import literal
 
+from .examples import thinned
 from .test_load import write_las
 
 WRONG = ("5", "'abc'", "[1]", "['abc']", "{a: 1}", "NULL", "DATE '2020-01-01'", "true", "1.5")
@@ -128,7 +129,12 @@ def call(macro, argument, value, folder):
 
 
 @pytest.mark.parametrize(
-    ("macro", "argument"), ARGUMENTS, ids=[f"{m.name} {argument}" for m, argument in ARGUMENTS]
+    ("macro", "argument"),
+    [
+        pytest.param(macro, argument, id=f"{macro.name} {argument}", marks=each.marks)
+        for each in thinned(ARGUMENTS)
+        for macro, argument in each.values
+    ],
 )
 def test_a_value_of_a_wrong_type(con, folder, macro, argument, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)  # 'abc' may be a folder that is made
@@ -151,6 +157,7 @@ def test_a_value_of_a_wrong_type(con, folder, macro, argument, monkeypatch, tmp_
             assert value not in NEVER_RIGHT, query
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::spatialq.errors.FileWarning")  # a cloud without colours
 def test_the_calls_are_right_but_for_one_argument(con, folder):
     shutil.rmtree(folder / "cluster_run", ignore_errors=True)  # of the calls above

@@ -55,6 +55,7 @@ def test_a_database_that_may_open_no_files(cache):
         assert con.sql(COUNT).fetchall() == [(len(macros("lists")),)]
 
 
+@pytest.mark.slow
 def test_many_at_once_make_one_file(cache):
     code = "import spatialq; assert spatialq.connect().sql('FROM spatialq_devices()').fetchall()"
     processes = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(3)]

@@ -159,6 +159,7 @@ VIEWS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", VIEWS)
 def test_a_view_in_duckdb_without_spatialq_says_what_it_needs(tmp_path, query):
     path, house = tmp_path / "site.duckdb", tmp_path / "house.ifc"

@@ -565,6 +565,7 @@ def gpu(device, monkeypatch):
     return device
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("name", [n for n in OF_POINTS if catalogue()[n].has_kernel("gpu")])
 def test_columns_on_the_gpu(con, name):

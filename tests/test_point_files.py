@@ -181,6 +181,7 @@ def test_elements_and_files(con, folder):
         rows(con, f"FROM plane_elements('{folder}/', NULL)")
 
 
+@pytest.mark.slow
 def test_a_call_on_files_in_a_join(con, folder):
     query = (
         "SELECT count(*), sum(height) FROM pts JOIN classify_ground({}, unit := 1) "

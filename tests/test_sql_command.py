@@ -137,6 +137,7 @@ def test_a_database_that_is_not_there_is_refused(tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["demo.duckdb"]
 
 
+@pytest.mark.slow
 def test_a_database_is_made_if_that_is_asked_for(tmp_path):
     database = tmp_path / "new.duckdb"
     rows("sql", "CREATE TABLE t AS SELECT 1 AS a", "-d", database, "--create")
@@ -151,6 +152,7 @@ def test_the_version():
     assert spatialq_command("--version").stdout == result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "said"),
     [
@@ -191,6 +193,7 @@ def test_what_a_command_has_done_before_it_failed_is_kept(tmp_path, command, lef
         assert con.execute(query).fetchall() == left
 
 
+@pytest.mark.slow
 def test_a_command_that_fails_keeps_a_database_that_was_there(tmp_path):
     path = tmp_path / "there.duckdb"
     duckdb.connect(str(path)).close()

@@ -72,6 +72,7 @@ def test_large_leaves_are_as_on_the_cpu(device, kind, strategy):
     assert len(voxels.mass) > 15_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["average", "weighted"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_sums_of_many_points_are_exact(device, kind, strategy):

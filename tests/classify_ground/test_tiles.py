@@ -27,6 +27,7 @@ def scattered(n):
     return x, y, z, rng.permutation(10 * n)[:n]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("device")
 @pytest.mark.parametrize(("tiles", "unit"), [(2, 0.3048), (7, None), (1000, None)])
 def test_runs_of_any_length(tiles, unit):

@@ -114,6 +114,7 @@ def test_parts_have_the_rows_of_one_piece(at_once, tiles, tmp_path, name):
     assert result["parts"] > 10
 
 
+@pytest.mark.slow
 def test_attributes_that_some_files_lack(at_once, tiles, tmp_path):
     """`extra` is missing in most files: NULL in their points, of the common type in all."""
     copy = tmp_path / "tiles"

@@ -184,6 +184,7 @@ def test_ctrl_c_ends_a_job_that_can_be_resumed(tiles, tmp_path, name):
     assert surveys.of_job(out) == surveys.in_one_piece(tiles)
 
 
+@pytest.mark.slow
 def test_a_worker_whose_driver_is_gone_ends_without_a_traceback():
     reading, writing = os.pipe()
     os.close(reading)
@@ -197,6 +198,7 @@ def test_a_worker_whose_driver_is_gone_ends_without_a_traceback():
     assert (ended.returncode, ended.stderr) == (1, "")
 
 
+@pytest.mark.slow
 def test_a_narrow_list_of_jobs_shows_how_far_they_are(tiles, tmp_path):
     cluster.run("owm_ground", str(tiles), tmp_path / "survey_north", **surveys.QUIET)
     (row,) = cluster.jobs(tmp_path)

@@ -260,6 +260,7 @@ def test_a_run_that_ended_before_its_manifest_is_begun_anew(at_once, tiles, tmp_
     require_whole(tiles, tmp_path / "out")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "[]", "3", "{}", '{"state": "done"}', "{", "\\xff"])
 def test_a_damaged_manifest(at_once, tiles, tmp_path, text):
     out = tmp_path / "out"

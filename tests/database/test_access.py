@@ -495,6 +495,7 @@ def test_functions_outlive_every_cache_and_every_other_connection(con):
     assert rubbish
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("road", ["spatialq.connect", "lists"])
 def test_functions_while_connections_come_and_go_in_threads(road, tmp_path):
     """In a process of its own, which a use after free would end."""

@@ -125,6 +125,7 @@ def test_axes_of_two_units_are_not_taken_for_each_other(con, query, is_told):
     assert ("cannot be told" in told) != is_told
 
 
+@pytest.mark.slow
 def test_a_query_that_is_nested_deeply(con):
     deep = f"WITH q AS (SELECT point_id, x{' + 0' * 900} AS x, y, z FROM feet) "
     assert "nested too deeply" in frame(con, deep + CALL.format(name="q"))

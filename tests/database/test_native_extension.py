@@ -116,6 +116,7 @@ def test_a_database_file(tmp_path):
         assert con.sql(query).fetchall() == [(True,)]
 
 
+@pytest.mark.slow
 def test_a_process_ends_while_a_kernel_runs_and_results_are_unread():
     code = """
 import spatialq
@@ -332,6 +333,7 @@ def test_a_table_that_ascends_gives_the_same_order_with_any_threads(con):
     assert len(seen) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mesh", [
     "e.mesh",
     "{vertices: list_transform(e.mesh.vertices, lambda v: v + 0.0), faces: e.mesh.faces}",
@@ -385,6 +387,7 @@ def test_all_types_of_results(con):
     assert found[1] == found[2] < 5000
 
 
+@pytest.mark.slow
 def test_more_rows_than_a_span(con):
     con.execute("CREATE TABLE many AS SELECT range AS point_id, range % 997 * 1.0 AS x, "
                 "range % 1009 * 1.0 AS y, range % 5 AS z FROM range(500_000)")  # fmt: skip
@@ -449,6 +452,7 @@ def test_a_window_frame_is_right_or_an_error(con, frame):
         assert "plane_points_list: a window frame cannot be used" in str(error)  # noqa: PT017
 
 
+@pytest.mark.slow
 def test_a_fork_after_use_works(con):
     code = """
 import multiprocessing, spatialq

@@ -319,6 +319,7 @@ def test_pinned_columns_give_the_same_rows_and_each_kernel_runs_once(pinned, sha
     assert bool(misses) == bool(of_table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("road", ROADS)
 def test_many_groups(connections, road):
     query = (

@@ -29,6 +29,7 @@ def columns_of(order):
     return {**columns, "point_id": np.arange(N)}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("device")
 @pytest.mark.parametrize("order", ["random", "scanned"])
 @pytest.mark.parametrize(

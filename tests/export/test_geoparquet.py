@@ -110,6 +110,7 @@ def loaded(tmp_path, cloud):
     return tmp_path / "site.duckdb"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::spatialq.errors.CrsWarning")
 def test_every_door(tmp_path, cloud, loaded, crs):
     out = tmp_path / "out.parquet"
@@ -172,6 +173,7 @@ def test_what_a_type_says_goes_before_the_tables(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_values_and_order_stay(tmp_path):
     """Odd names of files and columns, geometries that are NULL, empty, or many."""
     folder = tmp_path / "a=1 [x]'s *"

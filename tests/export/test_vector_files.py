@@ -166,6 +166,7 @@ def test_tables_of_two_systems_are_no_layer(out):
             write_table(con, "FROM one UNION ALL FROM two", out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["fgb", "gpkg"])
 def test_many_rows_are_written_by_another_process(tmp_path, monkeypatch, ending):
     query = "SELECT range AS a, range::DOUBLE AS x, 2.0 AS y FROM range(3000)"

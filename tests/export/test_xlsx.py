@@ -52,6 +52,7 @@ def test_values_are_what_they_were(con, tmp_path):
     assert {cell.data_type for cell in cells} <= {"s", "n", "b", "d"}  # "f" would be a formula
 
 
+@pytest.mark.slow
 def test_the_header_is_bold_stays_and_filters(con, tmp_path):
     path = tmp_path / "many.xlsx"
     query = "SELECT i, 'text ' || i AS text, i / 7 AS part FROM range(25_000) AS t(i)"

@@ -669,6 +669,7 @@ def test_real_pairs_depend_on_nothing_else(name, monkeypatch):
     assert names(run(moved)) == names(expected)
 
 
+@pytest.mark.slow
 def test_a_larger_tolerance_never_makes_a_real_touch_a_common_interior():
     found = [set(by_ids("AC20-FZK-Haus", relations=False, tolerance=t)) for t in (1e-4, 1e-3, 1e-2)]
     assert found[0] >= found[1] >= found[2]

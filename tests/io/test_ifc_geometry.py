@@ -474,6 +474,7 @@ MADE_BY = {
 """Which library makes each shape."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MADE_BY)
 def test_what_ifclite_geom_gets_wrong_is_left_to_ifcopenshell(tmp_path, name):
     source, item = MADE_BY[name]
@@ -505,6 +506,7 @@ def test_a_cavity_is_not_added(tmp_path):
     assert row["mesh_source"] == "IfcOpenShell"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["metre", "millimetre"])
 def test_openings_are_cut_that_nearly_coincide_with_their_host(tmp_path, unit):
     builder = Builder(unit=unit)

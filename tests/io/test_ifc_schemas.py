@@ -41,6 +41,7 @@ def test_the_file_is_what_ifcopenshell_says():
     assert text == schema_generator.generated_property_sets(), "run `make generate`"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", SCHEMAS)
 def test_property_sets(schema):
     """As IfcOpenShell finds a set by its name, not in its list of all of them."""

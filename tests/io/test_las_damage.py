@@ -145,6 +145,7 @@ def _sparse(path, size, point_format, *, hole_from=0):
     return rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point_format", range(11))
 def test_points_that_were_never_written_are_refused_at_once(tmp_path, point_format):
     path = tmp_path / "big.las"

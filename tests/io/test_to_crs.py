@@ -243,6 +243,7 @@ def test_sentences(con, cloud, statement, sentence):
         con.sql(statement.replace("{cloud}", str(cloud))).fetchall()
 
 
+@pytest.mark.slow
 def test_load_of_the_command(tmp_path, cloud):
     found = spatialq_command("load", cloud, "-d", tmp_path / "a.duckdb", "--to-crs", "EPSG:4258")
     assert found.returncode == 0, found.stderr

@@ -64,6 +64,7 @@ STRANGE = {
 }
 
 
+@pytest.mark.slow
 @examples(150)
 @given(
     name=st.sampled_from(sorted(STRANGE)),

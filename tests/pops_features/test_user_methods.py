@@ -426,6 +426,7 @@ for dtype in (np.float64, np.float32)[: 1 if SIMULATED else 2]:
 """
 
 
+@pytest.mark.slow
 def test_it_is_the_same_on_the_gpu(device):
     """In a process of its own: Numba has its simulator, or not, from the start."""
     simulated = isinstance(device, HostDevice)

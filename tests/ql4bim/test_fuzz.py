@@ -89,6 +89,7 @@ def test_any_text(text):
     is_answered(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -107,6 +107,7 @@ def test_a_read_only_database_cannot_be_written(site):
         sq.table(site, "points").create("other")
 
 
+@pytest.mark.slow
 def test_files(site, tmp_path):
     ground = sq.table(site, "points").classify_ground().where("height > 1")
     for ending in ("parquet", "csv", "json"):
