@@ -101,7 +101,7 @@ def _types(data: dict[str, Any]) -> dict[str, Any]:
     return TYPES | ({CLASS: np.uint8} if data.get("left_out") else {})
 
 
-def is_own(own: dict[str, Any], rows: "dict[str, NDArray[Any]]") -> "NDArray[np.bool_]":
+def is_own(own: dict[str, Any], rows: "Mapping[str, NDArray[Any]]") -> "NDArray[np.bool_]":
     """Say which rows, with `point_id`, x and y, are of the core itself."""
     if "box" in own:
         xmin, ymin, xmax, ymax = own["box"]

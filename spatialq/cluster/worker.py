@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from spatialq import errors
-from spatialq.cluster import survey
+from spatialq.cluster import staged, survey
 from spatialq.cluster.folder import CALLER
 from spatialq.cluster.folders import folder_of
 from spatialq.cluster.method import Work
 from spatialq.cluster.methods import METHODS
 from spatialq.cluster.stage_files import STAGE_FILES
+from spatialq.cluster.staged import STAGED
 from spatialq.cluster.survey import SURVEY
 from spatialq.cluster.task import Done, Task, place_of, second_of
 from spatialq.errors import FileError, JobError
@@ -28,6 +29,7 @@ from spatialq.export.atomic import WRITER
 
 WORK: Mapping[str, Work] = {
     SURVEY: survey.perform,
+    STAGED: staged.perform,
     **{name: work for method in METHODS.values() for name, work in method.work.items()},
 }
 """What tasks do."""

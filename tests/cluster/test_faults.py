@@ -18,7 +18,7 @@ import pytest
 
 import spatialq
 from spatialq import cluster
-from spatialq.cluster import driver, worker
+from spatialq.cluster import driver, staged
 from spatialq.cluster.folder import JobFolder
 from spatialq.cluster.worker import answer, read_answer
 from spatialq.errors import FileError
@@ -259,7 +259,7 @@ def test_a_worker_without_memory_says_what_to_do(at_once, case, source, tmp_path
         return np.empty(1 << 55)  # NumPy's own kind of MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setitem(worker.WORK, "seeds", fail)
+        patch.setattr(staged, "read_points", fail)
         said = (
             r"memory was not enough for task '0000000\.parquet': resume .* workers or more memory"
         )

@@ -1,0 +1,277 @@
+"""Stages that a function declares, as tasks of a job: see `spatialq.functions.stages`."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spatialq.cluster.arrays import read_arrays, write_arrays
+from spatialq.cluster.job import Job
+from spatialq.cluster.layout import Core
+from spatialq.cluster.method import Method
+from spatialq.cluster.points import batches, is_own, read_points, write_rows
+from spatialq.cluster.survey import Survey
+from spatialq.cluster.task import Task
+from spatialq.execution.call import call_as_given
+from spatialq.functions.catalogue import catalogue
+from spatialq.functions.stages import Box, Cloud, Columns, Found, OfAll, OfCores, PointWork
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+STAGED = "staged"
+"""The work of all tasks of such stages, see `Task.work`."""
+PACKAGES = ("spatialq.udfs.", "spatialq.cluster.")
+"""Where the functions and classes are that tasks name."""
+Make = Callable[["CorePart"], Any]
+"""Calls the function of a task, for a core or without one."""
+Write = Callable[["CorePart", Make, Path], dict[str, Any]]
+"""Writes what that gives into a file, and gives the facts of the task."""
+Program = Callable[[PointWork[Any]], None]
+
+
+class StagedWork:
+    """The stages of a job, see `PointWork`; parts of the result are Parquet.
+
+    Parameters
+    ----------
+    job : Job
+    left_out : sequence of int
+        Classes of points that are not considered.
+    """
+
+    def __init__(self, job: Job, left_out: Sequence[int] = ()) -> None:
+        call = job.call
+        self.job, self.options = job, call.options
+        self.survey = job.survey(left_out)
+        self.cloud = _cloud_of(self.survey, call.level)
+        self.layout = job.layout(self.survey)
+        self.is_ended = False
+        self._shared = {
+            "caller": call.function,
+            "bounds": call.options.bounds,
+            "left_out": left_out,
+            "level": call.level,
+            "crs": call.crs,
+            "device": call.device,
+        }
+
+    def each(self, stage: str, do: Callable[..., Any], *inputs: Any, halo: float = 0.0) -> OfCores:
+        """Have a task done for each core, which writes what it finds."""
+        tasks = (
+            self.task(core.name, write_found, do, inputs, core, halo)
+            for core in self.layout.cores()
+        )
+        for _ in self.job.files(stage, tasks, _count(self.layout.cores())):
+            pass
+        return OfCores(stage)
+
+    def once(self, stage: str, do: Callable[..., Any], *inputs: Any) -> OfAll:
+        """Have one task done, which writes what it finds."""
+        (done,) = self.job.files(stage, [self.task(stage, write_found, do, inputs)], 1)
+        return OfAll(stage, done.facts)
+
+    def rows(self, do: Callable[..., Any], *inputs: Any, halo: float = 0.0) -> None:
+        """Have a task done for each core, which writes a part of the result."""
+        tasks = (
+            self.task(f"{core.name}.parquet", write_part, do, inputs, core, halo)
+            for core in self.layout.cores()
+        )
+        self.parts(tasks, _count(self.layout.cores()))
+
+    def parts(self, tasks: Iterable[Task], total: int) -> None:
+        """Have the tasks of the last stage done."""
+        self.job.parts(tasks, total)
+        self.is_ended = True
+
+    def task(
+        self,
+        name: str,
+        write: Write,
+        do: Callable[..., Any],
+        inputs: Sequence[Any],
+        core: Core | None = None,
+        halo: float = 0.0,
+    ) -> Task:
+        """Make a task that calls a function, and writes what that gives."""
+        data = {
+            **self._shared,
+            "write": _name_of(write),
+            "do": _name_of(do),
+            "inputs": [self._encoded(each, core) for each in inputs],
+            "core": None if core is None else core.box,
+        }
+        if core is not None:
+            layout = self.layout
+            data |= layout.reading(core, halo) if halo else layout.reading_alone(core)
+        return Task(name, STAGED, data)
+
+    def _encoded(self, value: Any, core: Core | None) -> Any:
+        """Write an input of a task as values of JSON, see `_decoded`."""
+        if isinstance(value, OfAll):
+            return {"file": self.job.path(value.stage, value.stage)}
+        if isinstance(value, OfCores):
+            if core is None:
+                return {"folder": self.job.path(value.stage, "")}
+            return {"file": self.job.path(value.stage, core.name)}
+        if is_dataclass(value) and not isinstance(value, type):
+            parts = {each.name: getattr(value, each.name) for each in fields(value)}
+            chosen = {name: self._encoded(each, core) for name, each in parts.items()}
+            return {"class": _name_of(type(value)), "fields": chosen}
+        if isinstance(value, tuple):
+            return {"tuple": [self._encoded(each, core) for each in value]}
+        return value
+
+
+def _decoded(value: Any) -> Any:
+    """Give an input of a task, as `do` takes it."""
+    if not isinstance(value, Mapping):
+        return value
+    if "file" in value:
+        return _found_in(value["file"])
+    if "folder" in value:
+        return map(_found_in, sorted(Path(value["folder"]).iterdir()))
+    if "tuple" in value:
+        return tuple(map(_decoded, value["tuple"]))
+    chosen = {name: _decoded(each) for name, each in value["fields"].items()}
+    return _named(value["class"])(**chosen)
+
+
+def _found_in(path: str | Path) -> Found:
+    facts, arrays = read_arrays(path)
+    return Found(arrays, facts)
+
+
+def _name_of(thing: Any) -> str:
+    return f"{thing.__module__}:{thing.__qualname__}"
+
+
+def _named(name: str) -> Any:
+    """Give the function or the class of a name.
+
+    Raises
+    ------
+    ValueError
+        If it is none of ours.
+    """
+    module, _, thing = name.partition(":")
+    if not module.startswith(PACKAGES):
+        message = f"a task must name what is below {' or '.join(PACKAGES)}, got {name!r}"
+        raise ValueError(message)
+    return getattr(import_module(module), thing)
+
+
+def _cloud_of(survey: Survey, level: float) -> Cloud:
+    if survey.total == 0:
+        nowhere = float("nan"), float("nan"), float("nan")
+        return Cloud(0, nowhere, nowhere)
+    (*low, bottom), (*high, top) = (ends.tolist() for ends in survey.ends)
+    return Cloud(survey.total, (*low, bottom * level), (*high, top * level))
+
+
+def _count(cores: Iterator[Core]) -> int:
+    return sum(1 for _ in cores)
+
+
+class CorePart:
+    """The points of a task, see `Part`."""
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.data = data
+        self.facts: dict[str, Any] = {}
+        """What is recorded of the task: `device`, where a kernel has run."""
+
+    @property
+    def box(self) -> Box:
+        """Around the points of the core."""
+        xmin, ymin, xmax, ymax = self.data["core"]
+        return xmin, ymin, xmax, ymax
+
+    def points(self) -> "dict[str, NDArray[Any]]":
+        """Read the points of the core and its halo."""
+        return self._leveled(read_points(self.data))
+
+    def batches(self) -> "Iterator[dict[str, NDArray[Any]]]":
+        """Read these points one batch after the other."""
+        return map(self._leveled, batches(self.data))
+
+    def _leveled(self, points: "dict[str, NDArray[Any]]") -> "dict[str, NDArray[Any]]":
+        level = self.data["level"]
+        return points if level == 1 else points | {"z": points["z"] * level}
+
+    def is_own(self, rows: Columns) -> "NDArray[np.bool_]":
+        """Say which rows are of the core itself."""
+        return is_own(self.data["own"], rows)
+
+    def own(self, rows: Columns) -> "dict[str, NDArray[Any]]":
+        """Give the rows that are of the core itself."""
+        own = self.is_own(rows)
+        return {name: values[own] for name, values in rows.items()}
+
+    def call(self, function: str, columns: Columns, options: Any) -> "dict[str, NDArray[Any]]":
+        """Run the kernel of a function as it is planned."""
+        found, device = call_as_given(
+            catalogue()[function], dict(columns), options, self.data["device"], road="files"
+        )
+        self.facts["device"] = device
+        return found
+
+
+def perform(data: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Do a task of such a stage."""
+    part, do = CorePart(data), _named(data["do"])
+    inputs = [_decoded(each) for each in data["inputs"]]
+
+    def make(part: CorePart) -> Any:
+        return do(*inputs) if data["core"] is None else do(part, *inputs)
+
+    facts: dict[str, Any] = _named(data["write"])(part, make, path)
+    return facts | part.facts
+
+
+def write_found(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
+    """Write what a task has found for later stages; give its facts."""
+    found = make(part)
+    if not isinstance(found, Found):
+        found = Found(found)
+    write_arrays(path, found.arrays, found.facts)
+    return dict(found.facts)
+
+
+def write_part(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
+    """Write rows of a core; give their number."""
+    output = catalogue()[part.data["caller"]].output
+    rows, level = dict(make(part)), part.data["level"]
+    if level != 1:
+        rows |= {name: rows[name] / level for name in output.heights}
+    write_rows(rows, path, list(output.columns), crs=part.data["crs"])
+    return {"rows": rows["x"].size}
+
+
+def method_of(
+    function: str,
+    program: Program,
+    forms: Mapping[str, Callable[[Job], StagedWork]] = {"parquet": StagedWork},
+    **more: Any,
+) -> Method:
+    """Make the method of a function that declares its stages.
+
+    Parameters
+    ----------
+    function : str
+    program : callable
+    forms : mapping
+        What makes parts of each ending; the first one is the default.
+    **more
+        Other fields of the `Method`.
+    """
+
+    def run(job: Job) -> None:
+        work = forms[job.call.part_format](job)
+        program(work)
+        if not work.is_ended:
+            work.parts([], 0)
+
+    return Method(function, run, {}, formats=tuple(forms), **more)
