@@ -6,6 +6,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from spatialq.cluster.arrays import read_arrays, write_arrays
 from spatialq.cluster.job import Job
 from spatialq.cluster.layout import Core
@@ -18,11 +20,11 @@ from spatialq.functions.catalogue import catalogue
 from spatialq.functions.stages import Box, Cloud, Columns, Found, OfAll, OfCores, PointWork
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 STAGED = "staged"
 """The work of all tasks of such stages, see `Task.work`."""
+COORDINATES = frozenset("xyz")
 PACKAGES = ("spatialq.udfs.", "spatialq.cluster.")
 """Where the functions and classes are that tasks name."""
 Make = Callable[["CorePart"], Any]
@@ -40,15 +42,19 @@ class StagedWork:
     job : Job
     left_out : sequence of int
         Classes of points that are not considered.
+    whole : bool
+        Whether there are cores whose points all have such a class, too.
     """
 
-    def __init__(self, job: Job, left_out: Sequence[int] = ()) -> None:
+    def __init__(self, job: Job, left_out: Sequence[int] = (), *, whole: bool = False) -> None:
         call = job.call
         self.job, self.options = job, call.options
         self.survey = job.survey(left_out)
         self.cloud = _cloud_of(self.survey, call.level)
-        self.layout = job.layout(self.survey)
+        self.layout = job.layout(self.survey.whole if whole else self.survey)
         self.is_ended = False
+        self.write: Write = write_part
+        """Writes a part of `rows`."""
         self._shared = {
             "caller": call.function,
             "bounds": call.options.bounds,
@@ -76,10 +82,18 @@ class StagedWork:
     def rows(self, do: Callable[..., Any], *inputs: Any, halo: float = 0.0) -> None:
         """Have a task done for each core, which writes a part of the result."""
         tasks = (
-            self.task(f"{core.name}.parquet", write_part, do, inputs, core, halo)
-            for core in self.layout.cores()
+            self.task(name, self.write, do, inputs, core, halo) for name, core in self.named_cores()
         )
-        self.parts(tasks, _count(self.layout.cores()))
+        self.parts(tasks, _count(self.named_cores()))
+
+    def named_cores(self) -> Iterator[tuple[str, Core]]:
+        """Give the name of each part of `rows`, and its core."""
+        for core in self.layout.cores():
+            yield f"{core.name}.parquet", core
+
+    def table(self, name: str, do: Callable[..., Any], *inputs: Any) -> None:
+        """Have one task done, which writes the only part of the result."""
+        self.parts([self.task(f"{name}.parquet", write_table, do, inputs)], 1)
 
     def parts(self, tasks: Iterable[Task], total: int) -> None:
         """Have the tasks of the last stage done."""
@@ -171,7 +185,7 @@ def _cloud_of(survey: Survey, level: float) -> Cloud:
     return Cloud(survey.total, (*low, bottom * level), (*high, top * level))
 
 
-def _count(cores: Iterator[Core]) -> int:
+def _count(cores: Iterator[Any]) -> int:
     return sum(1 for _ in cores)
 
 
@@ -246,8 +260,31 @@ def write_part(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
     rows, level = dict(make(part)), part.data["level"]
     if level != 1:
         rows |= {name: rows[name] / level for name in output.heights}
+    for name, null in output.nulls.items():
+        rows[name] = np.ma.masked_equal(rows[name], null)
+    for name in output.columns.keys() - COORDINATES:
+        if rows[name].dtype.kind == "f":
+            rows[name] = np.ma.masked_invalid(rows[name])
     write_rows(rows, path, list(output.columns), crs=part.data["crs"])
     return {"rows": rows["x"].size}
+
+
+def write_table(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
+    """Write all rows of a result; give their number."""
+    import pyarrow as pa
+
+    from spatialq.database.transport.arrow import structs
+    from spatialq.io.crs import with_one_unit
+    from spatialq.workflows.tables import write_arrow
+
+    function, crs = catalogue()[part.data["caller"]], part.data["crs"]
+    table = pa.Table.from_struct_array(structs(function, make(part)))
+    query = ", ".join(
+        f"{name}::GEOMETRY AS {name}" if kind == "GEOMETRY" else name
+        for name, kind in function.output.columns.items()
+    )
+    write_arrow(table, path, f"SELECT {query} FROM result", crs=crs and with_one_unit(crs))
+    return {"rows": table.num_rows}
 
 
 def method_of(

@@ -126,5 +126,8 @@ class PointWork(Protocol[Options]):
         """Have `do(part, *inputs)` called for each core, which gives rows of the result.
 
         It is the last stage. A program that ends without one has a result without rows. The columns
-        are those of the output, and `point_id`, x and y.
+        are those of the output, as a kernel gives them, and `point_id`, x and y.
         """
+
+    def table(self, name: str, do: Callable[..., Columns], *inputs: Any) -> None:
+        """Have `do(*inputs)` called, which gives all rows of the result: the last stage, too."""
