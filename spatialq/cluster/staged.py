@@ -55,7 +55,7 @@ class StagedWork:
         self.is_ended = False
         self.write: Write = write_part
         """Writes a part of `rows`."""
-        self._shared = {
+        self.shared = {
             "caller": call.function,
             "bounds": call.options.bounds,
             "left_out": left_out,
@@ -66,10 +66,14 @@ class StagedWork:
 
     def each(self, stage: str, do: Callable[..., Any], *inputs: Any, halo: float = 0.0) -> OfCores:
         """Have a task done for each core, which writes what it finds."""
-        tasks = (
-            self.task(core.name, write_found, do, inputs, core, halo)
-            for core in self.layout.cores()
-        )
+        return self.write_each(stage, write_found, do, inputs, halo)
+
+    def write_each(
+        self, stage: str, write: Write, do: Callable[..., Any], inputs: Sequence[Any], halo: float
+    ) -> OfCores:
+        """Have a task done for each core, which writes arrays in its own way."""
+        cores = self.layout.cores()
+        tasks = (self.task(core.name, write, do, inputs, core, halo) for core in cores)
         for _ in self.job.files(stage, tasks, _count(self.layout.cores())):
             pass
         return OfCores(stage)
@@ -111,7 +115,7 @@ class StagedWork:
     ) -> Task:
         """Make a task that calls a function, and writes what that gives."""
         data = {
-            **self._shared,
+            **self.shared,
             "write": _name_of(write),
             "do": _name_of(do),
             "inputs": [self._encoded(each, core) for each in inputs],
@@ -231,6 +235,22 @@ class CorePart:
         )
         self.facts["device"] = device
         return found
+
+
+class OwnPart(CorePart):
+    """A core whose own points are given, as its files have them."""
+
+    def __init__(self, part: CorePart, points: Columns) -> None:
+        super().__init__(part.data)
+        self._points = points
+
+    def points(self) -> "dict[str, NDArray[Any]]":
+        """Give these points."""
+        return self._leveled(dict(self._points))
+
+    def own(self, rows: Columns) -> "dict[str, NDArray[Any]]":
+        """Give all rows."""
+        return dict(rows)
 
 
 def perform(data: dict[str, Any], path: Path) -> dict[str, Any]:
