@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,15 +12,11 @@ from spatialq.cluster.arrays import read_arrays, write_arrays
 from spatialq.cluster.job import Job
 from spatialq.cluster.layout import Core
 from spatialq.cluster.method import Method
-from spatialq.cluster.points import batches, is_own, read_points, write_rows
+from spatialq.cluster.points import CorePart, write_rows
 from spatialq.cluster.survey import Survey
 from spatialq.cluster.task import Task
-from spatialq.execution.call import call_as_given
 from spatialq.functions.catalogue import catalogue
-from spatialq.functions.stages import Box, Cloud, Columns, Found, OfAll, OfCores, PointWork
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from spatialq.functions.stages import Cloud, Found, OfAll, OfCores, PointWork
 
 STAGED = "staged"
 """The work of all tasks of such stages, see `Task.work`."""
@@ -122,8 +118,7 @@ class StagedWork:
             "core": None if core is None else core.box,
         }
         if core is not None:
-            layout = self.layout
-            data |= layout.reading(core, halo) if halo else layout.reading_alone(core)
+            data |= self.layout.reading(core, halo)
         return Task(name, STAGED, data)
 
     def _encoded(self, value: Any, core: Core | None) -> Any:
@@ -191,66 +186,6 @@ def _cloud_of(survey: Survey, level: float) -> Cloud:
 
 def _count(cores: Iterator[Any]) -> int:
     return sum(1 for _ in cores)
-
-
-class CorePart:
-    """The points of a task, see `Part`."""
-
-    def __init__(self, data: dict[str, Any]) -> None:
-        self.data = data
-        self.facts: dict[str, Any] = {}
-        """What is recorded of the task: `device`, where a kernel has run."""
-
-    @property
-    def box(self) -> Box:
-        """Around the points of the core."""
-        xmin, ymin, xmax, ymax = self.data["core"]
-        return xmin, ymin, xmax, ymax
-
-    def points(self) -> "dict[str, NDArray[Any]]":
-        """Read the points of the core and its halo."""
-        return self._leveled(read_points(self.data))
-
-    def batches(self) -> "Iterator[dict[str, NDArray[Any]]]":
-        """Read these points one batch after the other."""
-        return map(self._leveled, batches(self.data))
-
-    def _leveled(self, points: "dict[str, NDArray[Any]]") -> "dict[str, NDArray[Any]]":
-        level = self.data["level"]
-        return points if level == 1 else points | {"z": points["z"] * level}
-
-    def is_own(self, rows: Columns) -> "NDArray[np.bool_]":
-        """Say which rows are of the core itself."""
-        return is_own(self.data["own"], rows)
-
-    def own(self, rows: Columns) -> "dict[str, NDArray[Any]]":
-        """Give the rows that are of the core itself."""
-        own = self.is_own(rows)
-        return {name: values[own] for name, values in rows.items()}
-
-    def call(self, function: str, columns: Columns, options: Any) -> "dict[str, NDArray[Any]]":
-        """Run the kernel of a function as it is planned."""
-        found, device = call_as_given(
-            catalogue()[function], dict(columns), options, self.data["device"], road="files"
-        )
-        self.facts["device"] = device
-        return found
-
-
-class OwnPart(CorePart):
-    """A core whose own points are given, as its files have them."""
-
-    def __init__(self, part: CorePart, points: Columns) -> None:
-        super().__init__(part.data)
-        self._points = points
-
-    def points(self) -> "dict[str, NDArray[Any]]":
-        """Give these points."""
-        return self._leveled(dict(self._points))
-
-    def own(self, rows: Columns) -> "dict[str, NDArray[Any]]":
-        """Give all rows."""
-        return dict(rows)
 
 
 def perform(data: dict[str, Any], path: Path) -> dict[str, Any]:

@@ -6,7 +6,7 @@ all but the points that a task reads.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,19 +27,8 @@ if TYPE_CHECKING:
 SEEDS = "owm_ground"
 
 
-@dataclass(frozen=True)
-class Squares:
-    """The squares over the cloud that are counted, see `grid.lay_grid`."""
-
-    west: float
-    south: float
-    side: float
-    shape: tuple[int, int]
-    x_ends: tuple[float, float]
-    """Of all points."""
-    y_ends: tuple[float, float]
-    metres: float
-    """Metres in one unit of x and y of the points."""
+Ends = tuple[tuple[float, float], tuple[float, float]]
+"""The least and the greatest x, and y, in metres."""
 
 
 def run(work: "PointWork[Options]") -> None:
@@ -61,27 +50,31 @@ def _lay_grid(work: "PointWork[Options]") -> CloudRaster:
     ends = (xmin, xmax), (ymin, ymax)
 
     def count(west: float, south: float, side: float, shape: tuple[int, int]) -> int:
-        squares = Squares(west, south, side, shape, *ends, metres)
-        marked = work.each("squares", mark_squares, squares)
+        marked = work.each("squares", mark_squares, (west, south), side, shape, ends, metres)
         return int(work.once("count", count_squares, shape, marked).facts["squares"])
 
     return lay_grid(*ends, work.cloud.size, count)
 
 
-def mark_squares(part: Part, squares: Squares) -> Columns:
+def mark_squares(
+    part: Part,
+    corner: tuple[float, float],
+    side: float,
+    shape: tuple[int, int],
+    ends: Ends,
+    metres: float,
+) -> Columns:
     """Mark the squares that have points of a core: those of step 1 of the method."""
-    west, south, side, metres = squares.west, squares.south, squares.side, squares.metres
-    (low_x, high_x), (low_y, high_y) = squares.x_ends, squares.y_ends
+    (low_x, high_x), (low_y, high_y) = ends
     xmin, ymin, xmax, ymax = (value * metres for value in part.box)
-    place = part_between(
-        squares.shape, (west, south), side, (max(xmin, low_x), min(xmax, high_x)),
-        (max(ymin, low_y), min(ymax, high_y)),
-    )  # fmt: skip
+    x_ends = max(xmin, low_x), min(xmax, high_x)
+    y_ends = max(ymin, low_y), min(ymax, high_y)
+    place = part_between(shape, corner, side, x_ends, y_ends)
     first, occupied = _part(place, 0, np.bool_)
     for rows in part.batches():
         own = part.is_own(rows)
         x, y = (rows[axis][own] * metres for axis in "xy")
-        points.mark(x, y, west, south, side, (*squares.shape, *first), occupied, 0, x.size)
+        points.mark(x, y, *corner, side, (*shape, *first), occupied, 0, x.size)
     return {"first": np.array(first), "grid": occupied}
 
 

@@ -19,15 +19,8 @@ from spatialq.cluster.methods.terrain_parts import (
     write_ground,
     write_raster,
 )
-from spatialq.cluster.points import CLASS, open_cloud
-from spatialq.cluster.staged import (
-    CorePart,
-    Make,
-    OwnPart,
-    StagedWork,
-    method_of,
-    write_part,
-)
+from spatialq.cluster.points import CLASS, CorePart, OwnPart, open_cloud
+from spatialq.cluster.staged import Make, StagedWork, method_of, write_part
 from spatialq.functions.declaration import parameters_of
 from spatialq.udfs.classify_ground import stages
 from spatialq.udfs.ground_surface import TerrainOptions

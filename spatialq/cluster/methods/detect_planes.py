@@ -9,8 +9,8 @@ import numpy as np
 from spatialq.cluster.job import Job
 from spatialq.cluster.layout import Core
 from spatialq.cluster.methods.cloud_parts import LAZ, names_of_clouds
-from spatialq.cluster.points import is_own, open_cloud, read_points
-from spatialq.cluster.staged import CorePart, Make, StagedWork, method_of
+from spatialq.cluster.points import CorePart, open_cloud
+from spatialq.cluster.staged import Make, StagedWork, method_of
 from spatialq.udfs.detect_planes import stages
 from spatialq.workflows.cloud_points import NOISE
 
@@ -67,9 +67,9 @@ def write_cloud(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
     plane_id, distance = np.zeros(n, np.int32), np.full(n, np.nan, np.float32)
     at = positions(found["point_id"])
     plane_id[at], distance[at] = found["plane_id"], found["distance"]
-    every = read_points(data | {"left_out": []})
+    every = CorePart(data | {"left_out": []})
     keep = np.zeros(n, np.bool_)
-    keep[positions(every["point_id"][is_own(data["own"], every)])] = True
+    keep[positions(every.own(every.read())["point_id"])] = True
     fields = fields_of(plane_id, distance)
     return {"rows": write_with_fields(files, path, fields, keep, crs=data["crs"])}
 

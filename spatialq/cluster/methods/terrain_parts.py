@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from spatialq.cluster.arrays import write_arrays
-from spatialq.cluster.points import CLASS, read_points
-from spatialq.cluster.staged import CorePart, Make, OwnPart
+from spatialq.cluster.points import CLASS, CorePart, OwnPart
+from spatialq.cluster.staged import Make
 from spatialq.functions.stages import Found
 from spatialq.runtime import buffers
 from spatialq.workflows.ground import GROUND_SURFACE, IS_KEPT, terrain_of
@@ -36,7 +36,7 @@ Window = tuple[int, int, int, int]
 
 def write_ground(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
     """Write the ground points of a core, with heights as its files have them, and its box."""
-    points = part.own(read_points(part.data))
+    points = part.own(part.read())
     there = make(OwnPart(part, points))["is_ground"] & ~IS_KEPT[points[CLASS]]
     write_arrays(path, {axis: points[axis][there] for axis in "xyz"} | {"box": part.box})
     return {"points": int(there.sum())}
