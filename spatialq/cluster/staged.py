@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +13,14 @@ from spatialq.cluster.layout import Core
 from spatialq.cluster.method import Method
 from spatialq.cluster.points import CorePart, write_rows
 from spatialq.cluster.survey import Survey
-from spatialq.cluster.task import Task
+from spatialq.cluster.task import Task, name_of, named
 from spatialq.functions.catalogue import catalogue
 from spatialq.functions.stages import Cloud, Found, OfAll, OfCores, PointWork
 
-STAGED = "staged"
-"""The work of all tasks of such stages, see `Task.work`."""
 COORDINATES = frozenset("xyz")
-PACKAGES = ("spatialq.udfs.", "spatialq.cluster.")
-"""Where the functions and classes are that tasks name."""
-Make = Callable[["CorePart"], Any]
+Make = Callable[[CorePart], Any]
 """Calls the function of a task, for a core or without one."""
-Write = Callable[["CorePart", Make, Path], dict[str, Any]]
+Write = Callable[[CorePart, Make, Path], dict[str, Any]]
 """Writes what that gives into a file, and gives the facts of the task."""
 Program = Callable[[PointWork[Any]], None]
 
@@ -112,14 +107,14 @@ class StagedWork:
         """Make a task that calls a function, and writes what that gives."""
         data = {
             **self.shared,
-            "write": _name_of(write),
-            "do": _name_of(do),
+            "write": name_of(write),
+            "do": name_of(do),
             "inputs": [self._encoded(each, core) for each in inputs],
             "core": None if core is None else core.box,
         }
         if core is not None:
             data |= self.layout.reading(core, halo)
-        return Task(name, STAGED, data)
+        return Task(name, name_of(perform), data)
 
     def _encoded(self, value: Any, core: Core | None) -> Any:
         """Write an input of a task as values of JSON, see `_decoded`."""
@@ -132,7 +127,7 @@ class StagedWork:
         if is_dataclass(value) and not isinstance(value, type):
             parts = {each.name: getattr(value, each.name) for each in fields(value)}
             chosen = {name: self._encoded(each, core) for name, each in parts.items()}
-            return {"class": _name_of(type(value)), "fields": chosen}
+            return {"class": name_of(type(value)), "fields": chosen}
         if isinstance(value, tuple):
             return {"tuple": [self._encoded(each, core) for each in value]}
         return value
@@ -149,31 +144,12 @@ def _decoded(value: Any) -> Any:
     if "tuple" in value:
         return tuple(map(_decoded, value["tuple"]))
     chosen = {name: _decoded(each) for name, each in value["fields"].items()}
-    return _named(value["class"])(**chosen)
+    return named(value["class"])(**chosen)
 
 
 def _found_in(path: str | Path) -> Found:
     facts, arrays = read_arrays(path)
     return Found(arrays, facts)
-
-
-def _name_of(thing: Any) -> str:
-    return f"{thing.__module__}:{thing.__qualname__}"
-
-
-def _named(name: str) -> Any:
-    """Give the function or the class of a name.
-
-    Raises
-    ------
-    ValueError
-        If it is none of ours.
-    """
-    module, _, thing = name.partition(":")
-    if not module.startswith(PACKAGES):
-        message = f"a task must name what is below {' or '.join(PACKAGES)}, got {name!r}"
-        raise ValueError(message)
-    return getattr(import_module(module), thing)
 
 
 def _cloud_of(survey: Survey, level: float) -> Cloud:
@@ -190,13 +166,13 @@ def _count(cores: Iterator[Any]) -> int:
 
 def perform(data: dict[str, Any], path: Path) -> dict[str, Any]:
     """Do a task of such a stage."""
-    part, do = CorePart(data), _named(data["do"])
+    part, do = CorePart(data), named(data["do"])
     inputs = [_decoded(each) for each in data["inputs"]]
 
     def make(part: CorePart) -> Any:
         return do(*inputs) if data["core"] is None else do(part, *inputs)
 
-    facts: dict[str, Any] = _named(data["write"])(part, make, path)
+    facts: dict[str, Any] = named(data["write"])(part, make, path)
     return facts | part.facts
 
 
@@ -266,4 +242,4 @@ def method_of(
         if not work.is_ended:
             work.parts([], 0)
 
-    return Method(function, run, {}, formats=tuple(forms), **more)
+    return Method(function, run, formats=tuple(forms), **more)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spatialq import cluster
-from spatialq.cluster import staged
+from spatialq.cluster import staged, task
 from spatialq.cluster.methods import METHODS
 from spatialq.functions.stages import Found
 from tests.cluster import surveys
@@ -58,7 +58,7 @@ def toy(monkeypatch):
 
 
 def test_what_tasks_get(at_once, toy, tmp_path, tmp_path_factory, monkeypatch):
-    monkeypatch.setattr(staged, "PACKAGES", (*staged.PACKAGES, "tests."))
+    monkeypatch.setattr(task, "PACKAGES", (*task.PACKAGES, "tests."))
     tiles = made_once(
         tmp_path_factory, "four_tiles", lambda path: surveys.make(path, columns=2, rows=2)
     )

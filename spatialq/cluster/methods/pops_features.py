@@ -15,7 +15,7 @@ from spatialq.cluster.method import Method
 from spatialq.cluster.methods.grids import OF_FILE, check_of_file, open_file
 from spatialq.cluster.methods.pops_tiles import FUNCTION, write_raster, write_table
 from spatialq.cluster.survey import SURVEY, stamp_of
-from spatialq.cluster.task import Done, Task
+from spatialq.cluster.task import Done, Task, name_of
 from spatialq.errors import FileError, FileWarning
 from spatialq.execution.frames import Fitted, announce
 from spatialq.functions.catalogue import Function, catalogue
@@ -99,7 +99,7 @@ def run(job: Job) -> None:
 
 def _header_task(call: Call, path: str) -> Task:
     data = {"path": path, "first": (call.paths[0], call.crs), "options": given(call.options)}
-    return Task(path, "pops header", data | {"of_file": _of_file(call)})
+    return Task(path, name_of(look_at), data | {"of_file": _of_file(call)})
 
 
 def _of_file(call: Call) -> dict[str, Any]:
@@ -188,7 +188,7 @@ class Grids:
     def tasks(self) -> Iterator[Task]:
         """Give the task of each tile."""
         call = self.call
-        work = "pops raster" if call.part_format == "tif" else "pops table"
+        work = name_of(write_raster if call.part_format == "tif" else write_table)
         shared = {
             "options": given(call.options),
             "of_file": _of_file(call),
@@ -217,7 +217,6 @@ class Grids:
 METHOD = Method(
     FUNCTION,
     run,
-    {"pops header": look_at, "pops table": write_table, "pops raster": write_raster},
     kind="grid",
     open=open_grids,
     formats=("parquet", "tif"),
