@@ -1,7 +1,7 @@
 """What travels between the driver and its workers: tasks and what became of them, as JSON."""
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
@@ -43,7 +43,7 @@ class Task:
 
     def text(self) -> str:
         """Write the task as a line of JSON."""
-        return json.dumps(asdict(self))
+        return json.dumps(vars(self))
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Done:
 
     def text(self) -> str:
         """Write it as JSON."""
-        return json.dumps(asdict(self))
+        return json.dumps(vars(self))
 
     def line(self) -> str:
         """Write it as a line of a journal: JSON, with a digest at its end."""
