@@ -1,23 +1,30 @@
 # Every target works on a bare machine with git, make and Python >= 3.11.
 PYTHON ?= python3
 BIN := .venv/bin
-# Processes that run tests; one that runs out of tests takes some of another's.
+# Processes that run tests; those of a module are run by one, which makes its fixtures once.
 WORKERS ?= 2
-PARALLEL := --numprocesses $(WORKERS) --dist worksteal
+PARALLEL := --numprocesses $(WORKERS) --dist loadscope
+# Tests of the house, and of each kernel against its oracle.
+CHECKED := $(wildcard tests/test_layers.py tests/test_layout.py tests/test_generated.py tests/*/test_oracle.py)
 
-.PHONY: demo generate check test test-gpu lint wheel bench lock
+.PHONY: demo generate check test test-all test-gpu lint wheel bench bench-gpu lock
 
 ## the village, its house, the README's queries and four pictures, in demo/
 demo: .venv/.ready
 	$(BIN)/spatialq demo
 
-## what to run while working: style, types, and the tests of CPU kernels that take little time
-check: lint .venv/moto/.ready
-	$(BIN)/python -m pytest $(PARALLEL) -m "not (host or gpu or slow)" --hypothesis-profile check
+## what to run while working: style, types, and quick tests of the house and of the kernels
+check: lint
+	$(BIN)/python -m pytest $(PARALLEL) -m "not (host or gpu or slow)" --hypothesis-profile check $(CHECKED)
 
-## all tests
-test: .venv/.ready .venv/moto/.ready
-	$(BIN)/python -m pytest $(PARALLEL)
+## what every change must pass before it is committed; what is random is the same in each run
+test: .venv/.ready
+	$(BIN)/python -m pytest $(PARALLEL) -m "not (gpu or slow)"
+
+## all tests, with those that kill processes, fill disks, start Ray or a server of object storage,
+## generate input at random or read all real files
+test-all: .venv/.ready .venv/moto/.ready
+	$(BIN)/python -m pytest $(PARALLEL) --hypothesis-profile all
 
 ## every kernel on this machine's GPU
 test-gpu: .venv/.ready
@@ -38,33 +45,13 @@ lint: .venv/.ready
 wheel: .venv/.ready
 	$(BIN)/python .ci/check_wheel.py
 
-## the ratios of benchmarks/README.md
+## the ratios of benchmarks/README.md: all benchmarks of benchmarks/registry.py on the CPU
 bench: .venv/.ready
-	$(BIN)/python benchmarks/owm_ground.py
-	$(BIN)/python benchmarks/ground_surface.py
-	$(BIN)/python benchmarks/classify_ground.py
-	$(BIN)/python benchmarks/detect_planes.py --sizes 100000 1000000 10000000
-	$(BIN)/python benchmarks/plane_points.py
-	$(BIN)/python benchmarks/plane_nodes.py
-	$(BIN)/python benchmarks/plane_quality.py
-	$(BIN)/python benchmarks/pops_features.py
-	$(BIN)/python benchmarks/pops_patches.py
-	$(BIN)/python benchmarks/pops_end_to_end.py --side 5000
-	$(BIN)/python benchmarks/build_lod.py
-	$(BIN)/python benchmarks/build_lod_end_to_end.py
-	$(BIN)/python benchmarks/build_lod_quality.py
-	$(BIN)/python benchmarks/intersects_with.py
-	$(BIN)/python benchmarks/distance.py
-	$(BIN)/python benchmarks/direction.py
-	$(BIN)/python benchmarks/broad_phase.py
-	$(BIN)/python benchmarks/pins.py
-	$(BIN)/python benchmarks/query_builder.py
-	$(BIN)/python benchmarks/sql_road.py --lists
-	$(BIN)/python benchmarks/read_las.py
-	$(BIN)/python benchmarks/read_ifc.py
-	$(BIN)/python benchmarks/export_ifc.py
-	$(BIN)/python benchmarks/cold_start.py
-	$(BIN)/python benchmarks/interrupt.py
+	$(BIN)/python benchmarks cpu
+
+## the same on this machine's GPU
+bench-gpu: .venv/.ready
+	$(BIN)/python benchmarks gpu
 
 ## newer versions of everything into constraints.txt
 lock:

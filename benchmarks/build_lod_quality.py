@@ -180,11 +180,15 @@ def scene(n, seed=1):
 
 
 def psnr(found, truth):
-    """Peak signal-to-noise ratio in decibels, and the share of the pixels that it is of."""
+    """Peak signal-to-noise ratio in decibels, and the share of the pixels that it is of.
+
+    Of pictures without a difference it is infinite.
+    """
     is_truth, is_found = (np.isfinite(each[..., 0]) for each in (truth, found))
     both = is_truth & is_found
     error = ((found - truth)[both] ** 2).mean()
-    return -10 * np.log10(error), both.sum() / is_truth.sum()
+    with np.errstate(divide="ignore"):
+        return -10 * np.log10(error), both.sum() / is_truth.sum()
 
 
 def save(pictures, target):

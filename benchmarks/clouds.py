@@ -2,8 +2,8 @@
 
 As a program: ``python benchmarks/clouds.py {small,sparse,dense} OUT.npz [--strips] [--seed N]``.
 
-The extents and numbers of points of all but `small` are those of published airborne surveys
-on which ground filters have been timed; the content is generated. Density varies across the
+The extents and numbers of points of all but `tiny` and `small` are those of published airborne
+surveys on which ground filters have been timed; the content is generated. Density varies across the
 flight direction as overlapping strips make it.
 """
 
@@ -41,6 +41,7 @@ class Kind(NamedTuple):
 
 
 KINDS = {
+    "tiny": Kind(2_000, 50.0, 50.0, 500_000.0, 4_700_000.0, 0.01),
     "small": Kind(2_000_000, 600.0, 400.0, 500_000.0, 4_700_000.0, 0.01),
     "sparse": Kind(20_380_212, 1413.08, 1904.30, 714_947.98, 4_286_501.93, 0.01),
     "arzua": Kind(40_706_503, 999.99, 999.99, 568_000.0, 4_752_320.0, 0.01),

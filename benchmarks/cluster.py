@@ -23,6 +23,8 @@ import tempfile
 import time
 from base64 import b64encode
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import laspy
 import numpy as np
@@ -79,7 +81,7 @@ class MadeUp:
 
     def map(self, tasks):
         for task in tasks:
-            if task.work == "survey":
+            if task.stage == "survey":
                 k = int(Path(task.name).stem)
                 low = [SIDE * (k % self._columns), SIDE * (k // self._columns), 0.0]
                 high = [low[0] + SIDE - 0.01, low[1] + SIDE - 0.01, 100.0]
@@ -102,7 +104,9 @@ def simulate(tiles, folder):
     able = MadeUp(round(np.sqrt(tiles)))
     paths = [f"/survey/of/a/country/{k:09}.laz" for k in range(tiles)]
     method, options = METHODS["owm_ground"], catalogue()["owm_ground"].choose({})
-    call = Call("owm_ground", paths, None, options, 1.0, 1.0, {}, None, "parquet", "cpu")
+    call = Call(
+        "owm_ground", paths, None, options, 1.0, 1.0, (1.0, 1.0, 1.0), {}, None, "parquet", "cpu"
+    )
     folder = JobFolder(Path(folder))
     for is_resumed in (False, True):
         started = time.process_time()
@@ -169,7 +173,9 @@ def run_survey(function, tiles):
 
 def run_one(function, source, out, executor, workers):
     """Run a job and report it."""
-    more = {"unit": 1.0} | ({"by_class": False} if function == "classify_ground" else {})
+    more: dict[str, Any] = {"unit": 1.0}
+    if function == "classify_ground":
+        more["by_class"] = False
     made = cluster.run(function, f"{source}/", out, executor=executor, workers=int(workers), **more)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     local = {
@@ -195,16 +201,19 @@ def main():
     if given.what == "overhead":
         overhead(given.executor, given.tiles or 500)
     elif given.what == "driver":
-        with tempfile.TemporaryDirectory() as folder:
-            Job.is_unchanged = lambda *_: True  # there are no files
-            JobFolder.is_there = lambda *_: True
+        with (  # there are no files
+            tempfile.TemporaryDirectory() as folder,
+            patch.object(Job, "is_unchanged", return_value=True),
+            patch.object(JobFolder, "is_there", return_value=True),
+        ):
             simulate(given.tiles or 1_000_000, folder)
     elif given.what == "survey":
         run_survey(given.function, given.tiles or 50)
     elif given.what == "one":
         run_one(*given.folder)
     else:
-        run_job(*given.folder, given.executor, given.workers)
+        (folder,) = given.folder
+        run_job(folder, given.executor, given.workers)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import shutil
 import time
 from collections import defaultdict
 from pathlib import Path
+from unittest.mock import patch
 
 os.environ.setdefault("SPATIALQ_THREADS", "1")
 
@@ -75,8 +76,8 @@ def main():
     if not tiles.exists():
         make(tiles, given.side, given.tile, given.density)
     shutil.rmtree(out, ignore_errors=True)
-    driver.executor_of = lambda *_, **__: able
-    made = cluster.run("classify_ground", tiles, out, unit=1.0)
+    with patch.object(driver, "executor_of", return_value=able):
+        made = cluster.run("classify_ground", tiles, out, unit=1.0)
     for stage, seconds in able.seconds.items():
         print(json.dumps({
             "stage": stage, "tasks": able.tasks[stage], "cpu_seconds": round(seconds, 2),

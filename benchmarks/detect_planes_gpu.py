@@ -52,7 +52,7 @@ def as_scanned(points):
     return cp.ascontiguousarray(points[:, cp.lexsort(cp.stack([height, line]))])
 
 
-def figures(function, cloud, points):
+def figures(function, cloud, points, repeat):
     """Figures of a function: as the planner wants them, and more."""
     n = points.shape[1]
     there = [*points, cp.arange(n)]
@@ -62,8 +62,8 @@ def figures(function, cloud, points):
     work = measure.work_of(function, n, options)
     cpu_first, cpu_ms, expected = measure.first_and_next(lambda: on_cpu(*here, options))
     measure.assert_same(on_gpu(*there, options), expected)
-    device_ms = measure.wall_ms(lambda: on_gpu(*there, options), 7)
-    host_ms = measure.wall_ms(lambda: on_gpu(*here, options), 3)
+    device_ms = measure.wall_ms(lambda: on_gpu(*there, options), repeat)
+    host_ms = measure.wall_ms(lambda: on_gpu(*here, options), min(repeat, 3))
     report = {
         "cloud": cloud,
         "points": n,
@@ -84,6 +84,7 @@ def figures(function, cloud, points):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     measure.add_arguments(parser)
+    parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     arguments = parser.parse_args()
     small = [*(np.random.default_rng(1).random((3, 100)) * 20), np.arange(100)]
@@ -94,12 +95,12 @@ def main():
         for kind, order in (("random order", cp.asarray), ("scanner order", as_scanned)):
             points = order(points)
             for function in functions:
-                found = figures(function, f"room, {kind}", points)
+                found = figures(function, f"room, {kind}", points, arguments.repeat)
                 clouds[function].append(found)
         del points
     for function in functions:
         call, options = measure.kernel(function, "gpu"), measure.options_of(function)
-        small_call_ms = measure.wall_ms(lambda: call(*small, options), 7)  # noqa: B023
+        small_call_ms = measure.wall_ms(lambda: call(*small, options), arguments.repeat)  # noqa: B023
         report = measure.header(
             function, arguments.commit, small_call_ms=small_call_ms, clouds=clouds[function]
         )

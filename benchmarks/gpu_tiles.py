@@ -11,6 +11,7 @@ holds, without the context of the GPU; beside it is what the planner counts with
 import argparse
 import gc
 
+import cupy as cp
 import measure
 import numpy as np
 from clouds import make_cloud
@@ -18,7 +19,6 @@ from rooms import room
 
 from spatialq.functions.catalogue import catalogue
 from spatialq.planner.statistics import size_of
-from spatialq.runtime import cuda
 
 TILES = 1, 4, 16
 CLOUDS = {
@@ -41,10 +41,10 @@ def cloud_of(kind, n):
 
 def memory(work):
     """Most bytes of arrays on the GPU during some work, and of the pool that they are in."""
-    xp, used, held = cuda.device().xp, [0], [0]
-    pool = xp.get_default_memory_pool()
+    used, held = [0], [0]
+    pool = cp.get_default_memory_pool()
 
-    class Watch(xp.cuda.MemoryHook):
+    class Watch(cp.cuda.MemoryHook):
         """Looks at the pool after each allocation: only these make it grow."""
 
         name = "watch"
@@ -66,7 +66,7 @@ def counted(function, cloud, options, tiles):
     return output.work(size, options) if tiles == 1 else output.work_in_tiles(size, options, tiles)
 
 
-def figures(name, kind, n):
+def figures(name, kind, n, repeat):
     """Figures of a function on n points, by the number of tiles."""
     cloud = cloud_of(kind, n)
     function, options = catalogue()[name], measure.options_of(name)
@@ -78,7 +78,7 @@ def figures(name, kind, n):
     whole = call(1)
     for tiles in TILES[1:]:
         measure.assert_same(call(tiles), whole)
-    times = measure.in_turns({tiles: lambda k=tiles: call(k) for tiles in TILES}, 3)
+    times = measure.in_turns({tiles: lambda k=tiles: call(k) for tiles in TILES}, repeat)
     rows = [
         {
             "tiles": tiles,
@@ -98,10 +98,16 @@ def figures(name, kind, n):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     measure.add_arguments(parser)
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--kinds", nargs="+", help="of clouds, instead of those of the function")
     parser.add_argument("--points", type=int, default=20_000_000)
     parser.add_argument("--functions", nargs="+", choices=CLOUDS, default=list(CLOUDS))
     arguments = parser.parse_args()
-    calls = [figures(f, kind, arguments.points) for f in arguments.functions for kind in CLOUDS[f]]
+    calls = [
+        figures(f, kind, arguments.points, arguments.repeat)
+        for f in arguments.functions
+        for kind in arguments.kinds or CLOUDS[f]
+    ]
     measure.write(
         arguments.out, "gpu_tiles", measure.header("gpu_tiles", arguments.commit, calls=calls)
     )

@@ -261,6 +261,8 @@ def main():
         most = len(os.sched_getaffinity(0))
         workers = [k for k in arguments.workers if k <= most]
         found += jobs(arguments, "cpu", workers, ["owm_ground"])
+    if not found:
+        parser.exit(1, f"gpus: {' '.join(arguments.parts)} need a GPU, and there is none\n")
     figures = {"gpus": [each.name for each in there], "cores": os.cpu_count(), "runs": found}
     header = measure.header if there else (lambda name, commit, **more: {"function": name, **more})
     measure.write(arguments.out, "gpus", header("gpus", arguments.commit, **figures))

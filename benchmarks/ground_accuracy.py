@@ -11,6 +11,7 @@ Morphological Filter with its usual parameters (`pip install pysmrf`), on the sa
 import argparse
 import json
 import os
+from functools import partial
 from pathlib import Path
 
 import laspy
@@ -108,26 +109,31 @@ def main():
     parts = {
         "ISPRS samples": samples,
         "samples within their sites": sites,
-        "other tiles": lambda *a: tiles(*a, TILES[:PARTLY]),
-        "tiles whose ground is labelled in part: T1 counts": lambda *a: tiles(*a, TILES[PARTLY:]),
+        "other tiles": partial(tiles, names=TILES[:PARTLY]),
+        "tiles whose ground is labelled in part: T1 counts": partial(tiles, names=TILES[PARTLY:]),
     }
     results = {}
     for title, part in parts.items():
-        print(f"\n{title}\n{'':44}" + "".join(f"{name:>30}" for name in methods))
-        print(" " * 44 + f"{'T1':>9}{'T2':>7}{'TE':>7}{'K':>7}" * len(methods))
         columns = [
             {name: scores(found, true) for name, found, true in part(arguments.data, method)}
             for method in methods.values()
         ]
-        if columns[0]:
-            for column in columns:
-                column["mean"] = np.mean(list(column.values()), axis=0).tolist()
+        if not columns[0]:
+            continue
+        for column in columns:
+            column["mean"] = np.mean(list(column.values()), axis=0).tolist()
+        print(f"\n{title}\n{'':44}" + "".join(f"{name:>30}" for name in methods))
+        print(" " * 44 + f"{'T1':>9}{'T2':>7}{'TE':>7}{'K':>7}" * len(methods))
         for name in columns[0]:
             figures = [
                 "  " + "".join(f"{value:7.2f}" for value in column[name]) for column in columns
             ]
             print(f"{name:44}" + "".join(figures), flush=True)
         results[title] = dict(zip(methods, columns, strict=True))
+    if not results:
+        parser.exit(
+            1, f"ground_accuracy: --data {arguments.data} has none of the labelled clouds\n"
+        )
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=1) + "\n")
 

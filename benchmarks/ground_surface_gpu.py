@@ -8,6 +8,7 @@ are on the host with either kernel: `host_steps_ms` says how much of the whole t
 """
 
 import argparse
+from typing import Any
 
 import cupy as cp
 import measure
@@ -19,7 +20,7 @@ from spatialq.udfs.ground_surface import Options, cpu, gpu
 HOST = {name: (gpu, name) for name in ("arrange", "triangulate", "hull", "sort_into_buckets")}
 DEVICE = {name: (gpu._Kernels, name) for name in ("interpolate", "weigh")}
 """`sort_into_buckets` is a part of `weigh`."""
-METHODS = {
+METHODS: dict[str, dict[str, Any]] = {
     "tin": {},
     "tin, extrapolated": {"extrapolate": True},
     "tin, thinned": {"thin": True},
@@ -66,6 +67,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     measure.add_arguments(parser)
     parser.add_argument("--cloud", type=int, default=10_000_000, help="points of a cloud")
+    parser.add_argument("--kinds", nargs="+", default=["arzua", "sparse"], help="of clouds")
     parser.add_argument("--points", type=int, default=50_000, help="ground points")
     parser.add_argument("--side", type=float, default=2000.0, help="metres")
     parser.add_argument("--repeat", type=int, default=5)
@@ -76,7 +78,7 @@ def main():
     small_call_ms = measure.wall_ms(lambda: gpu.run(*small, np.arange(100), Options()), repeat)
     clouds = [
         figures(kind, make_cloud(kind, strips=True, n=arguments.cloud), Options(), repeat)
-        for kind in ("arzua", "sparse")
+        for kind in arguments.kinds
     ]
     grounds = [
         figures(method, ground, Options(source="points", **chosen), repeat)

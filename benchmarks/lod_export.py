@@ -31,7 +31,7 @@ from spatialq.workflows import lod_points
 from spatialq.workflows.lod_tree import TreeBuild
 
 OUTPUTS = {"COPC": "a.copc.laz", "Potree": "p/metadata.json", "3D Tiles": "t/tileset.json"}
-STEPS = {
+STEPS: dict[str, list[tuple[Any, str]]] = {
     "read": [(lod_points, "_copied")],
     "tree": [(lod_points, "_octree"), (TreeBuild, "_whole")],
     "written": [(copc, "write_copc"), (potree, "write_potree"), (tiles, "write_nodes")],

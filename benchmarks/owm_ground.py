@@ -42,8 +42,8 @@ def extremes(x, y, z, start, stop):
     return a, b, c, d, e, f
 
 
-def figures(kind, repeat, *, strips):
-    x, y, z = make_cloud(kind, strips=strips)
+def figures(kind, n, repeat, *, strips):
+    x, y, z = make_cloud(kind, strips=strips, n=n)
     point_id = np.arange(x.size)
     parts = spans(x.size, n_threads())
     with ThreadPoolExecutor(len(parts)) as pool:
@@ -88,11 +88,15 @@ def figures(kind, repeat, *, strips):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kinds", nargs="*", default=["dense", "sparse"], help=", ".join(KINDS))
+    parser.add_argument("--points", type=int, help="instead of the survey's")
     parser.add_argument("--strips", action="store_true", help="points in flight order")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--json", type=Path, help="also write the figures here")
     arguments = parser.parse_args()
-    results = [figures(kind, arguments.repeat, strips=arguments.strips) for kind in arguments.kinds]
+    results = [
+        figures(kind, arguments.points, arguments.repeat, strips=arguments.strips)
+        for kind in arguments.kinds
+    ]
     for result in results:
         print()
         for name, value in result.items():

@@ -1,6 +1,6 @@
 """`owm_ground` on the GPU: parity with the CPU, time by stage, transfers; one JSON file.
 
-python benchmarks/owm_ground_gpu.py --commit HASH [--out FOLDER] [kinds ...]
+python benchmarks/owm_ground_gpu.py --commit HASH [--out FOLDER] [--points N] [kinds ...]
 
 Device times are medians of graph replays between events; `ideal` is one reading of x, y and z at
 the bandwidth that a plain reading kernel reaches in the same run.
@@ -84,9 +84,9 @@ def stages(device, grid, cloud):
     return {name: statistics.median(run[name] for run in runs) for name in runs[0]}
 
 
-def figures(kind, *, strips):
+def figures(kind, n, *, strips):
     device = cuda.device()
-    x, y, z = make_cloud(kind, strips=strips)
+    x, y, z = make_cloud(kind, strips=strips, n=n)
     n = x.size
     options = Options()
     there = [cp.asarray(values) for values in (x, y, z)]
@@ -105,7 +105,7 @@ def figures(kind, *, strips):
     read = cp.RawKernel(READ, "read")
     sums = cp.empty(1)
     reading = graph_ms(lambda: read((132 * 16,), (256,), (*there, n, sums)))
-    grid = gpu._grid(device, *there[:2], options, box)
+    grid = gpu._grid(device, (there[0], there[1]), options, box, box, None)
     search = graph_ms(lambda: gpu.search(device, grid, (*there, None)))
     report |= {
         "read_ms": reading,
@@ -132,7 +132,7 @@ def transfers(x, y, z):
 
     def copy():
         for values in fast:
-            target.data.copy_from_host_async(values.ctypes.data, values.nbytes, stream)
+            target.set(values, stream)
 
     best = measure.wall_ms(copy, 7)
     report = {"points": n, "pinned_ms": best, "pinned_GB_per_s": 24 * n / best / 1e6}
@@ -146,6 +146,7 @@ def transfers(x, y, z):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kinds", nargs="*", default=["sparse", "arzua", "forest", "dense"])
+    parser.add_argument("--points", type=int, help="instead of the survey's")
     measure.add_arguments(parser)
     arguments = parser.parse_args()
     assert set(arguments.kinds) <= set(KINDS)
@@ -158,7 +159,7 @@ def main():
     )  # fmt: skip
     for kind in arguments.kinds:
         for strips in (True, False) if kind in ("sparse", "dense") else (True,):
-            found, cloud = figures(kind, strips=strips)
+            found, cloud = figures(kind, arguments.points, strips=strips)
             report["clouds"].append(found)
     report["transfers"] = measure.show(transfers(*cloud))
     measure.write(arguments.out, report["function"], report)

@@ -20,8 +20,9 @@ import numpy as np
 import pyarrow as pa
 
 import spatialq
-from spatialq.database import pins
+from spatialq.database import instances, pins
 from spatialq.database.native import loading
+from spatialq.database.transport.columns import points_of
 from spatialq.functions.catalogue import catalogue
 from spatialq.planner import devices, log
 from spatialq.runtime import cuda
@@ -91,11 +92,12 @@ def points(con, folder, n, repeat):
         device = "gpu" if title.endswith("GPU") else "cpu"
         row = spatialq.pin(con, table, device=device)
         print(f"{row['bytes']} bytes pinned: {title}")
-        pin = next(each for each in pins._pins.values() if each.name == table)
+        pin = next(each for each in instances.of(con).pins.values() if each.name == table)
 
         def kernel(pin=pin, device=device):
             with cuda.device().use() if device == "gpu" else nullcontext():
-                return function.kernel(device)(**pin.arrays(function), options=function.choose({}))
+                columns = {name: pin.kept.get(name) for name in points_of(function)}
+                return function.kernel(device)(**columns, options=function.choose({}))
 
         kernels[f"kernel, {pins.MEMORY[device]}"] = kernel
     works, where, counts = {}, {}, set()
@@ -142,7 +144,9 @@ def elements(con, folder, n, repeat):
     name = fixed(con, folder, "model")
     spatialq.pin(con, name)
     check = f"SELECT {pins.fingerprint(pins.ELEMENT_COLUMNS)} FROM spatial_elements('model')"
-    meshes = next(each for each in pins._pins.values() if each.name == "model").kept.meshes
+    meshes = next(
+        each for each in instances.of(con).pins.values() if each.name == "model"
+    ).kept.meshes
     function = catalogue()["intersects_with"]
     low, faces = box["mesh"][0].as_py().values()
     single = spatialq.Meshes.of([(low, faces)])

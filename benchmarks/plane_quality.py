@@ -347,7 +347,8 @@ def of_the_reference(folder):
     points = np.fromfile(folder / "room_100000.f32", np.float32).reshape(-1, 3).astype(np.float64)
     label = np.fromfile(folder / "room_100000.lab", np.int32)
     planes = np.load(folder / "room_truth.npy")
-    return Scene(*np.ascontiguousarray(points.T), label, label, planes)
+    x, y, z = np.ascontiguousarray(points.T)
+    return Scene(x, y, z, label, label, planes)
 
 
 def scans(folder):
@@ -422,6 +423,8 @@ def main():
                 f"{name} (noise {scan.noise:.4g}, {scan.regions} regions)", cloud, scan.distance,
                 30, lambda *found, scan=scan, middle=middle: scan.measures(*found, middle),
             )  # fmt: skip
+    if not results:
+        parser.exit(1, f"plane_quality: there is no cloud of the names {arguments.only}\n")
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=1, default=float) + "\n")
 

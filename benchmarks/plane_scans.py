@@ -312,6 +312,9 @@ def main():
         for move in MOVES if arguments.moves else ():
             of_scan[move] = after(MOVES[move], points, yardstick)
             line(name, move, of_scan[move])
+    if not results:
+        names = arguments.only or "that can be read"
+        parser.exit(1, f"plane_scans: --data {arguments.data} has no scans {names}\n")
     for method in chosen:
         each = [of_scan[method] for of_scan in results.values()]
         found, large = (sum(values[what] for values in each) for what in ("found", "large"))

@@ -41,15 +41,15 @@ def long_script(lines: int) -> str:
     return "\n".join(text[:lines])
 
 
-def compile_times() -> None:
+def compile_times(sizes, repeat) -> None:
     start = time.perf_counter()
     compile_script('m = ImportModel("house.ifc")')
     print(f"the first script, with the parser: {1000 * (time.perf_counter() - start):.1f} ms")
-    for lines in (200, 2000):
+    for lines in sizes:
         script = long_script(lines)
         compile_script(script)
         times = []
-        for _ in range(7):
+        for _ in range(repeat + 2):
             start = time.perf_counter()
             program = compile_script(script)
             compiled = time.perf_counter()
@@ -65,8 +65,11 @@ def main() -> None:
     """Print the times."""
     parser = argparse.ArgumentParser()
     parser.add_argument("model", nargs="?", type=Path)
-    chosen = parser.parse_args().model
-    compile_times()
+    parser.add_argument("--lines", nargs="+", type=int, default=[200, 2000], help="of scripts")
+    parser.add_argument("--repeat", type=int, default=5)
+    given = parser.parse_args()
+    chosen = given.model
+    compile_times(given.lines, given.repeat)
     with TemporaryDirectory() as folder:
         model = chosen or Path(folder, "house.ifc")
         if chosen is None:
@@ -84,7 +87,7 @@ def main() -> None:
                 "script": lambda s=script: spatialq.run_script(con, s).result.fetchall(),
                 "sql": lambda s=by_hand: con.sql(s).fetchall(),
             }
-            timed = in_turns(works, 5)
+            timed = in_turns(works, given.repeat)
             ratio = timed["script"].best / timed["sql"].best
             ratios.append(ratio)
             milliseconds = (1000 * timed[each].best for each in works)

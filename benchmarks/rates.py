@@ -102,7 +102,7 @@ def fit(samples, transfer):
         Seconds a byte.
     """
     names = list(samples[0]["steps"])
-    rows, times = [], []
+    rows, seconds = [], []
     for each in samples:
         steps = [each["steps"][name] for name in names]
         is_gpu = each["device"] == "gpu"
@@ -113,9 +113,10 @@ def fit(samples, transfer):
             else 0.0
         )
         rows.append([1.0, *steps, *shared, fixed])
-        times.append(each["seconds"])
-    table, times = np.array(rows), np.array(times)
-    table, fixed = table[:, :-1], table[:, -1]
+        seconds.append(each["seconds"])
+    times = np.array(seconds)
+    table, fixed = np.hsplit(np.array(rows), [-1])
+    fixed = fixed[:, 0]
     if len(samples) and samples[0]["device"] == "gpu":
         table = table[:, : 1 + len(names)]
     scale = np.median(times) / np.maximum(table.max(axis=0), 1e-9)
@@ -132,11 +133,11 @@ def fit(samples, transfer):
     found[found * table.max(axis=0) < 1e-3 * times.min()] = 0.0
     serial = found[1 : 1 + len(names)]
     shared = found[1 + len(names) :] if len(found) > 1 + len(names) else np.zeros(len(names))
-    steps = {
+    found_steps = {
         name: rates.Step(rounded(one), rounded(other))
         for name, one, other in zip(names, serial, shared, strict=True)
     }
-    return rates.Rate(max(rounded(found[0]), LEAST), steps), np.exp(off(best.x))
+    return rates.Rate(max(rounded(found[0]), LEAST), found_steps), np.exp(off(best.x))
 
 
 def rounded(value):

@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from measure import in_turns
@@ -42,7 +43,7 @@ def cloud(n: int) -> dict[str, np.ndarray]:
     }
 
 
-def records(columns: dict[str, np.ndarray], order: str = "<") -> bytes:
+def records(columns: dict[str, np.ndarray], order: Literal["<", ">"] = "<") -> bytes:
     """Give the columns as records without gaps."""
     types = [(name, values.dtype.newbyteorder(order)) for name, values in columns.items()]
     found = np.empty(len(columns["x"]), types)
@@ -51,7 +52,7 @@ def records(columns: dict[str, np.ndarray], order: str = "<") -> bytes:
     return found.tobytes()
 
 
-def write_ply(path: Path, columns: dict[str, np.ndarray], order: str) -> None:
+def write_ply(path: Path, columns: dict[str, np.ndarray], order: Literal["<", ">"]) -> None:
     names = {"f4": "float", "u2": "ushort", "u1": "uchar"}
     kind = {"<": "binary_little_endian", ">": "binary_big_endian"}[order]
     header = f"ply\nformat {kind} 1.0\nelement vertex {len(columns['x'])}\n"

@@ -8,7 +8,7 @@ import pyarrow as pa
 import spatialq
 from spatialq.functions.catalogue import catalogue
 from spatialq.functions.declaration import ElementsInput, GridInput, PointsAndElementsInput
-from spatialq.planner import log
+from spatialq.planner import log, rates
 from spatialq.planner.plan import plan_call
 from spatialq.planner.statistics import size_of
 
@@ -64,7 +64,7 @@ class Call:
 
     def planned(self):
         """Plan it without a wish for a device, by the road that SQL takes on this machine."""
-        road = "arrays"
+        road: rates.Road = "arrays"
         if self.con is not None:
             road = next((e.road for e in reversed(log.entries()) if e.road != "arrays"), "lists")
         size = size_of(self.function.inputs, self.arguments)

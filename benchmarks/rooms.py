@@ -11,7 +11,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -140,7 +140,7 @@ def block(low: ArrayLike, high: ArrayLike) -> list[Face]:
             (low + a, b, c)]  # fmt: skip
 
 
-def room(n: int, **choices: float) -> Scene:
+def room(n: int, **choices: Any) -> Scene:
     """A room of 10 x 8 x 3 m with a table, a cabinet, a ramp and an oblique panel: 12 planes."""
     return scan([
         *block((0, 0, 0), (10, 8, 3)),
@@ -153,44 +153,44 @@ def room(n: int, **choices: float) -> Scene:
     ], n, **choices)  # fmt: skip
 
 
-def box(n: int, **choices: float) -> Scene:
+def box(n: int, **choices: Any) -> Scene:
     """Six faces, exactly flat and along the axes."""
     return scan(block((0, 0, 0), (6, 4, 3)), n, **{"noise": 0.0, "clutter": 0.0, **choices})
 
 
-def flat(n: int, **choices: float) -> Scene:
+def flat(n: int, **choices: Any) -> Scene:
     """One plane, z = 2 in every bit."""
     return scan([((0, 0, 2), (9, 0, 0), (0, 7, 0))], n, **{"noise": 0, "clutter": 0, **choices})
 
 
-def partitions(n: int, **choices: float) -> Scene:
+def partitions(n: int, **choices: Any) -> Scene:
     """A room with two walls that cross in its middle: both pass through the centroid."""
     walls = [((5, 0, 0), (0, 8, 0), (0, 0, 3)), ((0, 4, 0), (10, 0, 0), (0, 0, 3))]
     return scan(block((0, 0, 0), (10, 8, 3)) + walls, n, **choices)
 
 
-def crossing(n: int, **choices: float) -> Scene:
+def crossing(n: int, **choices: Any) -> Scene:
     """Two planes of 10 x 10 m that cross in the centroid, 50 degrees between them."""
-    faces = []
+    faces: list[Face] = []
     for angle in np.radians([20.0, 70.0]):
         u = np.array([10 * np.cos(angle), 0, 10 * np.sin(angle)])
         faces.append((-u / 2 - [0, 5, 0], u, (0, 10, 0)))
     return scan(faces, n, **{"clutter": 0.0, **choices})
 
 
-def tables(n: int, **choices: float) -> Scene:
+def tables(n: int, **choices: Any) -> Scene:
     """A room with two tables of one height: 7 planes, 8 patches."""
     tops = [((x, 2, 0.75), (2, 0, 0), (0, 1.5, 0)) for x in (1.5, 6.5)]
     return scan(block((0, 0, 0), (10, 6, 3)) + tops, n, **choices)
 
 
-def thin_wall(n: int, **choices: float) -> Scene:
+def thin_wall(n: int, **choices: Any) -> Scene:
     """A room parted by a wall of 10 cm of which both faces are seen."""
     faces = [((5 + side, 0, 0), (0, 8, 0), (0, 0, 3)) for side in (-0.05, 0.05)]
     return scan(block((0, 0, 0), (10, 8, 3)) + faces, n, **choices)
 
 
-def building(n: int, **choices: float) -> Scene:
+def building(n: int, **choices: Any) -> Scene:
     """Two storeys of 4 x 4 rooms of 5 x 4 m between walls of 12 cm: 20 planes, 192 patches."""
     corners = np.stack(np.meshgrid(range(4), range(4), range(2)), axis=-1).reshape(-1, 3)
     corners = corners * [5.12, 4.12, 3.1]
@@ -199,7 +199,7 @@ def building(n: int, **choices: float) -> Scene:
     return scan(faces, n, **choices)
 
 
-def facade(n: int, **choices: float) -> Scene:
+def facade(n: int, **choices: Any) -> Scene:
     """A front of 24 x 13 m with 4 rows of 7 windows set back by 15 cm, a street, a roof."""
     faces: list[Face] = [
         ((0, 0, 0), (24, 0, 0), (0, -6, 0)),
@@ -224,7 +224,7 @@ def _gaps(length: float, count: int, size: float) -> list[tuple[float, float]]:
     return [((gap + size) * k, gap) for k in range(count + 1)]
 
 
-def roofs(n: int, *, density: float = 4.0, seed: int = 1, **choices: float) -> Scene:
+def roofs(n: int, *, density: float = 4.0, seed: int = 1, **choices: Any) -> Scene:
     """Gabled houses from the air: one on each plot of 30 x 30 m, `density` points a square metre.
 
     The ground around the houses is level; trees and bushes are the clutter.

@@ -32,7 +32,6 @@ from spatialq.runtime import buffers
 from spatialq.runtime.threads import n_threads
 
 DENSITY = 15.0  # points per square metre of the terrain
-PEAK_POINTS = 5_000_000  # of a process that measures its memory: malloc keeps smaller arrays
 
 
 def terrain(n):
@@ -94,7 +93,7 @@ def figures(function, device, cloud, repeat):
         "ratio": timed["run"].median / timed["kernel"].median,
         "processor_ratio": median_processor(timed["run"]) / median_processor(timed["kernel"]),
         "strided_ratio": timed["strided"].median / timed["kernel"].median,
-        **{f"{way}_bytes": peak_of_child(function, device, way) for way in WAYS},
+        **{f"{way}_bytes": peak_of_child(function, device, way, cloud[0].size) for way in WAYS},
     })  # fmt: skip
 
 
@@ -102,18 +101,21 @@ def median_processor(timed):
     return statistics.median(timed.processor)
 
 
-def peak_of_child(function, device, way):
+def peak_of_child(function, device, way, n):
     """Bytes a point, measured in a process of its own; None where the system does not say."""
     if not Path("/proc/self/clear_refs").exists():
         return None
-    command = [sys.executable, __file__, function, "--device", device, "--peak", way]
+    own = [sys.executable, __file__, function, "--device", device]
+    command = [*own, "--peak", way, "--points", str(n)]
     found = subprocess.run(command, check=True, capture_output=True, text=True)
     return float(found.stdout.split()[-1])
 
 
-def peak(function, device, way):
-    """Bytes a point that a call adds to the resident memory of this process."""
-    n = PEAK_POINTS
+def peak(function, device, way, n):
+    """Bytes a point that a call adds to the resident memory of this process.
+
+    There must be millions: malloc keeps smaller arrays.
+    """
     work, cloud, ids = WAYS[way](function, device), CLOUDS[function](n), np.arange(n)
     work(*cloud, ids)  # compiles
     buffers.trim()
@@ -141,7 +143,7 @@ def main():
     arguments = parser.parse_args()
     if arguments.peak:
         (function,), device = arguments.functions, arguments.device
-        print(peak(function, device, arguments.peak))
+        print(peak(function, device, arguments.peak, arguments.points))
         return
     usable = [each.device for each in devices.devices() if not each.problem]
     found = []

@@ -64,6 +64,7 @@ def bytes_of(target):
 
 def tree_of(path, n):
     """Build the tree; also what the writer has to be told."""
+    from spatialq.data.frame import Frame
     from spatialq.functions.catalogue import catalogue
     from spatialq.workflows.cloud_files import open_clouds
     from spatialq.workflows.lod_nodes import Seen
@@ -71,10 +72,11 @@ def tree_of(path, n):
     from spatialq.workflows.outputs import Outputs
 
     outputs = Outputs.of("benchmark", [])
-    clouds = open_clouds([path], outputs, ())
+    clouds = open_clouds([path], [path], outputs, ())
     seen = Seen("benchmark", None, None)
     options = catalogue()["build_lod"].choose({})
-    build = TreeBuild(Reading(clouds, None, None), options, None, "cpu", outputs, n, seen)
+    reading, frame = Reading(clouds, None, None), Frame(f"'{path}'")
+    build = TreeBuild(reading, options, frame, "cpu", outputs, n, seen)
     with build.tables() as (tables, _):
         (tree,) = tables
     return tree, seen.cloud()

@@ -6,6 +6,8 @@ Nothing heavy is imported before it is needed.
 
 from typing import Any
 
+from spatialq.functions.implementations import registered
+
 __all__ = [
     "CrsError",
     "DeviceError",
@@ -105,6 +107,24 @@ LAZY = {
     "write_tiles": "spatialq.workflows.tiles",
 }
 """Where each public name is; `__init__.pyi`, which is generated, tells type checkers the same."""
+
+registered.update(
+    {
+        "jobs_sql": "spatialq.cluster.sql_calls:table_sql",
+        "jobs_table": "spatialq.cluster.sql_calls:jobs_table",
+        "ql4bim_sql": "spatialq.ql4bim.sql_macro:ql4bim_sql",
+        "query_to_lod": "spatialq.workflows.lod_query:write",
+        "query_to_tiles": "spatialq.workflows.lod_query:write_tiles",
+        "run_jobs": "spatialq.cluster.sql_calls:run_jobs",
+        "unpacked": "spatialq.workflows.lod_samples:unpacked",
+        "view": "spatialq.workflows.lod_view:view",
+        "write_ground": "spatialq.workflows.ground:write_ground",
+        "write_lod": "spatialq.workflows.lod:write_lod",
+        "write_tiles": "spatialq.workflows.tiles:write_tiles",
+        "written": "spatialq.workflows.sql_calls:written",
+    }
+)
+"""What layers below call of those above."""
 
 
 def __getattr__(name: str) -> Any:

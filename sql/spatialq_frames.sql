@@ -5,4 +5,4 @@
 -- gives: frame
 -- example: FROM spatialq_frame_of('points', false)
 CREATE OR REPLACE MACRO spatialq_frame_of(points, is_given) AS TABLE
-FROM query(spatialq_frame_sql(points::VARCHAR, is_given, spatialq_instance(0)));
+FROM query(spatialq_frame_sql(points::VARCHAR, is_given));

@@ -21,7 +21,7 @@ FROM query(
 -- gives: table_name device row_count columns bytes uses misses pinned_at (UTC)
 -- example: SELECT table_name, bytes FROM spatialq_pins()
 CREATE OR REPLACE MACRO spatialq_pins() AS TABLE
-SELECT unnest(spatialq_pins_udf(spatialq_instance(0)), max_depth := 2);
+SELECT unnest(spatialq_pins_udf(0), max_depth := 2);
 
 -- Gives up what is pinned under a name, and its memory.
 -- table_name: As it was pinned.
@@ -30,7 +30,6 @@ SELECT unnest(spatialq_pins_udf(spatialq_instance(0)), max_depth := 2);
 CREATE OR REPLACE MACRO spatialq_unpin(table_name) AS TABLE
 SELECT unnest(
     spatialq_unpin_udf(
-        spatialq_instance(0),
         spatialq_text('spatialq_unpin: table_name must be the name of a table, got ', table_name)
     ),
     max_depth := 2

@@ -10,7 +10,7 @@ SELECT unnest(spatialq_devices_udf(0), recursive := true);
 -- gives: at (UTC) function row_count device reason estimated_seconds seconds error road road_seconds
 -- example: FROM spatialq_log() ORDER BY "at" DESC LIMIT 5
 CREATE OR REPLACE MACRO spatialq_log() AS TABLE
-SELECT unnest(spatialq_log_udf(spatialq_instance(0)), recursive := true);
+SELECT unnest(spatialq_log_udf(0), recursive := true);
 
 -- The device that a call with default parameters and so many rows would run on, and why.
 -- function: Name of a spatial function.

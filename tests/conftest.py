@@ -19,9 +19,10 @@ SHARED = Path(os.environ.get("SPATIALQ_TEST_DATA", Path(__file__).parents[2] / "
 HOST = pytest.param("host", marks=pytest.mark.host)
 GPU = pytest.param("gpu", marks=pytest.mark.gpu)
 
-hypothesis.settings.register_profile("full", deadline=None)
-hypothesis.settings.register_profile("check", max_examples=10, deadline=None)
-hypothesis.settings.load_profile("full")
+hypothesis.settings.register_profile("all", deadline=None)
+hypothesis.settings.register_profile("test", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("check", max_examples=10, deadline=None, derandomize=True)
+hypothesis.settings.load_profile("test")
 
 
 def pytest_configure(config: pytest.Config) -> None:

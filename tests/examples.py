@@ -14,7 +14,7 @@ def examples(n: int) -> settings:
 
 
 def combinations(*axes: Collection[Any]) -> list[Any]:
-    """Combine values; `make check` takes only so many that each value is among them."""
+    """Combine values; only so many are not slow that each value is among them."""
     values = [list(axis) for axis in axes]
     longest = max(map(len, values))
     few = [tuple(axis[k % len(axis)] for axis in values) for k in range(longest)]
@@ -25,7 +25,7 @@ def combinations(*axes: Collection[Any]) -> list[Any]:
 
 
 def thinned(cases: Collection[Any]) -> list[Any]:
-    """List cases of which brute force takes long; `make check` takes every fourth."""
+    """List cases of which brute force takes long; every fourth is not slow."""
     return [
         pytest.param(case, marks=pytest.mark.slow if k % 4 else []) for k, case in enumerate(cases)
     ]

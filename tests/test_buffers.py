@@ -116,9 +116,9 @@ def test_what_exceeds_the_limit_is_not_kept(monkeypatch):
 def test_limit_is_the_variable_or_a_part_of_the_memory(monkeypatch):
     assert buffers.limit() == 64 * MIB
     monkeypatch.delenv("SPATIALQ_BUFFER_BYTES")
-    assert 0 < buffers.limit() <= buffers.MOST
+    assert 0 < buffers.limit() <= buffers.MAX_LIMIT
     monkeypatch.setenv("SPATIALQ_BUFFER_BYTES", "much")
-    assert 0 < buffers.limit() <= buffers.MOST
+    assert 0 < buffers.limit() <= buffers.MAX_LIMIT
 
 
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="needs Linux")

@@ -12,7 +12,7 @@ from spatialq.workflows.clash import find_clashes
 from .command_line import rows, spatialq_command
 from .io.ifc_models import Builder
 
-pytestmark = pytest.mark.slow  # as a whole: `make check` leaves it to `make test`
+pytestmark = pytest.mark.slow  # as a whole
 
 
 def read(path):

@@ -1,4 +1,4 @@
-"""What `make check` takes of the combinations of values."""
+"""Which of the combinations of values are not slow."""
 
 from .examples import combinations, thinned
 

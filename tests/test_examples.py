@@ -11,7 +11,7 @@ from PIL import Image
 
 from .conftest import real_file
 
-pytestmark = pytest.mark.slow  # as a whole: `make check` leaves it to `make test`
+pytestmark = pytest.mark.slow  # as a whole
 
 PLANETS = Path(__file__).parents[1] / "examples/planets.py"
 

@@ -26,7 +26,7 @@ from spatialq.workflows.feature_choice import choose_features, default_features,
 
 from .conftest import real_file
 
-pytestmark = pytest.mark.slow  # as a whole: `make check` leaves it to `make test`
+pytestmark = pytest.mark.slow  # as a whole
 
 SMALL = {"scales": (4.0, 6.0), "example_scale": 20.0}
 FLAGS = ("--scales", "4m,6m", "--example-scale", "20m")

@@ -15,9 +15,10 @@ import pytest
 from spatialq.runtime import budget, buffers, file_memory, memory
 from spatialq.runtime.threads import workers
 
-pytestmark = pytest.mark.skipif(
-    not file_memory.IS_POSSIBLE, reason="arrays are in files on Linux only"
-)
+pytestmark = [
+    pytest.mark.slow,  # as a whole: what is resident depends on other processes
+    pytest.mark.skipif(not file_memory.IS_POSSIBLE, reason="arrays are in files on Linux only"),
+]
 MIB = 1 << 20
 
 
@@ -180,7 +181,9 @@ def test_resident_memory_stays_under_the_budget(tmp_path):
         for k, array in enumerate(arrays):
             assert all((array[i : i + MIB] == k).all() for i in range(0, array.size, MIB))
             peak = max(peak, memory.resident().bytes)
-    assert peak < most + 32 * MIB
+    # between two looks of the watcher, which a busy machine makes late, pages come back: but not as
+    # many as an array has, of the three that must be out
+    assert peak < most + 128 * MIB
 
 
 def test_many_threads_make_and_drop_arrays(no_room):

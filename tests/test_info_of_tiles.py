@@ -19,7 +19,7 @@ from .export.test_tiles_elements import cube, table
 from .export.test_tiles_points import FAULTS, SMALL, edited, write_scene
 from .export.tiles_reading import check
 
-pytestmark = pytest.mark.slow  # as a whole: `make check` leaves it to `make test`
+pytestmark = pytest.mark.slow  # as a whole
 
 
 def write_all(folder):

@@ -1,13 +1,19 @@
 """Imports point downwards only: the order of the layers, and what may import what."""
 
 import ast
+import re
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 from importlib.util import resolve_name
 from pathlib import Path
 
+from spatialq.database.sql_functions import sql_functions
+from spatialq.database.writers import writers
 from spatialq.functions.catalogue import catalogue, folders
+from spatialq.functions.implementations import call, registered
 
 ROOT = Path(__file__).parents[1]
 
@@ -86,6 +92,29 @@ def imports(module: str) -> Iterator[tuple[str, int]]:
 IMPORTS = {module: sorted(set(imports(module))) for module in FILES}
 
 
+def named(module: str) -> Iterator[tuple[str, int]]:
+    """Give the modules of ours that strings name, such as "spatialq.io.files:find", with the line.
+
+    Docstrings and comments are exempt.
+    """
+    documentation = set(docstrings(TREES[module]))
+    for node in ast.walk(TREES[module]):
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+            continue
+        found = re.fullmatch(r"(spatialq(?:\.\w+)+)\.?(?::\w*)?", node.value)
+        if found and node not in documentation:
+            name = found[1]
+            while name not in FILES:
+                name = name.rpartition(".")[0]
+            if name not in TOP and name != module:
+                yield name, node.lineno
+
+
+def all_named(module: str) -> list[tuple[str, int]]:
+    """Give what a module imports, and what it has imported later by a string."""
+    return [*IMPORTS[module], *named(module)]
+
+
 def height(module: str) -> int:
     """Height of a module that is no kernel: 0 is the bottom."""
     if module in TOP:
@@ -113,7 +142,7 @@ def test_every_module_is_in_a_layer():
 
 
 def test_imports_point_downwards():
-    """Those within functions and for type checkers, too.
+    """Those within functions and for type checkers, too, and those that strings name.
 
     Kernels are imported by name from the workflows upwards; what is below reaches them through the
     catalogue.
@@ -122,7 +151,7 @@ def test_imports_point_downwards():
     for module in FILES:
         if folder(module) is not None:
             continue
-        for name, line in IMPORTS[module]:
+        for name, line in all_named(module):
             if folder(name):
                 is_wrong = height(module) < height(f"spatialq.{MAY_NAME_FUNCTIONS[-1]}")
             else:
@@ -137,7 +166,7 @@ def test_kernels_import_only_the_lower_layers():
         f"{place(module, line)} imports {name}"
         for module in FILES
         if folder(module) is not None
-        for name, line in IMPORTS[module]
+        for name, line in all_named(module)
         if folder(name) is None
         and name not in BOTTOM
         and (name in TOP or name.split(".")[1] not in KERNELS_USE)
@@ -149,7 +178,7 @@ def test_kernels_import_other_kernels_only_where_they_are_composed_of_them():
     wrong, used = [], set()
     for module in FILES:
         own = folder(module)
-        for name, line in IMPORTS[module] if own is not None else ():
+        for name, line in all_named(module) if own is not None else ():
             other = folder(name)
             if not other or other == own:
                 continue
@@ -160,6 +189,18 @@ def test_kernels_import_other_kernels_only_where_they_are_composed_of_them():
     assert not wrong, "\n".join(wrong)
     declared = {(one, other) for one, others in COMPOSED_OF.items() for other in others}
     assert used == declared, f"declared, but not imported: {sorted(declared - used)}"
+
+
+def test_what_is_called_by_a_text_is_there():
+    functions = sql_functions("lists") + sql_functions("native")
+    called = {each.implementation for each in functions}
+    called |= {each.bound[0].name for each in functions if each.implementation == "written"}
+    writes = [each.write for each in writers() if isinstance(each.write, partial)]
+    called |= {each.args[0] for each in writes if each.func is call}
+    assert {each for each in called if ":" not in each} == set(registered)
+    for each in called:
+        module, _, attribute = registered.get(each, each).partition(":")
+        assert callable(getattr(import_module(module), attribute)), each
 
 
 def test_there_are_no_import_cycles():

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import spatialq
-from spatialq.database import pins
+from spatialq.database import instances, pins
 from spatialq.database.native import loading
 from spatialq.database.transport import points as points_transport
 from spatialq.functions.catalogue import catalogue
@@ -74,11 +74,12 @@ def state(con, name="pts"):
 
 def without(con, query):
     """Give the rows of a query without pins."""
-    held, pins._pins = pins._pins, {}
+    instance = instances.of(con)
+    held, instance.pins = instance.pins, {}
     try:
         return con.execute(query).fetchall()
     finally:
-        pins._pins = held
+        instance.pins = held
 
 
 @pytest.mark.parametrize("name", OF_POINTS)
@@ -209,7 +210,7 @@ def reads(monkeypatch):
     of = pins._pin_of
 
     def watch(*arguments):
-        found.extend(each for each in arguments[5:6] if each is not None)
+        found.extend(each for each in arguments[4:5] if each is not None)
         return of(*arguments)
 
     monkeypatch.setattr(pins, "_pin_of", watch)
@@ -430,28 +431,31 @@ def test_a_type_that_keeps_the_digits_is_a_change(kind, other, using):
 
 
 def test_pins_go_when_the_database_is_closed(tmp_path):
-    before = set(pins._pins)
+    def all_pins():
+        return {each.number for each in instances.all_pins()}
+
+    before = all_pins()
     con, other = (spatialq.connect(tmp_path / "t.duckdb") for _ in range(2))
     con.execute("CREATE TABLE t AS SELECT 1 AS point_id, 2.0 AS x, 3.0 AS y, 4.0 AS z")
     spatialq.pin(con, "t")
     con.close()
     del con
     gc.collect()
-    assert set(pins._pins) > before
+    assert all_pins() > before
     assert other.execute("FROM spatialq_pins()").fetchall()
     other.close()
     del other
     gc.collect()
     with spatialq.connect() as con:
         spatialq.unpin(con, "nothing")  # looks for databases that were closed
-    assert set(pins._pins) == before
+    assert all_pins() == before
     with spatialq.connect() as con:  # closed, but not collected
         con.execute("CREATE TABLE t AS SELECT 1 AS point_id, 2.0 AS x, 3.0 AS y, 4.0 AS z")
         con.execute("FROM spatialq_pin('t')")
-        assert set(pins._pins) > before
+        assert all_pins() > before
     with spatialq.connect() as other:
         spatialq.unpin(other, "nothing")
-    assert set(pins._pins) == before
+    assert all_pins() == before
 
 
 # -- elements

@@ -16,7 +16,7 @@ from .command_line import spatialq_command, spatialq_process
 from .conftest import real_file
 from .plane_points.cases import ROOF, ROOM, surfaces
 
-pytestmark = pytest.mark.slow  # as a whole: `make check` leaves it to `make test`
+pytestmark = pytest.mark.slow  # as a whole
 
 NOISE = 7
 POINTS = surfaces(5, *ROOM, *ROOF, clutter=200)

@@ -326,13 +326,13 @@ def test_corrections_are_bounded_and_small_ones_or_single_calls_change_nothing()
     log.learn("f", "cpu", 100, 50.0)
     assert log.correction("f", "cpu", 100) == 1
     log.learn("f", "cpu", 100, 60.0)
-    assert log.correction("f", "cpu", 100) == log.MOST
+    assert log.correction("f", "cpu", 100) == log.MAX_CORRECTION
     for _ in range(log.LAST):
         log.learn("f", "cpu", 100, 1.9)
     assert log.correction("f", "cpu", 100) == 1
     for _ in range(log.LAST):
         log.learn("f", "cpu", 100, 1e-6)
-    assert log.correction("f", "cpu", 100) == 1 / log.MOST
+    assert log.correction("f", "cpu", 100) == 1 / log.MAX_CORRECTION
 
 
 def test_calls_teach_the_log_what_they_took(monkeypatch):
@@ -344,7 +344,7 @@ def test_calls_teach_the_log_what_they_took(monkeypatch):
     for _ in range(3):
         spatialq.run("owm_ground", x, x, x, device="cpu")
     *_, entry = log.entries()
-    assert entry.estimated_seconds == pytest.approx(log.MOST * 1e-7)
+    assert entry.estimated_seconds == pytest.approx(log.MAX_CORRECTION * 1e-7)
 
 
 def test_a_call_that_is_estimated_to_take_no_time_teaches_nothing(monkeypatch):

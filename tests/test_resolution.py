@@ -13,7 +13,7 @@ from .conftest import made_once
 from .export.test_tiles_points import SMALL, write_scene
 from .export.tiles_reading import check
 
-pytestmark = pytest.mark.slow  # as a whole: `make check` leaves it to `make test`
+pytestmark = pytest.mark.slow  # as a whole
 
 
 def write_all(folder):

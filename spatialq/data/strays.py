@@ -26,9 +26,9 @@ from spatialq.errors import StrayPointsWarning
 from spatialq.runtime import buffers, cuda, progress
 from spatialq.runtime.cuda import on_gpu
 
-FEW, SHARE, MOST = 10, 100_000, 100
-"""Stray points on each side of a cloud, at most: this many, or one of SHARE points if that is more,
-but no more than one of MOST points."""
+STRAYS_ALWAYS_ALLOWED, POINTS_PER_STRAY, LEAST_POINTS_PER_STRAY = 10, 100_000, 100
+"""Stray points on each side of a cloud, at most: this many, or one of POINTS_PER_STRAY points if
+that is more, but no more than one of LEAST_POINTS_PER_STRAY points."""
 REACH = 1 / 2
 """How far a point may be from the box of the others to belong to it, in longest sides."""
 PLACE = 1000.0
@@ -43,7 +43,7 @@ BLOCK = 1 << 16
 
 def few(n: int) -> int:
     """Count the points that may be stray on each side of n points."""
-    return min(max(FEW, n // SHARE), n // MOST)
+    return min(max(STRAYS_ALWAYS_ALLOWED, n // POINTS_PER_STRAY), n // LEAST_POINTS_PER_STRAY)
 
 
 @dataclass(frozen=True)

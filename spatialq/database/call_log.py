@@ -9,7 +9,6 @@ import contextlib
 import os
 import time
 import uuid
-from collections import deque
 from typing import Any
 
 import duckdb
@@ -19,8 +18,6 @@ from spatialq.database.transaction import transaction
 from spatialq.planner import log
 from spatialq.runtime import forks
 
-LAST = 1000
-"""Calls that a database keeps."""
 LONG = 0.1
 """Seconds of a call that is written when it ends: writing takes about a hundredth."""
 PAUSE = 1.0
@@ -35,7 +32,7 @@ CREATE TABLE IF NOT EXISTS spatialq_calls (
 INSERT = f"INSERT INTO spatialq_calls VALUES ({', '.join(['?'] * 11)})"
 FORGET = f"""
 DELETE FROM spatialq_calls
-WHERE rowid NOT IN (SELECT rowid FROM spatialq_calls ORDER BY "at" DESC LIMIT {LAST})
+WHERE rowid NOT IN (SELECT rowid FROM spatialq_calls ORDER BY "at" DESC LIMIT {log.CALLS_KEPT})
 """
 EARLIER = """
 SELECT * EXCLUDE (process) FROM spatialq_calls WHERE process <> ? ORDER BY "at"
@@ -48,14 +45,14 @@ WHERE database_name = current_database()
 _process = uuid.uuid4().hex
 _pid = os.getpid()
 _lock = forks.lock()
-_pending: deque[log.Entry] = deque(maxlen=LAST)
 _written = float("-inf")
 
 
 def keep(entry: log.Entry) -> None:
     """Write an entry, and those before it, to the database files that are open; or soon."""
     with _lock:
-        _pending.append(entry)
+        for instance in instances.all_used():
+            instance.calls.append(entry)
     if entry.seconds >= LONG or time.monotonic() - _written >= PAUSE:
         write()
 
@@ -66,17 +63,18 @@ def write() -> None:
     if os.getpid() != _pid:  # a fork has none of DuckDB's threads
         return
     with _lock:
-        entries = [_row(entry) for entry in _pending]
-        _pending.clear()
         _written = time.monotonic()
-        for instance in instances.all_used() if entries else ():
-            with contextlib.suppress(duckdb.Error):
-                _insert(instance, entries)
+        for instance in instances.all_used():
+            entries = [_row(entry) for entry in instance.calls]
+            instance.calls.clear()
+            if entries:
+                with contextlib.suppress(duckdb.Error):
+                    _insert(instance, entries)
 
 
-def earlier(number: int) -> list[tuple[Any, ...]]:
-    """List the calls of other processes that a database instance has, oldest first."""
-    cursor = instances.cursor(number)
+def earlier() -> list[tuple[Any, ...]]:
+    """List the calls of other processes that the database instance has, oldest first."""
+    cursor = instances.current().cursor()
     if cursor is None:
         return []
     try:

@@ -2,7 +2,6 @@
 
 import atexit
 import contextlib
-import weakref
 from collections.abc import Collection
 from functools import cache
 from hashlib import sha256
@@ -27,7 +26,6 @@ INSTANCE = "spatialq_instance"
 """The function that tells in which instance it is called, see `instances.Instance`."""
 
 _lock = forks.rlock()
-_connections: "weakref.WeakSet[duckdb.DuckDBPyConnection]" = weakref.WeakSet()
 
 
 def connect(
@@ -138,7 +136,6 @@ def _install(con: duckdb.DuckDBPyConnection, instance: instances.Instance) -> No
             instance.add(con)
         else:
             instances.of(con)
-        _connections.add(con)
 
 
 def _install_in_memory(
@@ -152,7 +149,6 @@ def _install_in_memory(
         instance.add(con)
         if not _copy_macros(con, road):
             con.execute(f"BEGIN; {_statements('memory', road)} COMMIT")
-        _connections.add(con)
 
 
 def _statements(database: str, road: Road) -> str:
@@ -271,7 +267,4 @@ def _install_macros(con: duckdb.DuckDBPyConnection, road: Road) -> None:
 def _close_connections() -> None:
     # DuckDB complains on standard error about functions that outlive the interpreter.
     call_log.write()
-    instances.let_all_go()
-    for con in list(_connections):
-        with contextlib.suppress(Exception):
-            con.close()
+    instances.close_connections()

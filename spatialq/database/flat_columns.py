@@ -10,7 +10,7 @@ NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", 
 SAME = (*NUMBERS, "BOOLEAN", "VARCHAR", "BLOB", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE")
 """Types that stay."""
 LARGE = ("UBIGINT", "HUGEINT", "UHUGEINT")
-MOST = 2**63 - 1
+MAX_BIGINT = 2**63 - 1
 TIMES = ("TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")
 NESTED = re.compile(r"STRUCT\(|MAP\(|UNION\(|.*\]$", re.DOTALL)
 
@@ -39,11 +39,13 @@ def _flat(name: str, kind: str, caller: str) -> str:
     if kind in SAME:
         return quoted
     if kind in LARGE:
-        said = literal(f"{caller}: column '{name}' must be of whole numbers up to {MOST}, got ")
+        said = literal(
+            f"{caller}: column '{name}' must be of whole numbers up to {MAX_BIGINT}, got "
+        )
         advice = literal(f"; select {quoted}::VARCHAR")
         refused = f"error({said} || {quoted} || {advice})::BIGINT"
         return (
-            f"CASE WHEN {quoted} NOT BETWEEN {-MOST} AND {MOST} THEN {refused} "
+            f"CASE WHEN {quoted} NOT BETWEEN {-MAX_BIGINT} AND {MAX_BIGINT} THEN {refused} "
             f"ELSE {quoted}::BIGINT END"
         )
     if kind.startswith("DECIMAL"):

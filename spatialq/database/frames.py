@@ -39,17 +39,17 @@ def lookup(table: str, *, is_given: bool) -> Lookup:
     return Lookup(name, f"{name} AS MATERIALIZED ({asked})")
 
 
-def frame_sql(names: Any, given: Any, numbers: Any) -> pa.Array:
-    """Write the queries for the frames of tables, with the numbers of their instances."""
-    calls = zip(names.to_pylist(), given.to_pylist(), numbers.to_pylist(), strict=True)
+def frame_sql(names: Any, given: Any) -> pa.Array:
+    """Write the queries for the frames of tables."""
+    calls = zip(names.to_pylist(), given.to_pylist(), strict=True)
     return pa.array([_frame_sql(*arguments) for arguments in calls], pa.string())
 
 
-def _frame_sql(name: str | None, is_given: bool, number: int) -> str:  # noqa: FBT001
+def _frame_sql(name: str | None, is_given: bool) -> str:  # noqa: FBT001
     # Only the text of the query tells what a name of its own is. DuckDB's function for it is
     # volatile, and runs what depends on it for each outer row of a correlated subquery: it is left
     # out where the database has a table or view of the name, or the CRS is given.
-    is_needed = not (is_given or (name and _is_there(name, number)))
+    is_needed = not (is_given or (name and _is_there(name)))
     text = "current_query()" if is_needed else "NULL"
     return f"""
         SELECT spatialq_frame(
@@ -64,9 +64,9 @@ def _frame_sql(name: str | None, is_given: bool, number: int) -> str:  # noqa: F
         )"""
 
 
-def _is_there(name: str, number: int) -> bool:
-    """Whether a database of an instance has a table or view of a name, in whatever schema."""
-    cursor = instances.cursor(number)
+def _is_there(name: str) -> bool:
+    """Whether a database of the instance has a table or view of a name, in whatever schema."""
+    cursor = instances.current().cursor()
     if cursor is None:
         return False
     with cursor:

@@ -1,14 +1,19 @@
 """Which DuckDB database instance a function is called in, and whether it is still open.
 
-An instance owns the functions that DuckDB calls in it: DuckDB keeps no reference to those written
-in Python but by the connection that created them, which may be closed long before the last one.
+An instance owns what is kept for it, which ends with it: the functions that DuckDB calls, pins, the
+calls that its log does not have yet, files that a query has read in part. DuckDB keeps no reference
+to functions written in Python but by the connection that created them, which may be closed long
+before the last one.
 """
 
 import contextlib
+import itertools
 import secrets
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from inspect import Signature
 from typing import Any
 
@@ -16,13 +21,38 @@ import duckdb
 
 from spatialq.database.native.library import closed_instances
 from spatialq.functions.sql_function import SqlFunction
-from spatialq.io.access import UNKNOWN, Access, asked_by
+from spatialq.io.access import UNKNOWN, Access, asked_by, calling_instance
+from spatialq.io.source import close_scans
+from spatialq.planner import log
 from spatialq.runtime import forks
 
 _lock = forks.rlock()
-_on_close: "list[Callable[[int], None]]" = []
+_numbers = itertools.count(1)
 _left: "deque[Instance]" = deque()
 """Instances of which a connection was collected, to be looked at by `settle`."""
+
+
+@dataclass
+class Pin:
+    """What is kept of one table."""
+
+    name: str
+    device: str
+    """Where it is kept: 'cpu' or 'gpu'."""
+    columns: tuple[str, ...]
+    rows: int
+    nbytes: int
+    contents: Mapping[str, str]
+    """Fingerprints of the table: by columns, as `pins.columns_key` writes them."""
+    kept: Any
+    """Of points, the arrays by column; of elements, what `transport.elements` makes of them."""
+    number: int = field(default_factory=lambda: next(_numbers))
+    uses: int = 0
+    misses: int = 0
+    """Queries that found another content under the name."""
+    fixed: str | None = None
+    """Names the table in a database that cannot be written, see `pins.fixed_table`."""
+    pinned_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
 class InstanceFunction:
@@ -40,7 +70,7 @@ class InstanceFunction:
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the function."""
-        with asked_by(self._instance.access):
+        with asked_by(self._instance.access, self._instance.number):
             return self._function(*arguments)
 
 
@@ -55,6 +85,10 @@ class Instance:
         self.number = 1 + secrets.randbelow(2**62)  # which nobody guesses in another instance
         self._connections: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
         self._functions: list[InstanceFunction] = []
+        self.pins: dict[str, Pin] = {}
+        """By their names, folded."""
+        self.calls: deque[log.Entry] = deque(maxlen=log.CALLS_KEPT)
+        """Those that `call_log` has not written yet."""
         self._kept: duckdb.DuckDBPyConnection | None = None
         """Asked when no connection that was noted is left, but others are."""
         self._last = UNKNOWN
@@ -125,7 +159,10 @@ class Instance:
             return any(True for _ in self._connections)  # its length counts one being collected
 
     def cursor(self) -> duckdb.DuckDBPyConnection | None:
-        """Open another connection; None if those that were noted are closed or refuse it."""
+        """Open another connection, which sees what has been committed.
+
+        None if those that were noted are closed or refuse it.
+        """
         with _lock:
             known = [*self._connections, *([self._kept] if self._kept else [])]
         for each in known:
@@ -141,9 +178,10 @@ class Instance:
             self.close()
 
     def close(self) -> None:
-        """Tell those that keep something for the instance."""
-        for forget in _on_close:
-            forget(self.number)
+        """Give up what is kept for the instance, but for the functions, which may be called."""
+        self.pins = {}
+        self.calls.clear()
+        close_scans(self.number)
 
 
 _instances: dict[int, Instance] = {}
@@ -154,16 +192,21 @@ def keep(instance: Instance) -> None:
 
     Those of instances that are no more go.
     """
+    settle()
     for number in closed_instances():
         if gone := _instances.pop(number, None):
             gone.close()
     _instances[instance.number] = instance
 
 
-def access(number: int) -> Access:
-    """Say which files an instance may open; of one that is not known, none."""
-    found = _instances.get(number)
-    return UNKNOWN if found is None else found.access()
+def find(number: int) -> Instance:
+    """Give the instance of a number; where it is not known, one that may open no files."""
+    return _instances.get(number) or Instance()
+
+
+def current() -> Instance:
+    """Give the instance that calls."""
+    return find(calling_instance())
 
 
 def of(con: duckdb.DuckDBPyConnection) -> Instance:
@@ -176,14 +219,14 @@ def of(con: duckdb.DuckDBPyConnection) -> Instance:
     return instance
 
 
-def cursor(number: int) -> duckdb.DuckDBPyConnection | None:
-    """Open a connection of its own to an instance: it sees what has been committed."""
-    return _instances[number].cursor()
-
-
 def all_used() -> list[Instance]:
     """List the instances with connections, open or not."""
     return [instance for instance in list(_instances.values()) if instance.is_used]
+
+
+def all_pins() -> list[Pin]:
+    """List the pins of all instances, which share the memory."""
+    return [pin for each in list(_instances.values()) for pin in list(each.pins.values())]
 
 
 def settle() -> None:
@@ -205,15 +248,13 @@ def close_unused() -> None:
         instance.close_if_unused()
 
 
-def on_close(forget: Callable[[int], None]) -> None:
-    """Have something called with the number of each instance that is closed."""
-    _on_close.append(forget)
-
-
-def let_all_go() -> None:
-    """Close what is kept open, at the end of the process."""
+def close_connections() -> None:
+    """Close all connections, at the end of the process."""
     for instance in list(_instances.values()):
         instance.let_go()
+        for con in list(instance._connections):
+            with contextlib.suppress(Exception):
+                con.close()
 
 
 def _count(cursor: duckdb.DuckDBPyConnection) -> int:

@@ -8,19 +8,19 @@ import numpy as np
 import pyarrow as pa
 
 from spatialq.database import instances
+from spatialq.database.instances import Pin
 from spatialq.database.pins import (
     ELEMENT_COLUMNS,
     ELEMENTS,
     POINTS,
-    Pin,
     add,
-    attributes,
     columns_key,
     fingerprint,
     fixed_table,
     make_room,
     rows_of,
 )
+from spatialq.database.sql_functions import attributes
 from spatialq.database.transport.arrow import each_list
 from spatialq.database.transport.columns import points_of
 from spatialq.database.transport.elements import ROW, each_table, in_order, indexed, set_of
@@ -67,7 +67,6 @@ def pin(
     --------
     >>> spatialq.pin(con, "points", device="gpu")  # doctest: +SKIP
     """
-    instances.close_unused()
     instances.of(con)
     wanted = None if columns is None else list(columns)
     given = f"{literal(table)}, columns := {literal(wanted)}, device := {literal(device)}"
@@ -126,7 +125,7 @@ def _pin_sql(table: str | None, columns: list[str] | None, device: str | None) -
         for key in _keys()
     ]
     fixed = fixed_table(table) or "NULL"
-    place = f"spatialq_instance(0), {literal(table)}, {fixed}, {literal(device)}"
+    place = f"{literal(table)}, {fixed}, {literal(device)}"
     missing = " ".join(
         f"WHEN typeof(any_value({name})) = '\"NULL\"' THEN "
         f"error({literal(f'spatialq_pin: {table!r} must have a column {name}, or mesh')})"
@@ -158,25 +157,24 @@ def _keys() -> list[str]:
     return sorted({columns_key(tuple(points_of(function))) for function in of_points})
 
 
-def pin_points(numbers: Any, tables: Any, fixed: Any, wanted: Any, *columns: Any) -> pa.Array:
+def pin_points(tables: Any, fixed: Any, wanted: Any, *columns: Any) -> pa.Array:
     """Keep the columns of a table of points."""
     *lists, contents = columns
     known = attributes()
-    places = zip(*(each.to_pylist() for each in (numbers, tables, fixed, wanted)), strict=True)
+    places = zip(*(each.to_pylist() for each in (tables, fixed, wanted)), strict=True)
     rows = zip(places, zip(*map(each_list, lists), strict=True), contents.to_pylist(), strict=True)
     found = []
-    for (number, table, at, device), given, prints in rows:
+    for (table, at, device), given, prints in rows:
         there = dict(zip((*POINTS, *known), given, strict=True))
         # an attribute that the table lacks, or that is not wanted, has no values
         there = {name: each for name, each in there.items() if name in POINTS or len(each)}
         arrays = arrays_of("spatialq_pin", there, known)
         by_key = dict(zip(_keys(), prints, strict=True))
-        found.append(_keep_points(number, table, at, device, arrays, by_key))
+        found.append(_keep_points(table, at, device, arrays, by_key))
     return rows_of(found)
 
 
 def _keep_points(
-    number: int,
     table: str,
     fixed: str | None,
     device: str,
@@ -191,7 +189,7 @@ def _keep_points(
     in_order = (*POINTS, *attributes())
     there = {name: arrays[name] for name in in_order if arrays.get(name) is not None}
     nbytes = sum(_nbytes(values) for values in there.values())
-    make_room(number, table, device, nbytes)
+    make_room(table, device, nbytes)
     if device == "gpu":
         gpu = cuda.device()
         with gpu.use():
@@ -204,7 +202,7 @@ def _keep_points(
         if content is not None and not left_out & {*key.split(",")}
     }
     rows = len(arrays["x"])
-    pin = Pin(number, table, device, tuple(there), rows, nbytes, known, kept, fixed=fixed)
+    pin = Pin(table, device, tuple(there), rows, nbytes, known, kept, fixed=fixed)
     return add(pin)
 
 
@@ -227,24 +225,22 @@ def _copy(values: Any) -> Any:
     return there
 
 
-def pin_elements(
-    numbers: Any, tables: Any, fixed: Any, wanted: Any, elements: Any, contents: Any
-) -> pa.Array:
+def pin_elements(tables: Any, fixed: Any, wanted: Any, elements: Any, contents: Any) -> pa.Array:
     """Keep the meshes of a table of elements, with their R-tree and what they are as solids."""
-    places = zip(*(each.to_pylist() for each in (numbers, tables, fixed, wanted)), strict=True)
+    places = zip(*(each.to_pylist() for each in (tables, fixed, wanted)), strict=True)
     found = []
-    for (number, table, at, device), columns, content in zip(
+    for (table, at, device), columns, content in zip(
         places, each_table(elements), contents.to_pylist(), strict=True
     ):
         if device != "cpu":
             message = f"spatialq_pin: elements are kept on the host, got device {device!r}"
             raise ValueError(message)
         given = set_of("spatialq_pin: table", columns)
-        make_room(number, table, device, given.nbytes)
+        make_room(table, device, given.nbytes)
         kept = indexed(given)
-        make_room(number, table, device, kept.nbytes)  # now with the index
+        make_room(table, device, kept.nbytes)  # now with the index
         pin = Pin(
-            number, table, device, ("global_id", "mesh"), len(kept.meshes), kept.nbytes,
+            table, device, ("global_id", "mesh"), len(kept.meshes), kept.nbytes,
             {ELEMENTS: content}, kept, fixed=at,
         )  # fmt: skip
         found.append(add(pin))

@@ -6,22 +6,18 @@ who changed the table and how, or whether the name means another table by now; n
 is found here be wrong. No metadata of DuckDB says as much: `docs/pins.md` lists what they miss.
 """
 
-import itertools
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from spatialq.data.arrow import arrow_fields
 from spatialq.database import instances, sql_functions
-from spatialq.database.transport.columns import points_of
+from spatialq.database.instances import Pin
 from spatialq.database.transport.request import Request
-from spatialq.functions.catalogue import Function, catalogue
-from spatialq.functions.declaration import PointsInput
 from spatialq.functions.sql_text import NAME, literal, parts_of
 from spatialq.planner import devices
 from spatialq.runtime import forks
@@ -36,37 +32,7 @@ SHARE = 0.5
 """Of the memory of a device that pins may take, unless `pin_budget` says otherwise."""
 
 _lock = forks.rlock()
-_numbers = itertools.count(1)
-_pins: "dict[int, Pin]" = {}
 _budgets: dict[str, int | None] = {"cpu": None, "gpu": None}
-
-
-@dataclass
-class Pin:
-    """What is kept of one table."""
-
-    instance: int
-    name: str
-    device: str
-    """Where it is kept: 'cpu' or 'gpu'."""
-    columns: tuple[str, ...]
-    rows: int
-    nbytes: int
-    contents: Mapping[str, str]
-    """Fingerprints of the table: by columns, as `columns_key` writes them."""
-    kept: Any
-    """Of points, the arrays by column; of elements, what `transport.elements` makes of them."""
-    number: int = field(default_factory=lambda: next(_numbers))
-    uses: int = 0
-    misses: int = 0
-    """Queries that found another content under the name."""
-    fixed: str | None = None
-    """Names the table in a database that cannot be written, see `fixed_table`."""
-    pinned_at: datetime = field(default_factory=lambda: datetime.now(UTC))
-
-    def arrays(self, function: Function) -> dict[str, Any]:
-        """Give what the kernel of a function of points gets: point_id, x, y, z and attributes."""
-        return {name: self.kept.get(name) for name in points_of(function)}
 
 
 @dataclass(frozen=True)
@@ -117,15 +83,6 @@ def pin_budget(*, host: int | None = None, gpu: int | None = None) -> dict[str, 
 # -- what queries are made of
 
 
-def attributes() -> dict[str, str]:
-    """Give the attributes that any function of points looks at, with their SQL types."""
-    found: dict[str, str] = {}
-    for function in catalogue().values():
-        if isinstance(function.inputs, PointsInput):
-            found |= function.inputs.attributes
-    return found
-
-
 def columns_key(columns: Sequence[str]) -> str:
     """Name a set of columns."""
     return ",".join(columns)
@@ -144,13 +101,11 @@ def fingerprint(columns: Sequence[str]) -> str:
 
 
 def _may_be_pinned(table: str, key: str) -> bool:
-    """Whether columns are pinned under a name, in any instance: a guess, made while binding."""
+    """Whether columns are pinned under a name, of whatever table: a guess, made while binding."""
     instances.settle()
     with _lock:
-        return any(
-            key in each.contents and each.name.casefold() == table.casefold()
-            for each in _pins.values()
-        )
+        found = _here().get(table.casefold())
+        return found is not None and key in found.contents
 
 
 def fixed_table(table: str) -> str | None:
@@ -195,7 +150,7 @@ def lookup(
     if not _may_be_pinned(table, key):
         return None
     name = f'"spatialq pin {part}"'
-    sought = f"spatialq_instance(0), {literal(table)}, {literal(key)}, {literal(on_gpu)}"
+    sought = f"{literal(table)}, {literal(key)}, {literal(on_gpu)}"
     fixed = fixed_table(table)
     if fixed is None:
         found = f"spatialq_pin_of({sought}, count(*), {fingerprint(columns)}, NULL)"
@@ -228,7 +183,7 @@ def of_request(request: Request, part: int, function: str) -> Pin | None:
     if number is None:
         return None
     with _lock:
-        found = _pins.get(number)
+        found = next((each for each in _here().values() if each.number == number), None)
         if found is not None:
             found.uses += 1
             return found
@@ -239,20 +194,17 @@ def of_request(request: Request, part: int, function: str) -> Pin | None:
 # -- the SQL functions
 
 
-def pin_of(
-    numbers: Any, tables: Any, keys: Any, on_gpu: Any, counts: Any, contents: Any, fixed: Any
-) -> pa.Array:
+def pin_of(tables: Any, keys: Any, on_gpu: Any, counts: Any, contents: Any, fixed: Any) -> pa.Array:
     """Give the number of the pin with a name and content; NULL where there is none.
 
     Without a content, that of a table which cannot change.
     """
-    columns = (numbers, tables, keys, on_gpu, counts, contents, fixed)
+    columns = (tables, keys, on_gpu, counts, contents, fixed)
     calls = zip(*(each.to_pylist() for each in columns), strict=True)
     return pa.array([_pin_of(*arguments) for arguments in calls], pa.int64())
 
 
 def _pin_of(
-    number: int,
     table: str,
     key: str,
     on_gpu: bool,  # noqa: FBT001
@@ -261,7 +213,7 @@ def _pin_of(
     fixed: str | None,
 ) -> int | None:
     with _lock:
-        found = _named(number, table)
+        found = _here().get(table.casefold())
         if found is None or key not in found.contents or (found.device == "gpu" and not on_gpu):
             return None
         if content is None:
@@ -283,23 +235,20 @@ def with_pins(texts: Any, numbers: Any) -> pa.Array:
     return pa.array(found, pa.string())
 
 
-def pins_table(numbers: Any) -> pa.Array:
-    """List the pins of an instance."""
+def pins_table(calls: Any) -> pa.Array:
+    """List the pins of the instance."""
     with _lock:
-        tables = [
-            [_row(each) for each in _pins.values() if each.instance == number]
-            for number in numbers.to_pylist()
-        ]
-    return pa.array(tables, pa.list_(pa.struct(arrow_fields(sql_functions.PINS))))
+        rows = [_row(each) for each in _here().values()]
+    return pa.array([rows] * len(calls), pa.list_(pa.struct(arrow_fields(sql_functions.PINS))))
 
 
-def unpin_table(numbers: Any, tables: Any) -> pa.Array:
+def unpin_table(tables: Any) -> pa.Array:
     """Give up pins, and list them."""
     found = []
     with _lock:
-        for number, table in zip(numbers.to_pylist(), tables.to_pylist(), strict=True):
-            there = _named(number, table or "")
-            found.append([_row(_pins.pop(there.number))] if there is not None else [])
+        for table in tables.to_pylist():
+            there = _here().pop((table or "").casefold(), None)
+            found.append([] if there is None else [_row(there)])
     return pa.array(found, pa.list_(pa.struct(arrow_fields(sql_functions.PINS))))
 
 
@@ -324,20 +273,18 @@ def rows_of(pins: Sequence[Pin]) -> pa.Array:
     return pa.array([_row(each) for each in pins], pa.struct(arrow_fields(sql_functions.PINS)))
 
 
-def _named(number: int, table: str) -> Pin | None:
-    wanted = number, table.casefold()
-    found = (each for each in _pins.values() if (each.instance, each.name.casefold()) == wanted)
-    return next(found, None)
+def _here() -> dict[str, Pin]:
+    return instances.current().pins
 
 
 def add(pin: Pin) -> Pin:
     """Let queries find a pin."""
     with _lock:
-        _pins[pin.number] = pin
+        _here()[pin.name.casefold()] = pin
     return pin
 
 
-def make_room(number: int, table: str, device: str, nbytes: int) -> None:
+def make_room(table: str, device: str, nbytes: int) -> None:
     """Give up what has the name already, and see that the budget is enough.
 
     Raises
@@ -351,10 +298,8 @@ def make_room(number: int, table: str, device: str, nbytes: int) -> None:
             message = f"spatialq_pin: device 'gpu' cannot be used: {problem}"
             raise ValueError(message)
     with _lock:
-        there = _named(number, table)
-        if there is not None:
-            del _pins[there.number]
-        others = [each for each in _pins.values() if each.device == device]
+        _here().pop(table.casefold(), None)
+        others = [each for each in instances.all_pins() if each.device == device]
         budget = _budget(device)
         if sum(each.nbytes for each in others) + nbytes <= budget:
             return
@@ -373,12 +318,3 @@ def _budget(device: str) -> int:
         return given
     memory = next((i.memory_bytes for i in devices.devices() if i.device == device), 0)
     return int(SHARE * (memory or 0))
-
-
-def _forget(number: int) -> None:
-    with _lock:
-        for each in [each for each in _pins.values() if each.instance == number]:
-            del _pins[each.number]
-
-
-instances.on_close(_forget)

@@ -44,18 +44,13 @@ def devices_table(road: Road, calls: Any) -> Any:
     return pa.array([rows] * len(calls), pa.list_(DEVICES))
 
 
-def log_table(instance_numbers: Any) -> Any:
+def log_table(calls: Any) -> Any:
     """List the last calls of kernels, those of earlier processes in the database first."""
     here = [log.values(entry) for entry in log.entries()]
     names = [field.name for field in LOG]
-    tables = [
-        [
-            dict(zip(names, row, strict=True))
-            for row in [*call_log.earlier(number), *here][-call_log.LAST :]
-        ]
-        for number in instance_numbers.to_pylist()
-    ]
-    return pa.array(tables, pa.list_(LOG))
+    last = [*call_log.earlier(), *here][-log.CALLS_KEPT :]
+    rows = [dict(zip(names, row, strict=True)) for row in last]
+    return pa.array([rows] * len(calls), pa.list_(LOG))
 
 
 def plan_table(names: Any, row_counts: Any, requested: Any) -> Any:

@@ -130,7 +130,6 @@ JOBS = {
 }
 
 READERS = "spatialq.database.readers"
-JOBS_MODULE = "spatialq.cluster.sql_calls"
 ELEMENT_SETS = "spatialq.database.element_sets"
 SELECTORS = "spatialq.database.selectors.query"
 PLANNER_TABLES = "spatialq.database.planner_tables"
@@ -245,7 +244,7 @@ ENGINE = (
         "spatialq_ql4bim_sql",
         ("VARCHAR", "VARCHAR", "VARCHAR"),
         "VARCHAR",
-        "spatialq.ql4bim.sql_macro:ql4bim_sql",
+        "ql4bim_sql",
         volatile=False,
     ),
     SqlFunction(
@@ -276,10 +275,10 @@ ENGINE = (
         f"{TRANSFORMING}:operation",
         volatile=False,
     ),
-    SqlFunction("spatialq_log_udf", ("BIGINT",), _list_of(LOG), f"{PLANNER_TABLES}:log_table"),
+    SqlFunction("spatialq_log_udf", ("INTEGER",), _list_of(LOG), f"{PLANNER_TABLES}:log_table"),
     SqlFunction(
         "spatialq_frame_sql",
-        ("VARCHAR", "BOOLEAN", "BIGINT"),
+        ("VARCHAR", "BOOLEAN"),
         "VARCHAR",
         "spatialq.database.frames:frame_sql",
         volatile=False,
@@ -312,17 +311,13 @@ ENGINE = (
         f"{TRANSPORT}.request:with_stated",
         volatile=False,
     ),
-    SqlFunction(
-        "spatialq_cluster_run_udf", ("VARCHAR",) * 4, _list_of(JOB), f"{JOBS_MODULE}:run_jobs"
-    ),
-    SqlFunction(
-        "spatialq_cluster_jobs_udf", ("VARCHAR",), _list_of(JOBS), f"{JOBS_MODULE}:jobs_table"
-    ),
+    SqlFunction("spatialq_cluster_run_udf", ("VARCHAR",) * 4, _list_of(JOB), "run_jobs"),
+    SqlFunction("spatialq_cluster_jobs_udf", ("VARCHAR",), _list_of(JOBS), "jobs_table"),
     SqlFunction(
         "spatialq_cluster_table_sql",
         ("VARCHAR",),
         "VARCHAR",
-        f"{JOBS_MODULE}:table_sql",
+        "jobs_sql",
         volatile=False,
     ),
     SqlFunction(
@@ -334,16 +329,25 @@ ENGINE = (
 )
 
 
-def _of_pins() -> tuple[SqlFunction, ...]:
-    """Give the functions that keep tables in memory, and find them there."""
-    known: dict[str, str] = {}
+def attributes() -> dict[str, str]:
+    """Give the attributes that any function of points looks at, with their SQL types."""
+    found: dict[str, str] = {}
     for function in catalogue().values():
         if isinstance(function.inputs, PointsInput):
-            known |= function.inputs.attributes
-    place = ("BIGINT", *["VARCHAR"] * 3)  # instance, table, its number if it is fixed, device
-    lists = ("BIGINT[]", *("DOUBLE[]" for _ in "xyz"), *(f"{kind}[]" for kind in known.values()))
+            found |= function.inputs.attributes
+    return found
+
+
+def _of_pins() -> tuple[SqlFunction, ...]:
+    """Give the functions that keep tables in memory, and find them there."""
+    place = ("VARCHAR",) * 3  # table, its number if it is fixed, device
+    lists = (
+        "BIGINT[]",
+        *("DOUBLE[]" for _ in "xyz"),
+        *(f"{kind}[]" for kind in attributes().values()),
+    )
     row, rows = struct_type(PINS), _list_of(PINS)
-    sought = ("BIGINT", "VARCHAR", "VARCHAR", "BOOLEAN", "BIGINT", "VARCHAR", "VARCHAR")
+    sought = ("VARCHAR", "VARCHAR", "BOOLEAN", "BIGINT", "VARCHAR", "VARCHAR")
     return (
         SqlFunction(
             "spatialq_pin_sql",
@@ -371,10 +375,8 @@ def _of_pins() -> tuple[SqlFunction, ...]:
             f"{PINS_MODULE}:with_pins",
             volatile=False,
         ),
-        SqlFunction("spatialq_pins_udf", ("BIGINT",), rows, f"{PINS_MODULE}:pins_table"),
-        SqlFunction(
-            "spatialq_unpin_udf", ("BIGINT", "VARCHAR"), rows, f"{PINS_MODULE}:unpin_table"
-        ),
+        SqlFunction("spatialq_pins_udf", ("INTEGER",), rows, f"{PINS_MODULE}:pins_table"),
+        SqlFunction("spatialq_unpin_udf", ("VARCHAR",), rows, f"{PINS_MODULE}:unpin_table"),
     )
 
 

@@ -33,7 +33,8 @@ class FileFunction:
     Parameters
     ----------
     name : str
-        In SQL and in Python.
+        In SQL and in Python. The workflow that `spatialq.functions.implementations` has under it is
+        called with path, outputs and parameters by name.
     summary : str
     reads : str
         In the help about its argument `path`.
@@ -42,8 +43,6 @@ class FileFunction:
     parameters : tuple of Parameter
     result : mapping of str to str
         SQL types of the columns of its one row.
-    workflow : str
-        ``"module:attribute"``: what is called with path, outputs and parameters by name.
     example : str
     first : tuple of str
         The parameters that stand before `device` in SQL, by default all.
@@ -57,7 +56,6 @@ class FileFunction:
     writes: str
     parameters: tuple[Parameter, ...]
     result: Mapping[str, str]
-    workflow: str
     example: str
     first: tuple[str, ...] = ()
     has_one_output: bool = False
@@ -75,7 +73,7 @@ class FileFunction:
             ("VARCHAR", "VARCHAR" if self.has_one_output else "VARCHAR[]", "VARCHAR", "BOOLEAN"),
             # a list, since unnesting a bare struct would call it once for each of its fields
             f"{struct_type(self.result)}[]",
-            "spatialq.workflows.sql_calls:written",
+            "written",
             (self,),
         )
 

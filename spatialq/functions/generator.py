@@ -33,7 +33,7 @@ from spatialq.functions.macros import (
     render,
     struct,
 )
-from spatialq.functions.methods import methods
+from spatialq.functions.methods import method_stubs
 from spatialq.functions.stubs import stubs
 
 HEAD = (
@@ -200,7 +200,8 @@ def _of_grid(function: Function) -> Macro:
     )
 
 
-def _table_macros() -> list[Macro]:
+def table_macros() -> list[Macro]:
+    """Give the table macros of all folders."""
     return [macro for folder in folders() for macro in macros_of(folder) if macro.is_table]
 
 
@@ -259,7 +260,7 @@ def with_tables(page: str) -> str:
 
 def generated(root: Path) -> dict[Path, str]:
     """Give all generated files of a checkout, and the pages with generated parts."""
-    texts = {**sql_files(), **stubs(), **methods(_table_macros())}
+    texts = {**sql_files(), **stubs(), **method_stubs(table_macros())}
     files = {root / name: text for name, text in texts.items()}
     for page in sorted((root / "docs").glob("*.md")):
         files[page] = with_tables(page.read_text(encoding="utf-8"))

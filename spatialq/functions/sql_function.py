@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from inspect import Parameter, Signature
 from typing import Any
 
+from spatialq.functions.implementations import call
 from spatialq.functions.sql_text import identifier
 
 
@@ -22,10 +22,10 @@ class SqlFunction:
     returns : str
         The SQL type of its result.
     implementation : str
-        ``"module:attribute"``, imported at the first call, so that connecting stays fast. It gets
-        `bound`, then one `pyarrow.ChunkedArray` for each argument (at most 2048 rows, NULLs
-        included), and returns an array of as many rows. DuckDB may call it from several threads at
-        once.
+        ``"module:attribute"``, imported at the first call, so that connecting stays fast; or a name
+        that `spatialq.functions.implementations` has for one of a layer above. It gets `bound`,
+        then one `pyarrow.ChunkedArray` for each argument (at most 2048 rows, NULLs included), and
+        returns an array of as many rows. DuckDB may call it from several threads at once.
     bound : tuple
         Arguments that are always the same, such as the `Function` whose kernel it runs.
     volatile : bool
@@ -48,8 +48,7 @@ class SqlFunction:
 
     def __call__(self, *arguments: Any) -> Any:
         """Import the implementation and call it."""
-        module, _, attribute = self.implementation.partition(":")
-        return getattr(import_module(module), attribute)(*self.bound, *arguments)
+        return call(self.implementation, *self.bound, *arguments)
 
 
 def struct_type(columns: Mapping[str, str]) -> str:

@@ -46,22 +46,18 @@ def quoted(text: str) -> str:
     return f'"{text}"'
 
 
-def default(each: Parameter) -> str:
-    """Write the default of a parameter in Python."""
-    if isinstance(each.default, tuple):
-        ends = "," if len(each.default) == 1 else ""
-        return f"({', '.join(map(_value, each.default))}{ends})"
-    return _value(each.default)
-
-
-def _value(value: Any) -> str:
+def written(value: Any) -> str:
+    """Write a default in Python."""
+    if isinstance(value, tuple):
+        ends = "," if len(value) == 1 else ""
+        return f"({', '.join(map(written, value))}{ends})"
     return quoted(value) if isinstance(value, str) else repr(value)
 
 
 def _overload(
     caller: str, function: Function, arguments: Iterable[str], more: Iterable[str] = ()
 ) -> str:
-    options = [f"{p.name}: {annotation(p)} = {default(p)}" for p in function.parameters]
+    options = [f"{p.name}: {annotation(p)} = {written(p.default)}" for p in function.parameters]
     inputs = function.inputs
     attributes = inputs.attributes if isinstance(inputs, PointsInput) else {}
     lines = [

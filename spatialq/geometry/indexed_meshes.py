@@ -18,7 +18,7 @@ from spatialq.runtime.compile_cache import njit
 
 Rows = NDArray[np.int64]
 
-SHARE = 4
+BUDGET_PARTS = 4
 """Prepared elements of a batch may take this part of the memory budget, in which the meshes of all
 elements are, too, and copies that are made on the way."""
 BYTES_OF_VERTEX, BYTES_OF_FACE, BYTES_OF_ELEMENT = 28, 24, 88
@@ -113,7 +113,7 @@ def prepare_pairs(
     stage : str
         What is done with a batch, for the progress of the call, of which 0.2 are done.
     """
-    most, everything = budget.current() // SHARE, _sizes(a).sum()
+    most, everything = budget.current() // BUDGET_PARTS, _sizes(a).sum()
     parts: list[Any] = [slice(None)]
     if everything + (0 if b is None else _sizes(b).sum()) > most:
         parts = _divided(a, b, boxes_a, rows_a, rows_b, most) or parts

@@ -80,8 +80,8 @@ UNKNOWN = Access(is_free=False, is_known=False)
 class _Asked:
     """One call for somebody who has settings, which are looked at once, and only if need be."""
 
-    def __init__(self, ask: Callable[[], Access]) -> None:
-        self._ask = ask
+    def __init__(self, ask: Callable[[], Access], instance: int) -> None:
+        self._ask, self.instance = ask, instance
 
     @cached_property
     def access(self) -> Access:
@@ -92,15 +92,17 @@ _asked: ContextVar[tuple[_Asked, ...]] = ContextVar("who asks for files", defaul
 
 
 @contextmanager
-def asked_by(ask: Callable[[], Access]) -> Iterator[None]:
+def asked_by(ask: Callable[[], Access], instance: int = 0) -> Iterator[None]:
     """Open files within the block only as the settings allow, and those of blocks around it.
 
     Parameters
     ----------
     ask : callable
         Gives the settings; it is called if a file is to be opened.
+    instance : int
+        The number of the database instance that calls, 0 for none.
     """
-    token = _asked.set((*_asked.get(), _Asked(ask)))
+    token = _asked.set((*_asked.get(), _Asked(ask, instance)))
     try:
         yield
     finally:
@@ -119,6 +121,11 @@ def for_connection(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
 
     return asking
+
+
+def calling_instance() -> int:
+    """Give the number of the database instance that calls; 0 where none does."""
+    return next((each.instance for each in reversed(_asked.get()) if each.instance), 0)
 
 
 def allows(path: str | os.PathLike[str]) -> bool:

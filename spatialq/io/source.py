@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from spatialq.errors import FileError
+from spatialq.io import access
 from spatialq.runtime import forks, progress
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ class SequentialSource:
         FileError
             If its points are damaged.
         """
-        key = (self.path, self.stamp, tuple(columns))
+        key = (access.calling_instance(), self.path, self.stamp, tuple(columns))
         scan = _scans.take((*key, span))
         if scan is None:
             scan = in_row_groups(self.batches(columns))
@@ -211,7 +212,7 @@ def in_row_groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
 
 
 class _Scans:
-    """Scans that are under way, by the file, the columns and the part that comes next."""
+    """Scans that are under way: by the instance that asks, file, columns and the next part."""
 
     def __init__(self) -> None:
         self._scans: OrderedDict[int, tuple[Any, Iterator[pa.RecordBatch]]] = OrderedDict()
@@ -234,13 +235,16 @@ class _Scans:
             while len(self._scans) > MAX_SCANS:
                 self._scans.popitem(last=False)
 
-    def close(self) -> None:
-        """Close all scans."""
+    def close(self, instance: int | None = None) -> None:
+        """Close all scans, or those of a database instance."""
         with self._lock:
-            self._scans.clear()
+            for number, (key, _) in list(self._scans.items()):
+                if instance in (None, key[0]):
+                    del self._scans[number]
 
 
 _scans = _Scans()
+close_scans = _scans.close
 # when the interpreter ends, what a scan needs to close may be gone before it is
 atexit.register(_scans.close)
 if hasattr(os, "register_at_fork"):  # a scan has an open file, whose position a fork shares

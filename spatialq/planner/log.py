@@ -31,16 +31,18 @@ class Entry:
     """Estimate of what the road added, before and after the kernel."""
 
 
+CALLS_KEPT = 1000
+"""Calls that a log keeps."""
 LAST = 5
 """Calls that a correction is the median of."""
 ALIKE = 10.0
 """Calls of up to so many times as many rows teach something; errors of small calls are others."""
 TOLERATED = 2.0
 """Estimates that are off by less are not corrected."""
-MOST = 20.0
+MAX_CORRECTION = 20.0
 """Largest correction, and its inverse the smallest."""
 
-_entries: deque[Entry] = deque(maxlen=1000)
+_entries: deque[Entry] = deque(maxlen=CALLS_KEPT)
 _ratios: dict[tuple[str, str], deque[tuple[int, float]]] = {}
 _listeners: list[Callable[[Entry], object]] = []
 _lock = forks.lock()
@@ -95,7 +97,7 @@ def correction(function: str, device: str, rows: int) -> float:
     found = median(last)
     if 1 / TOLERATED <= found <= TOLERATED:
         return 1.0
-    return min(max(found, 1 / MOST), MOST)
+    return min(max(found, 1 / MAX_CORRECTION), MAX_CORRECTION)
 
 
 def forget() -> None:

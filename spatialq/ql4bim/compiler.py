@@ -19,7 +19,7 @@ from spatialq.ql4bim.variables import Model, Variable
 from spatialq.query.steps import Step, plain, sql
 
 IMPORTS = ("ImportModel", "IM")
-MOST = 10_000
+MAX_CALLS = 10_000
 """Calls of a script, those within functions as often as they run."""
 DEEPEST = 50
 """Functions that call each other: they are compiled recursively."""
@@ -132,8 +132,8 @@ class Compiler:
     def call(self, call: Call, target: Formal | None) -> Variable:
         """Compile the call of an operator or a function."""
         self.calls += 1
-        if self.calls > MOST:
-            raise self.error(call.operator, f"the script has more than {MOST:,} calls")
+        if self.calls > MAX_CALLS:
+            raise self.error(call.operator, f"the script has more than {MAX_CALLS:,} calls")
         name = str(call.operator)
         if name in self.functions:
             return self._function(self.functions[name], call, target)

@@ -1,17 +1,16 @@
 """What is written by hand of the kinds of rows; `functions.py` adds the spatial functions."""
 
-import functools
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Generic, Literal, ParamSpec, Self, TypeVar
+from inspect import Parameter
+from typing import Any, Generic, Literal, Self, TypeVar
 
 from spatialq.data.units import metres
-from spatialq.database.selectors.query import write as write_selector
 from spatialq.errors import QueryError
 from spatialq.functions.catalogue import catalogue
 from spatialq.functions.declaration import PointsAndElementsInput, PointsInput
 from spatialq.functions.macros import MEMORY
+from spatialq.functions.methods import Method
 from spatialq.functions.sql_text import literal
 from spatialq.io.formats import means_files
 from spatialq.io.ifc import schemas
@@ -25,48 +24,38 @@ from spatialq.query.storeys import require_of_table
 from spatialq.query.values import require_text, value
 
 Kind = TypeVar("Kind", bound=Query)
-Result = TypeVar("Result")
-Arguments = ParamSpec("Arguments")
 Box = Sequence[float]
 NAMES = {"name": "name", "class": "ifc_class", "storey": "storey"}
 """What `with_names` adds for each element of a pair: ending -> column of the elements."""
 
 
-def checked(method: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Answer a wrong argument of a method with the near ones."""
-    signature = inspect.signature(method)
-
-    @functools.wraps(method)
-    def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        known = [*signature.parameters][1:]
-        for name in kwargs:
-            if name not in known:
-                message = f"{method.__name__}: no argument {name!r}; {near(name, known)}"
-                raise QueryError(message)
-        return method(*args, **kwargs)
-
-    return call
-
-
 class FunctionVerbs(Query):
     """Rows that spatial functions take."""
 
-    def _called(
-        self,
-        kind: type[Kind],
-        function: str,
-        arguments: Mapping[str, Any],
-        tables: Mapping[str, type[Query]] | None = None,
-    ) -> Kind:
-        """Call a table macro on these rows; what it gives are the rows of the result."""
-        call, others = self._call(function, arguments, tables or {})
+    def _called(self, method: Method, given: Sequence[Any], named: Mapping[str, Any]) -> Query:
+        """Call the table macro of a method on these rows; what it gives are those of the result."""
+        function, (_, *known) = method.name, method.signature.parameters
+        for name in named:
+            if name not in known:
+                message = f"{function}: no argument {name!r}; {near(name, known)}"
+                raise QueryError(message)
+        try:
+            bound = method.signature.bind(self, *given, **named)
+        except TypeError as error:
+            message = f"{function}: {error}"
+            raise TypeError(message) from None
+        bound.apply_defaults()
+        arguments = {name: bound.arguments[name] for name in known}
+        if method.adds_columns:
+            return self._added(method, arguments)
+        call, others = self._call(method, arguments)
         sides = (self, others.get("b", self)) if "b" in arguments else ()
         origin = Origin(sides=sides, pins=self._origin.pins)
-        made = self._made(function, Step(function, call), origin=origin)
-        return made.as_kind(kind)
+        return self._made(function, Step(function, call), origin=origin)
 
-    def _added(self, function: str, arguments: Mapping[str, Any]) -> Self:
+    def _added(self, method: Method, arguments: Mapping[str, Any]) -> Self:
         """Call a table macro on these points; what it gives for each are columns more."""
+        function = method.name
         there = {name.lower() for name in self._columns}
         again = [
             sql(self._step, f".{plain(name)}")
@@ -77,7 +66,7 @@ class FunctionVerbs(Query):
         is_whole = isinstance(self._step, Table) or self._is_pinned or not self._step.is_plain
         if cloud is None or again or is_whole:
             cloud = self._step
-        call, _ = self._call(function, arguments, {}, cloud)
+        call, _ = self._call(method, arguments, cloud)
         # the points that other functions gave columns are those that this one is called on, too
         is_chain = isinstance(self._step, Step) and cloud is not self._step
         before = self._step.source if is_chain else sql(self._step)  # type: ignore[union-attr]
@@ -88,9 +77,8 @@ class FunctionVerbs(Query):
 
     def _call(
         self,
-        function: str,
+        method: Method,
         arguments: Mapping[str, Any],
-        tables: Mapping[str, type[Query]],
         first: Step | Table | None = None,
     ) -> tuple[Sql, dict[str, Query]]:
         """Write a call in which these rows are the first argument.
@@ -101,10 +89,11 @@ class FunctionVerbs(Query):
         dict
             The other tables, by the names of their arguments.
         """
-        declared = inspect.signature(getattr(type(self), function)).parameters
+        function, declared = method.name, method.signature.parameters
+        kinds = {kind.__name__: kind for kind in Query.KINDS}
         others = {
-            name: self._rows_of(function, name, arguments[name], kind)
-            for name, kind in tables.items()
+            name: self._rows_of(function, name, arguments[name], kinds.get(kind))
+            for name, kind in method.tables.items()
             if arguments[name] is not None
         }
         rows = first or self._step
@@ -117,10 +106,10 @@ class FunctionVerbs(Query):
                 given = _number(function, declared[name], given)
             piece = sql(Quoted(table)) if is_table else sql(value(function, name, given))
             default = declared[name].default
-            if declared[name].kind is inspect.Parameter.KEYWORD_ONLY:
+            if declared[name].kind is Parameter.KEYWORD_ONLY:
                 if is_table or not _same(given, default):
                     named.append(sql(f"{name} := ", piece))
-            elif default is inspect.Parameter.empty or given is not None:
+            elif default is Parameter.empty or given is not None:
                 positional.append(piece)
         return sql(f"{function}(", *listed([*positional, *named]), ")"), others
 
@@ -144,7 +133,7 @@ class FunctionVerbs(Query):
         return {"relations": model.table("relations")}
 
 
-def _number(function: str, declared: inspect.Parameter, given: str) -> str | float:
+def _number(function: str, declared: Parameter, given: str) -> str | float:
     """Read the text of a length, such as '50mm', as metres; the text of another number is none."""
     kinds = str(declared.annotation).split(" | ")
     if declared.name == MEMORY.name or ("float" not in kinds and "int" not in kinds):
@@ -349,6 +338,8 @@ class ObjectVerbs(_Classified):
 
 def _tables_of(verb: str, selector: str) -> list[str]:
     """Name the tables beside the objects that a selector needs."""
+    from spatialq.database.selectors.query import write as write_selector  # few need its grammar
+
     try:
         query = write_selector(verb, require_text(verb, "selector", selector), "objects")
     except ValueError as error:

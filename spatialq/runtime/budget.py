@@ -18,7 +18,7 @@ from pathlib import Path
 
 from spatialq.runtime import memory
 
-SHARE = 1 / 2
+SHARE_OF_FREE = 1 / 2
 """The budget by default: a part of the memory that is free, or this process's own already."""
 GIB = 1 << 30
 UNITS = {"b": 1} | {
@@ -157,4 +157,4 @@ def _default(moment: int) -> int:
     """Ask for the free memory once in a moment: that takes as long as a very small call."""
     del moment
     free, own = memory.host_free(), memory.resident()
-    return int((free + own.bytes - own.of_files) * SHARE) if free else sys.maxsize
+    return int((free + own.bytes - own.of_files) * SHARE_OF_FREE) if free else sys.maxsize

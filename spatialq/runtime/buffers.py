@@ -48,7 +48,7 @@ TAKEN = 1 << 10
 faster than the thread that looks for it is woken."""
 IDLE_SECONDS = 60.0
 """A buffer that nobody wanted for this long is given back to the system."""
-SHARE, MOST = 1 / 4, 8 << 30
+SHARE_OF_FREE, MAX_LIMIT = 1 / 4, 8 << 30
 """The limit by default: a part of the memory that is available at first, at most so many bytes."""
 
 
@@ -218,7 +218,7 @@ def limit() -> int:
 
 @cache
 def _default_limit() -> int:
-    return min(int((memory.host_free() or MOST) * SHARE), MOST)
+    return min(int((memory.host_free() or MAX_LIMIT) * SHARE_OF_FREE), MAX_LIMIT)
 
 
 class _Buffer:

@@ -38,7 +38,7 @@ SMALL, SIZES = 1000, (30_000, 300_000)
 ROUNDS = 3
 LONG = 2.0
 """Seconds of a call that is not made again, and not with more rows."""
-LEAST = 0.1
+MIN_SHARE_OF_TIME = 0.1
 """Share of a measured time that is never taken for something else."""
 BYTES_SENT = 1 << 26
 FEW_ROWS, MANY_ROWS = "owm_ground", "classify_ground"
@@ -200,12 +200,12 @@ def _measure(
 
     def start(factor: float) -> float:
         rest = small.seconds - sent(small.work) - factor * loops(small.work)
-        return max(rest, LEAST * small.seconds)
+        return max(rest, MIN_SHARE_OF_TIME * small.seconds)
 
     factor = 1.0
     for _ in range(2):  # the start depends on the factor a little, and the factor on the start
         ratios = [
-            max(each.seconds - sent(each.work) - start(factor), LEAST * each.seconds)
+            max(each.seconds - sent(each.work) - start(factor), MIN_SHARE_OF_TIME * each.seconds)
             / loops(each.work)
             for each in larger
         ]

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +11,7 @@ from spatialq.data.arrow import arrow_fields
 from spatialq.errors import FileError
 from spatialq.export.atomic import WRITER, new_only
 from spatialq.functions.file_macros import OVERWRITE, FileFunction
+from spatialq.functions.implementations import call
 from spatialq.io import access
 from spatialq.runtime import budget
 
@@ -41,8 +41,6 @@ def written(
         read-only.
     """
     access.require_writing(function.name)
-    module, _, attribute = function.workflow.partition(":")
-    write = getattr(import_module(module), attribute)
     columns = (each.to_pylist() for each in (paths, outputs, options, overwrite))
     rows = []
     for path, targets, text, may_replace in zip(*columns, strict=True):
@@ -54,7 +52,7 @@ def written(
             if not may_replace:
                 within.enter_context(new_only())
             within.enter_context(_said_by(function.name))
-            done = write(*given.values(), **chosen)
+            done = call(function.name, *given.values(), **chosen)
         rows.append([{column: done.get(column) for column in function.result}])
     return pa.array(rows, pa.list_(pa.struct(arrow_fields(function.result))))
 

@@ -92,7 +92,7 @@ def test_clouds_that_do_not_fit_go_through_tile_by_tile(device, strategy, monkey
         return build(points, *others)
 
     monkeypatch.setattr(gpu, "build", recorded)
-    enough = (300.5 * bytes_device(options) + BYTES_GRID) / gpu.SHARE
+    enough = (300.5 * bytes_device(options) + BYTES_GRID) / gpu.SHARE_OF_FREE
     monkeypatch.setattr(device, "free_bytes", lambda: enough)
     found, expected = run_both("build_lod", columns, strategy=strategy, **chosen)
     assert_same_rows(found, expected)

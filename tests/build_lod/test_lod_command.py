@@ -21,7 +21,7 @@ from spatialq.workflows import lod, lod_table
 from ..command_line import spatialq_command, spatialq_process
 from ..conftest import real_file
 
-pytestmark = pytest.mark.slow  # as a whole: `make check` leaves it to `make test`
+pytestmark = pytest.mark.slow  # as a whole
 
 SMALL = {"max_points": 300, "grid_size": 8}
 

@@ -19,7 +19,7 @@ from ..command_line import rows
 from ..export.test_potree import Potree
 from .test_lod_command import SMALL, memory_for, write_scene
 
-pytestmark = pytest.mark.slow  # as a whole: `make check` leaves it to `make test`
+pytestmark = pytest.mark.slow  # as a whole
 
 
 def sorted_points(path):

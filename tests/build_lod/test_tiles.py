@@ -29,7 +29,7 @@ from .cases import (
     teapot_in_a_stadium,
 )
 
-pytestmark = pytest.mark.slow  # as a whole: `make check` leaves it to `make test`
+pytestmark = pytest.mark.slow  # as a whole
 
 ATTRIBUTES = ("red", "green", "blue", "intensity", "classification")
 

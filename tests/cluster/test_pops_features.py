@@ -119,6 +119,20 @@ def test_parts_have_the_rows_of_one_piece(at_once, grids, tmp_path, name, tile_s
                                    1e9: 3}[tile_size]  # fmt: skip
 
 
+@pytest.mark.parametrize("tile_size", [None, 47.3])
+@pytest.mark.parametrize("options", [{}, CASES["examples that overlap"]])
+def test_patches_have_the_rows_of_one_piece(at_once, grids, tmp_path, options, tile_size):
+    options = SMALL | options
+    made = cluster.run("pops_patches", grids, tmp_path / "out", tile_size=tile_size, **options)
+    one = in_one_piece(f"{grids}/*.tif", options).replace("pops_features", "pops_patches")
+    assert made["rows"] == require_same(tmp_path / "out", one) > 1000
+
+
+def test_patches_are_no_rasters(grids, tmp_path):
+    with pytest.raises(ValueError, match="part_format must be one of parquet for pops_patches"):
+        cluster.run("pops_patches", grids, tmp_path / "out", part_format="tif", **SMALL)
+
+
 @pytest.mark.slow
 def test_a_tile_is_read_in_bands_and_no_further(at_once, grids, tmp_path, monkeypatch):
     """Each call of the kernel has the cells of its examples, and those behind the last ones."""

@@ -475,7 +475,7 @@ def test_instances_have_numbers_that_nobody_guesses():
 
 
 def test_nobody_may_open_files_of_an_instance_that_is_not_known():
-    assert not instances.access(-1).allows("/")
+    assert not instances.find(-1).access().allows("/")
 
 
 # ---- what DuckDB calls is there as long as it may be called ----

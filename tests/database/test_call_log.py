@@ -10,7 +10,6 @@ import duckdb
 import pytest
 
 import spatialq
-from spatialq.database import call_log
 from spatialq.planner import log
 
 POINTS = (
@@ -31,7 +30,7 @@ def process(code, *arguments):
 @pytest.fixture
 def database(tmp_path, monkeypatch):
     # the calls of tests before count among the last thousand, too
-    monkeypatch.setattr(log, "_entries", deque(maxlen=call_log.LAST))
+    monkeypatch.setattr(log, "_entries", deque(maxlen=log.CALLS_KEPT))
     path = tmp_path / "d.duckdb"
     with duckdb.connect(str(path)) as con:
         con.execute(POINTS)
@@ -79,8 +78,8 @@ def test_the_log_is_bounded(database):
         log.add(entry(1.0))
         con.execute("INSERT INTO spatialq_calls SELECT c.* FROM spatialq_calls c, range(2000)")
         log.add(entry(1.0))
-        assert con.sql("SELECT count(*) FROM spatialq_calls").fetchall() == [(call_log.LAST,)]
-        assert len(con.sql(LOG).fetchall()) <= call_log.LAST
+        assert con.sql("SELECT count(*) FROM spatialq_calls").fetchall() == [(log.CALLS_KEPT,)]
+        assert len(con.sql(LOG).fetchall()) <= log.CALLS_KEPT
 
 
 def test_a_closed_database_is_not_held_open(database):

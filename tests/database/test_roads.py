@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import spatialq
-from spatialq.database import pins
+from spatialq.database import instances
 from spatialq.database.native import loading
 from spatialq.planner import log
 
@@ -294,10 +294,10 @@ def pinned(connections, request):
 
 @pytest.mark.parametrize("shape", [*map(SHAPES.get, PINNED), *CORRELATED.values()])
 def test_pinned_columns_give_the_same_rows_and_each_kernel_runs_once(pinned, shape):
-    query = written(shape)
-    held, pins._pins = pins._pins, {}
+    query, instance = written(shape), instances.of(pinned)
+    held, instance.pins = instance.pins, {}
     expected = run(pinned, query)
-    pins._pins = held
+    instance.pins = held
     rows, kernels = run(pinned, query)
     assert same(rows, expected[0])
     assert kernels == expected[1]
@@ -307,9 +307,9 @@ def test_pinned_columns_give_the_same_rows_and_each_kernel_runs_once(pinned, sha
     # what has another content in the transaction is collected
     pinned.execute("BEGIN")
     pinned.execute("UPDATE pts SET z = z + 3 WHERE point_id % 5 = 0")
-    held, pins._pins = pins._pins, {}
+    held, instance.pins = instance.pins, {}
     expected = run(pinned, query)
-    pins._pins = held
+    instance.pins = held
     rows, kernels = run(pinned, query)
     ((uses, misses),) = pinned.execute(counts).fetchall()
     pinned.execute("ROLLBACK")

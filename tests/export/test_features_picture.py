@@ -20,7 +20,7 @@ from spatialq.export.features_picture import (
     write_features_picture,
 )
 
-pytestmark = pytest.mark.slow  # as a whole: `make check` leaves it to `make test`
+pytestmark = pytest.mark.slow  # as a whole
 
 BOX = (0.0, 0.0, -np.inf, 100.0, 100.0, np.inf)
 HILL = np.add.outer(np.linspace(0, 5, 50), np.linspace(0, 9, 50))

@@ -14,7 +14,7 @@ from ..command_line import spatialq_command
 from .test_tiles_points import write_scene
 from .tiles_reading import check
 
-pytestmark = pytest.mark.slow  # as a whole: `make check` leaves it to `make test`
+pytestmark = pytest.mark.slow  # as a whole
 
 QUERY = (
     "SELECT * EXCLUDE (red), z - 100 AS height, point_id::INTEGER * 2 AS number "

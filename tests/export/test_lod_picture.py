@@ -8,7 +8,7 @@ from PIL import Image
 import spatialq
 from spatialq.export.lod_picture import GAP, MARK, PANEL, _light, write_lod_picture
 
-pytestmark = pytest.mark.slow  # as a whole: `make check` leaves it to `make test`
+pytestmark = pytest.mark.slow  # as a whole
 
 
 def nodes(n=3000, *, colours=65535, intensity=0, max_points=200, stray=False, floor=False):

@@ -11,7 +11,7 @@ from spatialq.export.planes_picture import OTHER, PAPER, write_planes_picture
 
 from ..plane_points.cases import CEILING, FLOOR, ROOF, ROOM, WALLS, surfaces
 
-pytestmark = pytest.mark.slow  # as a whole: `make check` leaves it to `make test`
+pytestmark = pytest.mark.slow  # as a whole
 
 WEST, EAST = WALLS[2:]
 

@@ -21,7 +21,7 @@ from .test_tiles_elements import cube, table
 from .test_tiles_points import SMALL, write_scene
 from .tiles_reading import check
 
-pytestmark = pytest.mark.slow  # as a whole: `make check` leaves it to `make test`
+pytestmark = pytest.mark.slow  # as a whole
 
 SCRIPTS = Path(__file__).parent / "tiles_browser"
 MODULES = SCRIPTS / "node_modules"

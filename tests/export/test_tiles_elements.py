@@ -19,7 +19,7 @@ from ..command_line import spatialq_command
 from .test_tiles_points import SMALL, write_scene, xyz_of
 from .tiles_reading import Glb, check
 
-pytestmark = pytest.mark.slow  # as a whole: `make check` leaves it to `make test`
+pytestmark = pytest.mark.slow  # as a whole
 
 CUBE = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], float)
 FACES = [

@@ -21,7 +21,7 @@ from spatialq.workflows.lod_nodes import Seen
 from ..conftest import made_once
 from .tiles_reading import check
 
-pytestmark = pytest.mark.slow  # as a whole: `make check` leaves it to `make test`
+pytestmark = pytest.mark.slow  # as a whole
 
 SMALL = {"max_points": 300, "grid_size": 8}
 STEP = 1e-3

@@ -99,7 +99,7 @@ def test_pairs_in_batches_give_the_same(name, options, most, monkeypatch):
     for a, b in ((MODEL, OTHERS), (MODEL, None), (IndexedMeshes.over(MODEL), OTHERS)):
         expected = run(a, b, options=chosen)
         with monkeypatch.context() as small:
-            small.setattr(budget, "current", lambda: most * indexed_meshes.SHARE)
+            small.setattr(budget, "current", lambda: most * indexed_meshes.BUDGET_PARTS)
             batches = counted_batches(small)
             assert_same(run(a, b, options=chosen), expected)
             several.append(len(batches))

@@ -23,7 +23,7 @@ WORDS = sorted(
     | {"func", "is", "and", "or", "not", "unknown", "true", "r[1]", "2mm", "-1e308", "1e999", "[]"}
     | {'"', "/*", "*/", "//", "\0", "\ud800", "\N{ARABIC-INDIC DIGIT THREE}", "\N{SUPERSCRIPT TWO}"}
 )
-FULL = settings().max_examples > 10
+FULL = not settings().derandomize
 """Whether this is no quick run; all together 100,000 texts are tried then."""
 
 

@@ -8,14 +8,11 @@ import numpy as np
 import pytest
 
 import spatialq as sq
-from spatialq.functions.catalogue import catalogue, folders
-from spatialq.functions.generator import macros_of
+from spatialq.functions.catalogue import catalogue
+from spatialq.functions.generator import table_macros
 from spatialq.functions.methods import ONE_FILE
-from spatialq.query import functions
 
-MACROS = {
-    macro.name: macro for folder in folders() for macro in macros_of(folder) if macro.is_table
-}
+MACROS = {macro.name: macro for macro in table_macros()}
 OF_FILES = {"write_ground", "write_lod", "write_tiles"}
 """Macros that take no rows."""
 KINDS = (sq.Points, sq.Elements, sq.Objects, sq.Pairs, sq.Nodes, sq.Grid)
@@ -49,7 +46,7 @@ def test_the_signature_is_that_of_the_declaration(name):
     declared = [each for each in arguments if each.parameter or each.name not in ONE_FILE]
     found = dict([*inspect.signature(METHODS[name]).parameters.items()][1:])
     assert [*found] == [each.name for each in declared]
-    hints = get_type_hints(METHODS[name], vars(functions))
+    hints = get_type_hints(METHODS[name])
     for each in declared:
         default = found[each.name].default
         if each.default is None:
@@ -115,6 +112,8 @@ def test_each_method_gives_the_rows_of_its_macro(site, name):
     named = NEEDED.get(name, {}) | SMALL.get(name, {})
     found = getattr(rows, name)(*others, **named)
     assert found.sql().startswith("FROM ")
+    declared_kind = inspect.signature(METHODS[name]).return_annotation
+    assert type(found).__name__ == {"Self": type(rows).__name__}.get(declared_kind, declared_kind)
     required = [value for key, value in named.items() if key in NEEDED.get(name, {})]
     given = [f"'{rows.step.name}'", *(f"'{each}'" for each in others), *map(str, required)]
     given += [f"{key} := {value}" for key, value in SMALL.get(name, {}).items()]
@@ -137,6 +136,25 @@ def test_arguments_arrive(site, name):
         wrong = [True] if each.parameter.is_list else "?"
         with pytest.raises(sq.QueryError, match=rf"^{name}: {each.name}(: PROJ| must be)"):
             getattr(rows, name)(*others, **{each.name: wrong}).fetchall()
+
+
+def test_a_method_is_called_as_its_signature_says(site):
+    elements = sq.table(site, "elements")
+    assert elements.distance("elements").sql() == elements.distance(b="elements").sql()
+    with pytest.raises(sq.QueryError, match=r"^distance: no argument 'c'"):
+        elements.distance(c="elements")
+    with pytest.raises(TypeError, match=r"^closer_than: missing a required argument: 'd'"):
+        elements.closer_than("elements")
+    with pytest.raises(TypeError, match=r"^owm_ground: too many positional arguments"):
+        sq.table(site, "points").owm_ground(3)
+
+
+def test_help_names_a_method_as_its_class_does():
+    for kind in KINDS:
+        for name in METHODS.keys() & vars(kind).keys():
+            assert vars(kind)[name].__qualname__ == f"{kind.__name__}.{name}"
+            assert vars(kind)[name].__module__ == kind.__module__
+            assert vars(kind)[name].__annotations__.keys() >= {"return"}
 
 
 def test_values_are_those_of_python_and_numpy(site):

@@ -19,7 +19,7 @@ from .voxels_gpu import voxels
 if TYPE_CHECKING:
     from . import Options
 
-SHARE = 0.9
+SHARE_OF_FREE = 0.9
 """Part of the free memory that is used: free memory may be fragmented."""
 
 
@@ -85,7 +85,7 @@ def run(
 
 def capacity(options: "Options") -> int:
     """Estimate how many points fit into the free memory of the GPU."""
-    free = int(cuda.device().free_bytes() * SHARE) - BYTES_GRID
+    free = int(cuda.device().free_bytes() * SHARE_OF_FREE) - BYTES_GRID
     return min(max(free // bytes_device(options), 1), MAX_POINTS)
 
 

@@ -20,7 +20,7 @@ DEPTH = 6
 """Levels of one counting sort: its 2**18 counters fit into the cache of one core."""
 SMALL = 1 << 15
 """With fewer points, several threads are not worth their start."""
-FEW = 1 << 12
+MAX_SORTED_POINTS = 1 << 12
 """Fewer points are sorted by comparison instead of counted in cells."""
 
 
@@ -162,7 +162,7 @@ class _Splitter:
         for d in range(1, depth + 1):
             here = ~full & (deep == d)
             self._keep(level + d, inside[here], first[here], points[here])
-        few = full & (points <= FEW)
+        few = full & (points <= MAX_SORTED_POINTS)
         self._divide_few(level + deep[few], level + alone[few], first[few], points[few])
         for k in np.flatnonzero(full & ~few):
             bottom = level + int(deep[k])

@@ -30,10 +30,10 @@ becomes NOISES times the distance of these points, but at most WIDEST times what
 plane does not take the points beside it. Noise like that of the nodes gives 1/3 here; points that
 are spread evenly give 0.58."""
 
-FEW, LOOSE = 500, 0.45
-"""A plane with fewer points is dropped if their root mean square distance is at least LOOSE of the
-maximum distance: halfway between noise and an even spread, they do not gather about the plane.
-Planes with more points are large enough to be bent instead."""
+MIN_POINTS_OF_LOOSE, LOOSE_SPREAD = 500, 0.45
+"""A plane with fewer points is dropped if their root mean square distance is at least LOOSE_SPREAD
+of the maximum distance: halfway between noise and an even spread, they do not gather about the
+plane. Planes with more points are large enough to be bent instead."""
 
 
 COLUMNS = (
@@ -90,7 +90,7 @@ def _detect(cloud: Any, cube: Cube, options: "Options", *, label: bool, explain:
         spread = np.sqrt(sums[:, 5] / np.maximum(sums[:, 0], 1)) / assign.NEAR
         own = sums[:, 1] >= NEW * sums[:, 0]
         if options.max_distance is None:
-            own &= (sums[:, 0] >= FEW) | (spread < LOOSE)
+            own &= (sums[:, 0] >= MIN_POINTS_OF_LOOSE) | (spread < LOOSE_SPREAD)
         wider = np.where(spread > SPREAD, np.minimum(NOISES * spread, widest), 1.0)
         if own.all() and np.all(wider == 1.0):
             break

@@ -31,7 +31,7 @@ POINTS_PER_BLOCK = 2048  # at least
 BLOCKS = 8  # per multiprocessor
 WARP = 32
 MANY_THREADS = 1024  # of a block that works alone on something
-FEW = 1000  # rows of a list that are downloaded with its length
+ROWS_WITH_LENGTH = 1000  # rows of a list that are downloaded with its length
 
 
 def run(
@@ -384,7 +384,7 @@ class GpuCloud:
 
     def _listed(self, pairs: Any) -> Any:
         """Download such a list, in one piece if it is short."""
-        found = self.download(pairs[: 1 + FEW])
+        found = self.download(pairs[: 1 + ROWS_WITH_LENGTH])
         n = int(found[0, 0])
         return found[1 : 1 + n] if n < len(found) else self.download(pairs[1 : 1 + n])
 

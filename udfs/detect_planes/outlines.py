@@ -23,8 +23,8 @@ GAP = 4
 TOLERANCES = UNIT / 4, UNIT / 2, UNIT
 """Maximum distance from a simplified ring of the vertices left out, smallest first."""
 
-SHARE = 32
-"""A triangle that is cut off from a ring, or added, has at most one SHARE-th of the ring's area."""
+AREAS_PER_CORNER = 32
+"""A ring has at least the area of this many triangles that are cut off from it or added."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -191,7 +191,7 @@ def simplify(extents, tolerances, at, xy, edges, rings, areas, kept):
         if not kept[first]:
             continue
         raster, n = rings[ring, 1], end - first
-        most = abs(areas[ring]) / SHARE
+        most = abs(areas[ring]) / AREAS_PER_CORNER
         b = np.int64(first)
         for tolerance in tolerances:
             removed = 1

@@ -12,7 +12,7 @@ import numpy as np
 from .cells import BITS, GRID
 from .octree import Cube, corners_of
 
-FEW, SHARE = 10, 1e-5
+MAX_STRAYS, MAX_SHARE_OF_STRAYS = 10, 1e-5
 """Points, and share of all points, that may be stray on each side of the others: fewer than the
 points of three nodes, which a plane needs."""
 
@@ -58,7 +58,7 @@ def _crowd(cloud: Any) -> Any:
 
     None if these cells are many, so that the grid is as it should be.
     """
-    few = max(FEW, int(SHARE * cloud.size))
+    few = max(MAX_STRAYS, int(MAX_SHARE_OF_STRAYS * cloud.size))
     if cloud.size < 10 * few:
         return None
     moments = cloud.moments(1 << 3 * GRID, GRID)

@@ -20,6 +20,6 @@ SQL_FUNCTIONS = (
         "spatialq_lod_select_udf",
         ("VARCHAR",),
         struct_type(VIEW),
-        "spatialq.workflows.lod_view:view",
+        "view",
     ),
 )

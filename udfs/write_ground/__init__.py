@@ -44,7 +44,6 @@ WRITE_GROUND = FileFunction(
         "device": "VARCHAR",
         "outputs": "VARCHAR[]",
     },
-    "spatialq.workflows.ground:write_ground",
     "FROM write_ground('tile.laz', ['ground.laz', 'terrain.tif'])",
     # those that were there before `device`: who gives arguments by position counts on it
     ("resolution", "method", "ground_only", "crs", "object_width", "max_distance"),

@@ -57,7 +57,6 @@ WRITE_LOD = FileFunction(
         "device": "VARCHAR",
         "outputs": "VARCHAR[]",
     },
-    "spatialq.workflows.lod:write_lod",
     "FROM write_lod('tile.laz', ['tile.copc.laz'])",
 )
 

@@ -41,7 +41,6 @@ WRITE_TILES = FileFunction(
         "device": "VARCHAR",
         "outputs": "VARCHAR[]",
     },
-    "spatialq.workflows.tiles:write_tiles",
     "FROM write_tiles('house.ifc', 'house/tileset.json')",
     # those that are not for point clouds alone
     ("compress", "implicit", "colour_bits", "error_factor", "crs", "override_crs"),

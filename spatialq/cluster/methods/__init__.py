@@ -21,6 +21,6 @@ METHODS: Mapping[str, Method] = {
         *detect_planes.METHODS,
         intersects_with.METHOD,
         method_of("owm_ground", owm_ground.run),
-        pops_features.METHOD,
+        *pops_features.METHODS,
     )
 }

@@ -1,4 +1,4 @@
-"""`pops_features` of grids: tiles of whole examples, of which none needs what is around it."""
+"""`pops_features` and `pops_patches` of grids: tiles of whole examples, which need no others."""
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from spatialq.cluster.job import Call, Job, given
 from spatialq.cluster.layout import MOST_TILES
 from spatialq.cluster.method import Method
 from spatialq.cluster.methods.grids import OF_FILE, check_of_file, open_file
-from spatialq.cluster.methods.pops_tiles import FUNCTION, write_raster, write_table
+from spatialq.cluster.methods.pops_tiles import write_raster, write_table
 from spatialq.cluster.survey import SURVEY, stamp_of
 from spatialq.cluster.task import Done, Task, name_of
 from spatialq.errors import FileError, FileWarning
@@ -69,7 +69,7 @@ def open_grids(
     """
     from spatialq.database.transport.grid import frame_of
 
-    grid = open_file(FUNCTION, paths[0], more)
+    grid = open_file(function.name, paths[0], more)
     divide(grid.frame, options)
     announce(function, options, [frame_of(grid)])
     return Fitted({}, options), grid.crs
@@ -91,7 +91,7 @@ def run(job: Job) -> None:
     empty = np.flatnonzero(valued == 0)
     if empty.size:
         message = (
-            f"{FUNCTION}: {empty.size} of {valued.size} grids have no value, such as "
+            f"{call.function}: {empty.size} of {valued.size} grids have no value, such as "
             f"'{call.paths[int(empty[0])]}': all cells of their examples are missing"
         )
         warnings.warn(message, FileWarning, stacklevel=2)
@@ -99,7 +99,8 @@ def run(job: Job) -> None:
 
 def _header_task(call: Call, path: str) -> Task:
     data = {"path": path, "first": (call.paths[0], call.crs), "options": given(call.options)}
-    return Task(path, name_of(look_at), data | {"of_file": _of_file(call)})
+    data |= {"function": call.function, "of_file": _of_file(call)}
+    return Task(path, name_of(look_at), data)
 
 
 def _of_file(call: Call) -> dict[str, Any]:
@@ -121,17 +122,17 @@ def look_at(data: dict[str, Any], _: Path) -> dict[str, Any]:
     CrsError
         If its CRS is another one than that of the first.
     """
-    path = as_path(data["path"])
+    path, function = as_path(data["path"]), data["function"]
     stamp = stamp_of(path)
-    grid = open_file(FUNCTION, data["path"], data["of_file"])
-    require_same(FUNCTION, [data["first"], (path, grid.crs)])
-    warn_about(FUNCTION, grid)
+    grid = open_file(function, data["path"], data["of_file"])
+    require_same(function, [data["first"], (path, grid.crs)])
+    warn_about(function, grid)
     frame = grid.frame
     try:
-        division = divide(frame, catalogue()[FUNCTION].choose(data["options"]))
+        division = divide(frame, catalogue()[function].choose(data["options"]))
     except ValueError as error:
-        reason = str(error).removeprefix(f"{FUNCTION}: ")
-        raise FileError.of(FUNCTION, path, reason) from None
+        reason = str(error).removeprefix(f"{function}: ")
+        raise FileError.of(function, path, reason) from None
     x, y = division.x, division.y
     steps = [x.step * frame.dx, y.step * frame.dy]
     return {"stamp": stamp, "examples": [x.count, y.count], "steps": steps}
@@ -190,6 +191,7 @@ class Grids:
         call = self.call
         work = name_of(write_raster if call.part_format == "tif" else write_table)
         shared = {
+            "function": call.function,
             "options": given(call.options),
             "of_file": _of_file(call),
             "device": call.device,
@@ -214,12 +216,16 @@ class Grids:
                 yield name, tile
 
 
-METHOD = Method(
-    FUNCTION,
-    run,
-    kind="grid",
-    open=open_grids,
-    formats=("parquet", "tif"),
-    more=OF_FILE,
-    check=check,
+METHODS = tuple(
+    Method(
+        function,
+        run,
+        kind="grid",
+        open=open_grids,
+        formats=formats,
+        more=OF_FILE,
+        check=check,
+    )
+    for function, formats in (("pops_features", ("parquet", "tif")), ("pops_patches", ("parquet",)))
 )
+"""Those of both functions, whose tasks do the same."""

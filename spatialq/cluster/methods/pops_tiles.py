@@ -18,14 +18,12 @@ from spatialq.udfs.pops_features.table import series_of
 if TYPE_CHECKING:
     from spatialq.io.grid.source import GridSource
 
-FUNCTION = "pops_features"
-
 
 class Band(NamedTuple):
     """The features of some rows of examples of a tile."""
 
     found: dict[str, Any]
-    """The columns of `pops_features`."""
+    """The columns of the function."""
     valued: int
     """Cells that have a value."""
     device: str
@@ -52,9 +50,9 @@ class Tile:
         FileError
             If the file cannot be read, or was changed since the job began.
         """
-        function = catalogue()[FUNCTION]
+        function = catalogue()[data["function"]]
         options = function.choose(data["options"])
-        source = open_again(FUNCTION, data)
+        source = open_again(function.name, data)
         examples = Examples(*(range(*each) for each in data["tile"]))
         division = divide(source.frame, options)
         return cls(function, source, options, division, examples, data["device"])
@@ -72,7 +70,7 @@ class Tile:
         from spatialq.database.transport.grid import frame_of
 
         columns, rows = self.examples
-        frame, whose = self.source.frame, f"{FUNCTION}: '{self.source.path}'"
+        frame, whose = self.source.frame, f"{self.function.name}: '{self.source.path}'"
         west, east = _cells(self.division.x, columns, frame.columns)
         window = replace(frame, z=np.empty((0, east - west), np.float32), first_column=west)
         windows = self.function.output.windows(window, self.options)

@@ -150,7 +150,7 @@ def run(
     mine = list(collected[:n])
     try:
         function = catalogue()[name]
-        with asked_by(partial(instances.access, instance)):
+        with asked_by(instances.find(instance).access, instance):
             if is_grouped:
                 lists = _rows_of_groups(function, mine)
                 list_of_structs(lists)._export_to_c(array, schema)

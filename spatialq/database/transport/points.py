@@ -102,7 +102,7 @@ def answers(
         elif pin is None:
             columns = arrays_of(function.name, parts[0], attributes_of(function))
         else:
-            columns = pin.arrays(function)
+            columns = {name: pin.kept.get(name) for name in points_of(function)}
             if pin.device == "gpu":
                 device = "gpu"
                 stack.enter_context(cuda.beside(function.name, *columns.values()))

@@ -113,21 +113,3 @@ def find_writer(path: Path) -> Writer | None:
         if name == suffix or (suffix.startswith(".") and name[1:].endswith(suffix))
     }
     return found[max(found, key=len)] if found else None
-
-
-@dataclass(frozen=True)
-class WrittenAbove:
-    """Writes by a function of a layer above, imported at the first call.
-
-    Attributes
-    ----------
-    implementation : str
-        ``"module:attribute"``
-    """
-
-    implementation: str
-
-    def __call__(self, result: Result, path: Path) -> int:
-        """Import the function and call it."""
-        module, _, attribute = self.implementation.partition(":")
-        return int(getattr(importlib.import_module(module), attribute)(result, path))
