@@ -81,7 +81,7 @@ class MadeUp:
 
     def map(self, tasks):
         for task in tasks:
-            if task.work == "survey":
+            if task.stage == "survey":
                 k = int(Path(task.name).stem)
                 low = [SIDE * (k % self._columns), SIDE * (k // self._columns), 0.0]
                 high = [low[0] + SIDE - 0.01, low[1] + SIDE - 0.01, 100.0]

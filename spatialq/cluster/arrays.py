@@ -1,7 +1,7 @@
 """Arrays in files between the stages of a job: a head of JSON, and the arrays behind it."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +56,3 @@ def read_arrays(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
         )
         at += size
     return head["values"], arrays
-
-
-def read_all(folder: str | Path) -> Iterator[dict[str, Any]]:
-    """Give the arrays of each file of a stage, in the order of their names."""
-    for path in sorted(Path(folder).iterdir()):
-        yield read_arrays(path)[1]

@@ -108,15 +108,9 @@ class Layout:
         """Say, in values of JSON, which points a task reads and which of them are its own."""
         xmin, ymin, xmax, ymax = core.box
         box = xmin - halo, ymin - halo, xmax + halo, ymax + halo
-        return self._reading(core, box, self.files(box).tolist())
-
-    def reading_alone(self, core: Core) -> dict[str, Any]:
-        """Say, as `reading`, which points of a core a task reads that needs no others."""
-        files = self.files(core.box).tolist() if core.file is None else [core.file]
-        return self._reading(core, core.box, files)
-
-    def _reading(self, core: Core, box: Box, files: list[int]) -> dict[str, Any]:
-        survey = self._survey
+        survey, files = self._survey, self.files(box).tolist()
+        if core.file is not None and halo == 0:
+            files = [core.file]
         sources = [
             [survey.paths[k], int(survey.first[k]), *survey.stamps[k].tolist()] for k in files
         ]

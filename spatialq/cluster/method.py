@@ -1,8 +1,7 @@
-"""How a function is run as a job: what it reads, its stages, and what its tasks do."""
+"""How a function is run as a job: what it reads, its stages, and its options."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -15,9 +14,6 @@ from spatialq.io.clouds import what_reprojects
 from spatialq.io.formats import open_source
 from spatialq.io.storage import as_path
 
-Work = Callable[[dict[str, Any], Path], dict[str, Any]]
-"""Does a task: gets its data and the file to write, if it writes one; gives facts. Both are values
-of JSON."""
 Opener = Callable[[Function, Sequence[str], Any, dict[str, Any]], tuple[Fitted, str | None]]
 """Gets a function, the paths of a job, its parameters and its other options, see `Method.more`, and
 gives the parameters as kernels take them, and the CRS of the first file. What it refuses is refused
@@ -53,8 +49,6 @@ class Method:
     function: str
     run: Callable[[Job], None]
     """Does all stages of a job, of which the last one is `Job.parts`."""
-    work: Mapping[str, Work]
-    """What its tasks do, by `Task.work`: names that no other method has."""
     kind: Literal["points", "grid", "ifc"] = "points"
     """The kind of its files, see `spatialq.io.formats.find_sources`."""
     open: Opener = open_points

@@ -9,9 +9,13 @@ import numpy as np
 from spatialq.cluster.runs import ranges_in
 from spatialq.data.boxes import in_box
 from spatialq.errors import FileError
+from spatialq.execution.call import call_as_given
 from spatialq.export.spatial_order import cells_of, hilbert
+from spatialq.functions.catalogue import catalogue
+from spatialq.functions.stages import Box, Columns
 from spatialq.io.formats import open_source
-from spatialq.io.source import ROW_GROUP, Box, numbers_of
+from spatialq.io.source import ROW_GROUP, numbers_of
+from spatialq.io.source import Box as BoxOfPoints
 from spatialq.io.storage import as_path
 from spatialq.io.view import INFINITY
 
@@ -22,22 +26,6 @@ GEOMETRY, COVERING = "geometry", "bbox"
 """Columns that make a part GeoParquet: the point again, and its box."""
 TYPES = {"point_id": np.int64, "x": np.float64, "y": np.float64, "z": np.float64}
 CLASS = "classification"
-
-
-def read_points(data: dict[str, Any]) -> "dict[str, NDArray[Any]]":
-    """Read the points of a core and its halo, as `batches`, at once.
-
-    Raises
-    ------
-    FileError
-        If a file cannot be read, or was changed since the job began.
-    """
-    parts = list(batches(data))
-    kinds = _types(data)
-    return {
-        name: np.concatenate([np.empty(0, np.dtype(kind)), *(part[name] for part in parts)])
-        for name, kind in kinds.items()
-    }
 
 
 def open_cloud(caller: str, path: str, stamp: list[int]) -> Any:
@@ -54,7 +42,7 @@ def open_cloud(caller: str, path: str, stamp: list[int]) -> Any:
     return cloud
 
 
-def read_box(data: Mapping[str, Any]) -> tuple[list[float], Box]:
+def read_box(data: Mapping[str, Any]) -> tuple[list[float], BoxOfPoints]:
     """Give the box that the points of a task are in, and all that is in it as readers take it.
 
     The box is xmin, ymin, xmax, ymax: `read` of the data of the task, within its `bounds`.
@@ -65,52 +53,122 @@ def read_box(data: Mapping[str, Any]) -> tuple[list[float], Box]:
     return box, (box[0], box[1], -INFINITY, box[2], box[3], INFINITY)
 
 
-def batches(data: dict[str, Any]) -> "Iterator[dict[str, NDArray[Any]]]":
-    """Read the points of a core and its halo, by `Layout.reading`; ids are those in the survey.
+class CorePart:
+    """The points of a task, see `spatialq.functions.stages.Part`.
 
-    With `left_out`, a list of classes, in the data of the task, points of these are not among them,
-    and the others have their `classification`, 0 where a file has none.
-
-    Raises
-    ------
-    FileError
-        If a file cannot be read, or was changed since the job began.
+    Parameters
+    ----------
+    data : dict
+        Of the task: `core`, its box; what to read, by `Layout.reading`; `caller`, `bounds`,
+        `device`, `level`, and `left_out`, a list of classes.
     """
-    box, hint = read_box(data)
-    kinds = _types(data)
-    for (path, first, *stamp), runs in zip(data["sources"], data["runs"], strict=True):
-        cloud = open_cloud(data["caller"], path, stamp)
-        if runs is not None:
-            cloud = cloud.of_rows(ranges_in(runs, box))
-        names = [name for name in kinds if name != CLASS or name in cloud.schema.names]
-        for batch in cloud.batches(names, hint):
-            found = {
-                name: numbers_of(cloud.path, name, batch[name], np.dtype(kinds[name]))
-                for name in names
-            }
-            inside = in_box(found["x"], found["y"], box)
-            if CLASS in kinds:
-                found.setdefault(CLASS, np.zeros(inside.size, np.uint8))
-                inside &= ~np.isin(found[CLASS], data["left_out"])
-            found = {name: values[inside] for name, values in found.items()}
-            found["point_id"] += first
-            yield found
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.data = data
+        self.facts: dict[str, Any] = {}
+        """What is recorded of the task: `device`, where a kernel has run."""
+
+    @property
+    def box(self) -> Box:
+        """Around the points of the core."""
+        xmin, ymin, xmax, ymax = self.data["core"]
+        return xmin, ymin, xmax, ymax
+
+    def points(self) -> "dict[str, NDArray[Any]]":
+        """Read the points of the core and its halo."""
+        return self._leveled(self.read())
+
+    def batches(self) -> "Iterator[dict[str, NDArray[Any]]]":
+        """Read these points one batch after the other."""
+        return map(self._leveled, self._batches())
+
+    def _leveled(self, points: "dict[str, NDArray[Any]]") -> "dict[str, NDArray[Any]]":
+        level = self.data["level"]
+        return points if level == 1 else points | {"z": points["z"] * level}
+
+    def read(self) -> "dict[str, NDArray[Any]]":
+        """Read the points of the core and its halo, with heights as the files have them.
+
+        Raises
+        ------
+        FileError
+            If a file cannot be read, or was changed since the job began.
+        """
+        parts = list(self._batches())
+        return {
+            name: np.concatenate([np.empty(0, np.dtype(kind)), *(part[name] for part in parts)])
+            for name, kind in self._types.items()
+        }
+
+    @property
+    def _types(self) -> dict[str, Any]:
+        return TYPES | ({CLASS: np.uint8} if self.data["left_out"] else {})
+
+    def _batches(self) -> "Iterator[dict[str, NDArray[Any]]]":
+        """Read points with the ids of the survey.
+
+        Where classes are left out, points have their `classification`, 0 where a file has none.
+        """
+        data, kinds = self.data, self._types
+        box, hint = read_box(data)
+        for (path, first, *stamp), runs in zip(data["sources"], data["runs"], strict=True):
+            cloud = open_cloud(data["caller"], path, stamp)
+            if runs is not None:
+                cloud = cloud.of_rows(ranges_in(runs, box))
+            names = [name for name in kinds if name != CLASS or name in cloud.schema.names]
+            for batch in cloud.batches(names, hint):
+                found = {
+                    name: numbers_of(cloud.path, name, batch[name], np.dtype(kinds[name]))
+                    for name in names
+                }
+                inside = in_box(found["x"], found["y"], box)
+                if CLASS in kinds:
+                    found.setdefault(CLASS, np.zeros(inside.size, np.uint8))
+                    inside &= ~np.isin(found[CLASS], data["left_out"])
+                found = {name: values[inside] for name, values in found.items()}
+                found["point_id"] += first
+                yield found
+
+    def is_own(self, rows: Columns) -> "NDArray[np.bool_]":
+        """Say which rows are of the core itself."""
+        own = self.data["own"]
+        if "box" in own:
+            xmin, ymin, xmax, ymax = own["box"]
+            x, y = rows["x"], rows["y"]
+            inside: NDArray[np.bool_] = (x >= xmin) & (x < xmax) & (y >= ymin) & (y < ymax)
+            return inside
+        ids = rows["point_id"]
+        within: NDArray[np.bool_] = (ids >= own["first"]) & (ids < own["stop"])
+        return within
+
+    def own(self, rows: Columns) -> "dict[str, NDArray[Any]]":
+        """Give the rows that are of the core itself."""
+        own = self.is_own(rows)
+        return {name: values[own] for name, values in rows.items()}
+
+    def call(self, function: str, columns: Columns, options: Any) -> "dict[str, NDArray[Any]]":
+        """Run the kernel of a function as it is planned."""
+        found, device = call_as_given(
+            catalogue()[function], dict(columns), options, self.data["device"], road="files"
+        )
+        self.facts["device"] = device
+        return found
 
 
-def _types(data: dict[str, Any]) -> dict[str, Any]:
-    return TYPES | ({CLASS: np.uint8} if data.get("left_out") else {})
+class OwnPart(CorePart):
+    """A core whose own points are given, as its files have them."""
 
+    def __init__(self, part: CorePart, points: Columns) -> None:
+        super().__init__(part.data)
+        self._points = points
 
-def is_own(own: dict[str, Any], rows: "dict[str, NDArray[Any]]") -> "NDArray[np.bool_]":
-    """Say which rows, with `point_id`, x and y, are of the core itself."""
-    if "box" in own:
-        xmin, ymin, xmax, ymax = own["box"]
-        x, y = rows["x"], rows["y"]
-        inside: NDArray[np.bool_] = (x >= xmin) & (x < xmax) & (y >= ymin) & (y < ymax)
-        return inside
-    ids = rows["point_id"]
-    within: NDArray[np.bool_] = (ids >= own["first"]) & (ids < own["stop"])
-    return within
+    def read(self) -> "dict[str, NDArray[Any]]":
+        """Give these points."""
+        return dict(self._points)
+
+    def own(self, rows: Columns) -> "dict[str, NDArray[Any]]":
+        """Give all rows."""
+        return dict(rows)
 
 
 def write_rows(

@@ -11,7 +11,7 @@ import numpy as np
 
 from spatialq.cluster import runs
 from spatialq.cluster.folder import digest_of
-from spatialq.cluster.task import Done, Task
+from spatialq.cluster.task import Done, Task, name_of
 from spatialq.data.boxes import in_box
 from spatialq.data.strays import Box, few
 from spatialq.errors import FileError, JobError
@@ -71,7 +71,7 @@ def task_of(
     considered.
     """
     data = {"caller": caller, "path": path, "first": first, "bounds": bounds, "left_out": left_out}
-    return Task(path, SURVEY, data)
+    return Task(path, name_of(perform), data)
 
 
 def perform(data: dict[str, Any], _: Path) -> dict[str, Any]:

@@ -1,13 +1,18 @@
 """What travels between the driver and its workers: tasks and what became of them, as JSON."""
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from hashlib import blake2b
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 CHECK = ', "check": "'
 """Before the digest of a line of a journal."""
+
+
+PACKAGES = ("spatialq.udfs.", "spatialq.cluster.")
+"""Where the functions and classes are that tasks name."""
 
 
 @dataclass(frozen=True)
@@ -17,7 +22,8 @@ class Task:
     name: str
     """Unique in its stage; of a task that writes a file, the name of that file."""
     work: str
-    """Which work, see `spatialq.cluster.worker.WORK`."""
+    """The name of a function, see `name_of`, that gets `data` and the path of the file to write, if
+    it writes one, and gives facts. Both are values of JSON."""
     data: dict[str, Any]
     """What the work needs, such as files, a core box, a halo and options: values of JSON."""
     stage: str = ""
@@ -37,7 +43,7 @@ class Task:
 
     def text(self) -> str:
         """Write the task as a line of JSON."""
-        return json.dumps(asdict(self))
+        return json.dumps(vars(self))
 
 
 @dataclass(frozen=True)
@@ -74,12 +80,32 @@ class Done:
 
     def text(self) -> str:
         """Write it as JSON."""
-        return json.dumps(asdict(self))
+        return json.dumps(vars(self))
 
     def line(self) -> str:
         """Write it as a line of a journal: JSON, with a digest at its end."""
         text = self.text()[:-1]
         return f'{text}{CHECK}{_digest_of(text)}"}}'
+
+
+def name_of(thing: Any) -> str:
+    """Name a function or a class, so that a worker finds it."""
+    return f"{thing.__module__}:{thing.__qualname__}"
+
+
+def named(name: str) -> Any:
+    """Give the function or the class of a name.
+
+    Raises
+    ------
+    ValueError
+        If it is none of ours.
+    """
+    module, _, thing = name.partition(":")
+    if not module.startswith(PACKAGES):
+        message = f"a task must name what is below {' or '.join(PACKAGES)}, got {name!r}"
+        raise ValueError(message)
+    return getattr(import_module(module), thing)
 
 
 def _digest_of(text: str) -> str:

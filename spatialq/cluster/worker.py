@@ -10,27 +10,18 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from spatialq import errors
-from spatialq.cluster import survey
 from spatialq.cluster.folder import CALLER
 from spatialq.cluster.folders import folder_of
-from spatialq.cluster.method import Work
-from spatialq.cluster.methods import METHODS
 from spatialq.cluster.stage_files import STAGE_FILES
-from spatialq.cluster.survey import SURVEY
-from spatialq.cluster.task import Done, Task, place_of, second_of
+from spatialq.cluster.task import Done, Task, named, place_of, second_of
 from spatialq.errors import FileError, JobError
 from spatialq.export.atomic import WRITER
 
-WORK: Mapping[str, Work] = {
-    SURVEY: survey.perform,
-    **{name: work for method in METHODS.values() for name, work in method.work.items()},
-}
-"""What tasks do."""
 BLINK = 0.2
 """Seconds between two looks at whether the driver is there."""
 
@@ -76,11 +67,12 @@ def _with_file(task: Task) -> Done:
 
 def _facts(task: Task, partial: Path) -> dict[str, Any]:
     """Do the work, for which files of earlier stages in object storage are fetched."""
+    work: Callable[[dict[str, Any], Path], dict[str, Any]] = named(task.work)
     if not task.stages:
-        return WORK[task.work](task.data, partial)
+        return work(task.data, partial)
     data = STAGE_FILES.here(task.data, task.stages)
     try:
-        return WORK[task.work](data, partial)
+        return work(data, partial)
     finally:
         STAGE_FILES.trim()
 

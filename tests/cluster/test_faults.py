@@ -18,8 +18,9 @@ import pytest
 
 import spatialq
 from spatialq import cluster
-from spatialq.cluster import driver, worker
+from spatialq.cluster import driver
 from spatialq.cluster.folder import JobFolder
+from spatialq.cluster.points import CorePart
 from spatialq.cluster.worker import answer, read_answer
 from spatialq.errors import FileError
 from tests.cluster import models, surveys, test_build_lod, test_detect_planes, test_pops_features
@@ -180,7 +181,7 @@ def test_the_head_of_ray_is_killed(case, source, tmp_path):
 class FullDisk(InThisProcess):
     """No task of one stage, the first that is not among some, can write but a few bytes."""
 
-    MOST = 64
+    MOST = 16
 
     def __init__(self, passed):
         self.passed, self.stage = passed, ""
@@ -261,7 +262,7 @@ def test_a_worker_without_memory_says_what_to_do(at_once, case, source, tmp_path
         return np.empty(1 << 55)  # NumPy's own kind of MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setitem(worker.WORK, "seeds", fail)
+        patch.setattr(CorePart, "read", fail)
         said = (
             r"memory was not enough for task '0000000\.parquet': resume .* workers or more memory"
         )

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from spatialq.udfs.classify_ground import cpu
 
 import spatialq
 from spatialq import cluster
-from spatialq.cluster import worker
 from spatialq.cluster.folder import JobFolder
 from spatialq.errors import CrsError, FileError, JobError
 from tests.cluster import surveys, test_pops_features
@@ -110,13 +110,12 @@ def test_files_of_stages_stay_when_a_later_task_fails(at_once, tiles, tmp_path, 
         message = "operands could not be broadcast"
         raise ValueError(message)
 
-    work = dict(worker.WORK)
-    monkeypatch.setattr(worker, "WORK", work | {"ground terrain": fail})
     out = tmp_path / "out"
-    with pytest.raises(ValueError, match="operands"):
-        run(tiles, out, function="classify_ground", unit=1.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(cpu, "terrain_of", fail)
+        with pytest.raises(ValueError, match="operands"):
+            run(tiles, out, function="classify_ground", unit=1.0)
     assert len(names_in(out / "stages" / "lowest")) == 2
-    monkeypatch.setattr(worker, "WORK", work)
     assert run(tiles, out, function="classify_ground", unit=1.0, resume=True)["rows"] == 1400
 
 

@@ -17,7 +17,7 @@ import pytest
 
 import spatialq
 from spatialq import cluster
-from spatialq.cluster import survey, worker
+from spatialq.cluster import survey
 from spatialq.cluster.executor import environment
 from spatialq.cluster.folder import JobFolder
 from spatialq.cluster.task import Done
@@ -438,18 +438,18 @@ import os, subprocess, sys, time
 from spatialq.cluster.task import Task
 command = [sys.executable, "-c", sys.argv[1], str(os.getpid())]
 worker = subprocess.Popen(command, stdin=subprocess.PIPE, text=True)
-worker.stdin.write(Task("x", "wait", {}).text() + "\\n")
+worker.stdin.write(Task("x", "spatialq.cluster.survey:perform", {}).text() + "\\n")
 worker.stdin.flush()
 print(worker.pid, flush=True)
 time.sleep(600)
 """
 LONG_TASK = """
 import time
-from spatialq.cluster import worker
+from spatialq.cluster import survey, worker
 def wait(*_):
     print("begun", flush=True)
     time.sleep(600)
-worker.WORK = {"wait": wait}
+survey.perform = wait
 worker.main()
 """
 
@@ -513,8 +513,7 @@ def test_workers_share_memory_also_where_a_variable_says_how_much(monkeypatch):
 def test_a_file_that_is_gone_is_named(tiles, tmp_path):
     copy = shutil.copytree(tiles, tmp_path / "tiles")
     gone = copy / "tile_1_1.laz"
-    stage = worker.WORK[survey.SURVEY]
     gone.unlink()
     data = {"caller": "owm_ground", "path": str(gone)}
     with pytest.raises(FileError, match=r"^owm_ground: '.*tile_1_1\.laz': cannot be read: No such"):
-        stage(data, tmp_path)
+        survey.perform(data, tmp_path)

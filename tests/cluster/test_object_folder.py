@@ -17,7 +17,7 @@ import pytest
 
 import spatialq
 from spatialq import cluster
-from spatialq.cluster import driver, object_folder, stage_files, worker
+from spatialq.cluster import driver, object_folder, stage_files, survey, worker
 from spatialq.cluster.folder import STAGES
 from spatialq.cluster.folders import folder_of
 from spatialq.cluster.task import Done, Task
@@ -36,6 +36,7 @@ server = pytest.fixture(scope="module")(storage_server.running)
 FOLDER = "s3://bucket/jobs/out"
 EXECUTORS = ["local", "ray"] if find_spec("ray") else ["local"]
 pytestmark = pytest.mark.slow
+WORK = "spatialq.cluster.survey:perform"
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +167,7 @@ def test_nothing_secret_is_written_anywhere(bucket, tmp_path):
     written = b"".join(everything(bucket).values()) + (told + refused).encode()
     for secret in (storage_server.SECRET, storage_server.TOKEN, storage_server.ACCESS):
         assert secret.encode() not in written
-    task = Task("x", "seeds", {"sources": [["s3://bucket/tiles/a.laz", 0]]}, root=FOLDER).text()
+    task = Task("x", WORK, {"sources": [["s3://bucket/tiles/a.laz", 0]]}, root=FOLDER).text()
     assert storage_server.SECRET not in task
 
 
@@ -295,11 +296,10 @@ def test_files_of_earlier_stages_are_fetched_and_kept(bucket, monkeypatch):
         partial.write_text("+".join(texts))
         return {"rows": 1}
 
-    monkeypatch.setitem(dict(worker.WORK), "merge", merge)
-    monkeypatch.setattr(worker, "WORK", {"merge": merge})
+    monkeypatch.setattr(survey, "perform", merge)
     stage = str(folder.place("grids"))
     data = {"files": [f"{stage}/{name}" for name in names], "all": stage}
-    task = Task("m.txt", "merge", data, "parts", FOLDER, stages=folder.remote_stages)
+    task = Task("m.txt", WORK, data, "parts", FOLDER, stages=folder.remote_stages)
     found = worker.perform(task)
     assert bucket.get("bucket/jobs/out/parts/m.txt") == b"a.npy+b.npy"
     assert (found.size, found.digest != "") == (11, True)
@@ -331,7 +331,7 @@ def test_a_full_temporary_disk_is_one_sentence(bucket, monkeypatch):
         folder.keep(partial, "grids", "a.npy")
     monkeypatch.setattr(storage.ObjectPath, "fetch", fetch)
     data = {"file": str(folder.place("grids") / "a.npy")}
-    task = Task("m.txt", "merge", data, "parts", FOLDER, stages=folder.remote_stages)
+    task = Task("m.txt", WORK, data, "parts", FOLDER, stages=folder.remote_stages)
     sentence = r"stages/grids/a\.npy': its 5 bytes have no room in '.*', a temporary folder: set"
     with pytest.raises(FileError, match=sentence):
         worker.perform(task)
@@ -389,6 +389,7 @@ GRID = {"scales": (5.0, 7.0), "example_scale": 20.0}
 OF_FUNCTIONS = {
     "classify_ground": (None, {"tile_size": 60.0}),
     "classify_ground in laz": (None, {"part_format": "laz"}),
+    "classify_ground in tif": (None, {"part_format": "tif"}),
     "plane_points": (None, {}),
     "plane_points in laz": (None, {"part_format": "laz"}),
     "build_lod": (None, {"chunk_points": 50_000}),

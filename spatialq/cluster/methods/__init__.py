@@ -8,9 +8,10 @@ from spatialq.cluster.methods import (
     classify_ground,
     detect_planes,
     intersects_with,
-    owm_ground,
     pops_features,
 )
+from spatialq.cluster.staged import method_of
+from spatialq.udfs.owm_ground import stages as owm_ground
 
 METHODS: Mapping[str, Method] = {
     method.function: method
@@ -19,7 +20,7 @@ METHODS: Mapping[str, Method] = {
         classify_ground.METHOD,
         *detect_planes.METHODS,
         intersects_with.METHOD,
-        owm_ground.METHOD,
+        method_of("owm_ground", owm_ground.run),
         *pops_features.METHODS,
     )
 }

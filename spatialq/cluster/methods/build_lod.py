@@ -5,7 +5,7 @@ of a chunk reads its points, writes the rows of its nodes, and beside them its f
 first nodes the tasks of nodes above, some levels at once, make theirs.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from spatialq.cluster.layout import Core, Layout
 from spatialq.cluster.method import Method
 from spatialq.cluster.methods.lod_tasks import build, count, divide, join, look, read_divided
 from spatialq.cluster.survey import Survey
-from spatialq.cluster.task import Task
+from spatialq.cluster.task import Task, name_of
 from spatialq.workflows.lod_table import metadata_of, own_options
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class _Tree:
         if not names:
             return {}
         paths = job.call.paths
-        tasks = (Task(path, "lod attributes", {"path": path, "names": names}) for path in paths)
+        tasks = (Task(path, name_of(look), {"path": path, "names": names}) for path in paths)
         files = (
             {name: np.dtype(kind) for name, kind in done.facts["types"].items()}
             for done in job.facts(ATTRIBUTES, tasks, len(paths))
@@ -166,7 +166,7 @@ class _Tree:
             for k in files.tolist():
                 stamp = self.survey.stamps[k].tolist()
                 source = [self.survey.paths[k], int(self.survey.first[k]), *stamp]
-                yield Task(f"{k:07}.npz", "lod count", shared | whole | {"sources": [source]})
+                yield Task(f"{k:07}.npz", name_of(count), shared | whole | {"sources": [source]})
 
         done = self.job.files(f"{COUNTS}-{number}", tasks(), len(files))
         return max((each.facts["brightest"] for each in done), default=0)
@@ -175,7 +175,7 @@ class _Tree:
         """Make chunks of all counts."""
         counts = self._path(COUNTS, number, "")
         data = {"counts": counts, "steps": steps, "most": self.most}
-        task = Task(DIVIDED, "lod chunks", data)
+        task = Task(DIVIDED, name_of(divide), data)
         for _ in self.job.files(f"{CHUNKS}-{number}", [task], 1):
             pass
         return read_divided(steps[-1][2])
@@ -205,7 +205,7 @@ class _Tree:
             root = chunks.root(k)
             sources = self.layout.reading(self._core(root.level, root.cell), 0.0)
             own = {"root": [root.level, root.cell], "points": int(chunks.points[k])}
-            yield _task("lod build", root, shared | sources | own)
+            yield _task(build, root, shared | sources | own)
 
     def _joins(self, band: "list[tuple[Root, Leaves]]", shared: dict[str, Any]) -> Iterator[Task]:
         """Give the tasks of nodes above."""
@@ -213,25 +213,18 @@ class _Tree:
         for root, below in band:
             leaves = {name: values.tolist() for name, values in vars(below).items()}
             own = {"root": [root.level, root.cell], "leaves": leaves, "roots": roots}
-            yield _task("lod join", root, shared | own)
+            yield _task(join, root, shared | own)
 
 
-def _task(work: str, root: "Root", data: dict[str, Any]) -> Task:
+def _task(work: Callable[..., Any], root: "Root", data: dict[str, Any]) -> Task:
     """Make a task that gives its first node to that of the nodes above, if there are any."""
     second = f"{ROOTS}/{root.name}.npz" if root.level else ""
-    return Task(f"{root.name}.parquet", work, data, second=second)
+    return Task(f"{root.name}.parquet", name_of(work), data, second=second)
 
 
 METHOD = Method(
     FUNCTION,
     run,
-    {
-        "lod attributes": look,
-        "lod count": count,
-        "lod chunks": divide,
-        "lod build": build,
-        "lod join": join,
-    },
     more={"chunk_points": CHUNK_POINTS},
     check=check,
 )

@@ -286,12 +286,3 @@ def _read_cell(con: "duckdb.DuckDBPyConnection", data: Mapping[str, Any]) -> int
         related = f"SELECT a, b FROM read_parquet({literal(data['related'])}) {of_cell}"
     con.execute(f"CREATE TABLE related AS {related}")
     return sum(con.execute("SELECT count(*) FROM elements").fetchone() or ())
-
-
-WORK = {
-    "clash model": write_model,
-    "clash cells": write_cells,
-    "clash related": write_related,
-    "clash pairs": write_pairs,
-}
-"""By `Task.work`."""

@@ -12,8 +12,14 @@ import numpy as np
 from spatialq.cluster.folder import CALLER
 from spatialq.cluster.job import Job, given
 from spatialq.cluster.method import Method
-from spatialq.cluster.methods.clash_tasks import WORK, file_of
-from spatialq.cluster.task import Task
+from spatialq.cluster.methods.clash_tasks import (
+    file_of,
+    write_cells,
+    write_model,
+    write_pairs,
+    write_related,
+)
+from spatialq.cluster.task import Task, name_of
 from spatialq.execution.frames import Fitted
 from spatialq.execution.validation import is_finite
 from spatialq.functions.catalogue import Function
@@ -83,11 +89,11 @@ def run(job: Job) -> None:
     counts = [facts["elements"] for facts in found]
     all_models = {"models": f"{job.path(MODELS, '')}/", "first": np.cumsum([0, *counts]).tolist()}
     data = all_models | more | {"margin": _margin(job)}
-    (divided,) = job.files(CELLS, [Task(OF_CELLS, "clash cells", data)], 1)
+    (divided,) = job.files(CELLS, [Task(OF_CELLS, name_of(write_cells), data)], 1)
     cells, related = job.path(CELLS, OF_CELLS), None
     if more["exclude_related"]:
         data = all_models | {"cells": cells}
-        list(job.files(RELATED, [Task(OF_RELATED, "clash related", data)], 1))
+        list(job.files(RELATED, [Task(OF_RELATED, name_of(write_related), data)], 1))
         related = job.path(RELATED, OF_RELATED)
     shared = {"models": all_models["models"], "cells": cells, "related": related}
     n = int(divided.facts["cells"])
@@ -100,7 +106,7 @@ def _read_models(job: Job) -> list[dict[str, Any]]:
     names = {file_of(k): k for k in range(len(paths))}
     geometry = job.call.more["geometry"]
     tasks = (
-        Task(name, "clash model", {"path": paths[k], "geometry": geometry})
+        Task(name, name_of(write_model), {"path": paths[k], "geometry": geometry})
         for name, k in names.items()
     )
     found: list[dict[str, Any]] = [{} for _ in paths]
@@ -120,7 +126,7 @@ def _tasks(job: Job, n: int, shared: Mapping[str, Any]) -> Iterator[Task]:
         "options": options | {"device": job.call.device},
     }
     for k in range(n):
-        yield Task(f"{k:07}.parquet", "clash pairs", data | {"cell": k})
+        yield Task(f"{k:07}.parquet", name_of(write_pairs), data | {"cell": k})
 
 
 def _margin(job: Job) -> float:
@@ -129,4 +135,4 @@ def _margin(job: Job) -> float:
     return float(max(job.call.options.tolerance, MIN_TOLERANCE, gap))
 
 
-METHOD = Method(FUNCTION, run, WORK, kind="ifc", open=open_models, more=MORE, check=check)
+METHOD = Method(FUNCTION, run, kind="ifc", open=open_models, more=MORE, check=check)

@@ -11,11 +11,11 @@ import numpy as np
 from spatialq.cluster.folder import CALLER
 from spatialq.cluster.job import Call, Job, given
 from spatialq.cluster.layout import MOST_TILES
-from spatialq.cluster.method import Method, Work
+from spatialq.cluster.method import Method
 from spatialq.cluster.methods.grids import OF_FILE, check_of_file, open_file
 from spatialq.cluster.methods.pops_tiles import write_raster, write_table
 from spatialq.cluster.survey import SURVEY, stamp_of
-from spatialq.cluster.task import Done, Task
+from spatialq.cluster.task import Done, Task, name_of
 from spatialq.errors import FileError, FileWarning
 from spatialq.execution.frames import Fitted, announce
 from spatialq.functions.catalogue import Function, catalogue
@@ -100,7 +100,7 @@ def run(job: Job) -> None:
 def _header_task(call: Call, path: str) -> Task:
     data = {"path": path, "first": (call.paths[0], call.crs), "options": given(call.options)}
     data |= {"function": call.function, "of_file": _of_file(call)}
-    return Task(path, "pops header", data)
+    return Task(path, name_of(look_at), data)
 
 
 def _of_file(call: Call) -> dict[str, Any]:
@@ -189,7 +189,7 @@ class Grids:
     def tasks(self) -> Iterator[Task]:
         """Give the task of each tile."""
         call = self.call
-        work = "pops raster" if call.part_format == "tif" else "pops table"
+        work = name_of(write_raster if call.part_format == "tif" else write_table)
         shared = {
             "function": call.function,
             "options": given(call.options),
@@ -216,25 +216,16 @@ class Grids:
                 yield name, tile
 
 
-def _method(function: str, formats: tuple[str, ...], work: Mapping[str, Work]) -> Method:
-    return Method(
+METHODS = tuple(
+    Method(
         function,
         run,
-        work,
         kind="grid",
         open=open_grids,
         formats=formats,
         more=OF_FILE,
         check=check,
     )
-
-
-METHODS = (
-    _method(
-        "pops_features",
-        ("parquet", "tif"),
-        {"pops header": look_at, "pops table": write_table, "pops raster": write_raster},
-    ),
-    _method("pops_patches", ("parquet",), {}),
+    for function, formats in (("pops_features", ("parquet", "tif")), ("pops_patches", ("parquet",)))
 )
 """Those of both functions, whose tasks do the same."""

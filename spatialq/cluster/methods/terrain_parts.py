@@ -8,17 +8,19 @@ nearest row that has some.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from math import floor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from spatialq.cluster.arrays import read_all, read_arrays, write_arrays
-from spatialq.cluster.layout import Layout
-from spatialq.cluster.methods.ground_tasks import classified_points
+from spatialq.cluster.arrays import write_arrays
+from spatialq.cluster.points import CLASS, CorePart, OwnPart
+from spatialq.cluster.staged import Make
+from spatialq.functions.stages import Found
 from spatialq.runtime import buffers
-from spatialq.workflows.ground import GROUND_SURFACE, terrain_of
+from spatialq.workflows.ground import GROUND_SURFACE, IS_KEPT, terrain_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,39 +34,49 @@ Window = tuple[int, int, int, int]
 """The first row and the one behind the last, the first column and the one behind the last."""
 
 
-def write_points(data: dict[str, Any], partial: Path) -> dict[str, Any]:
-    """Write the ground points of a core, and the box around all of its points."""
-    rows = classified_points(data)
-    there = rows["is_ground"]
-    write_arrays(partial, {axis: rows[axis][there] for axis in "xyz"} | {"box": data["read"]})
+def write_ground(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
+    """Write the ground points of a core, with heights as its files have them, and its box."""
+    points = part.own(part.read())
+    there = make(OwnPart(part, points))["is_ground"] & ~IS_KEPT[points[CLASS]]
+    write_arrays(path, {axis: points[axis][there] for axis in "xyz"} | {"box": part.box})
     return {"points": int(there.sum())}
 
 
-def write_surface(data: dict[str, Any], partial: Path) -> dict[str, Any]:
-    """Write the heights of all cells, and which file has which, if parts are files.
+def make_surface(
+    ground: Iterator[Found],
+    extent: tuple[float, float, float, float],
+    options: Any,
+    device: str,
+    by_file: bool,  # noqa: FBT001
+) -> Found:
+    """Make the heights of all cells, and say which file has which, if parts are files.
 
     Returns
     -------
-    dict
-        `west` and `north`, the outer corner; `resolution`; `shape`.
+    Found
+        `heights`, and `owners` of parts that are files; with the facts `west` and `north`, the
+        outer corner; `resolution`; `shape`; and the `windows` of such parts.
     """
     found: dict[str, list[NDArray[Any]]] = {axis: [] for axis in "xyz"}
     boxes = []
-    for each in read_all(data["folder"]):
-        boxes.append(each["box"].tolist())
+    for each in ground:
+        boxes.append(each.arrays["box"].tolist())
         for axis, values in found.items():
-            values.append(each[axis])
+            values.append(each.arrays[axis])
     points = {axis: _joined(values) for axis, values in found.items()}
-    xmin, ymin, xmax, ymax = data["extent"]
-    ends = (xmin, xmax), (ymin, ymax)
-    raster = terrain_of(points, ends, surface_options(data["more"]), None, data["device"])
+    xmin, ymin, xmax, ymax = extent
+    raster = terrain_of(points, ((xmin, xmax), (ymin, ymax)), options, None, device)
     arrays: dict[str, Any] = {"heights": raster.z}
-    if data["by_file"]:
-        owners = owners_of(raster, boxes)
-        arrays |= {"owners": owners, "windows": windows_of(owners, len(boxes))}
-    write_arrays(partial, arrays)
-    place = {"west": raster.west, "north": raster.north, "resolution": raster.resolution}
-    return place | {"shape": list(raster.z.shape)}
+    facts: dict[str, Any] = {
+        "west": raster.west,
+        "north": raster.north,
+        "resolution": raster.resolution,
+        "shape": list(raster.z.shape),
+    }
+    if by_file:
+        arrays["owners"] = owners_of(raster, boxes)
+        facts["windows"] = windows_of(arrays["owners"], len(boxes)).tolist()
+    return Found(arrays, facts)
 
 
 def _joined(parts: "list[NDArray[Any]]") -> "NDArray[np.float64]":
@@ -190,34 +202,30 @@ def windows_of_tiles(place: Mapping[str, Any], side: float) -> Iterator[tuple[st
                 yield f"{column}_{row}.{TIF}", window, None
 
 
-def windows_of_files(
-    path: str, layout: Layout, names: list[str]
-) -> Iterator[tuple[str, Window, int | None]]:
-    """Give name, window and place of each file that has cells."""
-    windows = read_arrays(path)[1]["windows"].tolist()
-    for k, (core, window) in enumerate(zip(layout.cores(), windows, strict=True)):
-        assert core.file is not None
-        if window[0] < window[1]:
-            yield names[core.file], tuple(window), k
+def cut_window(surface: Found, window: Window, owner: int | None) -> "Raster":
+    """Cut a window out of the terrain; cells of others have no height in it."""
+    from spatialq.export.raster import Raster
+
+    top, bottom, first, stop = window
+    z = np.array(surface.arrays["heights"][top:bottom, first:stop])
+    if owner is not None:
+        z[surface.arrays["owners"][top:bottom, first:stop] != owner] = np.nan
+    west, north, step = (surface.facts[name] for name in ("west", "north", "resolution"))
+    west = (round(west / step) + first) * step
+    north = (round(north / step) - top) * step
+    return Raster(z, west, north, step)
 
 
-def write_part(data: dict[str, Any], partial: Path) -> dict[str, Any]:
-    """Write a window of the terrain; cells of others have no height in it.
+def write_raster(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
+    """Write a window of the terrain.
 
     Returns
     -------
     dict
         `rows`, here cells with a height.
     """
-    from spatialq.export.raster import Raster, write_terrain
+    from spatialq.export.raster import write_terrain
 
-    _, found = read_arrays(data["terrain"])
-    top, bottom, first, stop = data["window"]
-    z = np.array(found["heights"][top:bottom, first:stop])
-    if data["owner"] is not None:
-        z[found["owners"][top:bottom, first:stop] != data["owner"]] = np.nan
-    step = data["resolution"]
-    west = (round(data["west"] / step) + first) * step
-    north = (round(data["north"] / step) - top) * step
-    write_terrain(partial, Raster(z, west, north, step, data["crs"]))
-    return {"rows": int(np.count_nonzero(~np.isnan(z)))}
+    raster = replace(make(part), crs=part.data["crs"])
+    write_terrain(path, raster)
+    return {"rows": int(np.count_nonzero(~np.isnan(raster.z)))}

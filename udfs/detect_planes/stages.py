@@ -1,0 +1,193 @@
+"""`detect_planes` and `plane_points` in parts: a search pass by pass.
+
+A task reads the points of each core once. The search itself is a task that sees no points: where it
+needs a pass over all of them, this is a stage with a task for each core, and the next task of the
+search puts together what these have found, and goes on. See `passes`.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from spatialq.functions.stages import Columns, Found, OfAll, OfCores, Part, PointWork
+
+from .detection import Detection
+from .octree import Cube
+from .passes import (
+    Naming,
+    Pass,
+    Passes,
+    Pending,
+    go_over,
+    planes_of,
+    put_together,
+    search_with,
+)
+
+if TYPE_CHECKING:
+    from . import Options
+
+AXES = ("x", "y", "z")
+
+
+@dataclass(frozen=True)
+class Search:
+    """What all tasks of a search get."""
+
+    size: int
+    cube: Cube
+    """Around all points, as the kernel makes it."""
+    options: "Options"
+    label: bool
+
+    def go_on(self, results: Sequence[Callable[[], Columns]]) -> tuple[Detection, Naming | None]:
+        """Search, as far as the results of passes allow.
+
+        Raises
+        ------
+        Pending
+            If another pass is needed.
+        """
+        passes = Passes(results)
+        found = search_with(self.size, self.cube, self.options, passes, label=self.label)
+        return found, passes.naming
+
+
+def detect_planes(work: "PointWork[Options]") -> None:
+    """Find the planes of all points."""
+    search = _search_of(work, label=False)
+    _, _, searches = _run(work, search)
+    work.table("planes", list_planes, search, searches)
+
+
+def plane_points(work: "PointWork[Options]") -> None:
+    """Find the planes of all points, and those of each core."""
+    points, passes, searches = _run(work, _search_of(work, label=True))
+    facts = searches[-1].facts
+    found = (_found(passes, facts[name]) for name in ("settled", "listed"))
+    work.rows(assign_planes, points, searches[-1], *found)
+
+
+def _search_of(work: "PointWork[Options]", *, label: bool) -> Search:
+    cloud, cube = work.cloud, Cube((0.0, 0.0, 0.0), 0.0)
+    if cloud.size:
+        cube = Cube.around(cloud.low, cloud.high)
+    return Search(cloud.size, cube, work.options, label)
+
+
+def _run(
+    work: "PointWork[Options]", search: Search
+) -> tuple[OfCores, list[OfCores], tuple[OfAll, ...]]:
+    """Search; give the stages of the points, of the passes, and of the search."""
+    points = work.each("points", read_own)
+    passes: list[OfCores] = []
+    searches: list[OfAll] = []
+    while True:
+        last = passes[-1] if passes else None
+        found = work.once(f"search{len(searches):03}", go_on, search, tuple(searches), last)
+        searches.append(found)
+        if found.facts["pass"] is None:
+            return points, passes, tuple(searches)
+        needed = (_found(passes, found.facts[name]) for name in ("listed", "kept"))
+        passes.append(work.each(f"pass{len(passes):03}", do_pass, points, found, *needed))
+
+
+def _found(passes: Sequence[OfCores], number: int | None) -> OfCores | None:
+    return None if number is None else passes[number]
+
+
+def read_own(part: Part) -> Found:
+    """Give the points of a core, as the kernel takes them."""
+    points = part.own(part.points())
+    columns = {name: points[name] for name in (*AXES, "point_id")}
+    return Found(columns, {"points": columns["x"].size})
+
+
+def go_on(search: Search, searches: Sequence[Found], last: Iterator[Found] | None) -> Found:
+    """Go on with a search.
+
+    Parameters
+    ----------
+    search : Search
+    searches : sequence of Found
+        What this function has found so far.
+    last : iterator of Found, optional
+        What the pass has found that the last one of these asked for.
+
+    Returns
+    -------
+    Found
+        With the fact `pass`, the name of the next pass, and all else of it; or None if the search
+        has ended. Then `listed` and `settled` are the numbers of passes that points need to get
+        their planes.
+    """
+    results = _results(searches)
+    arrays: dict[str, Any] = {}
+    if last is not None:
+        passed = put_together(_wanted(searches[-1]), (each.arrays for each in last))
+        results.append(lambda: passed)
+        arrays |= {f"found.{name}": each for name, each in passed.items()}
+    try:
+        _, naming = search.go_on(results)
+    except Pending as pending:
+        wanted = pending.wanted
+        arrays |= {f"wanted.{name}": each for name, each in wanted.arrays.items()}
+        facts = {"pass": wanted.name, "listed": wanted.listed, "kept": wanted.kept}
+        return Found(arrays, {**facts, "cube": asdict(wanted.cube), "values": wanted.values})
+    if naming is None:
+        return Found(arrays, {"pass": None, "listed": None, "settled": None})
+    facts = {"pass": None, "listed": naming.listed, "settled": naming.settled}
+    return Found(arrays | {"ids": naming.ids}, {**facts, "step": naming.step})
+
+
+def _results(searches: Sequence[Found]) -> list[Callable[[], Columns]]:
+    """Give what each pass has found: the task of the search after it has put it together."""
+    return [partial(_group, each, "found") for each in searches[1:]]
+
+
+def _group(found: Found, name: str) -> dict[str, Any]:
+    start = f"{name}."
+    return {
+        key.removeprefix(start): each for key, each in found.arrays.items() if key.startswith(start)
+    }
+
+
+def _wanted(found: Found) -> Pass:
+    """Give the pass that a search asks for."""
+    facts = found.facts
+    x, y, z = facts["cube"]["low"]
+    cube = Cube((x, y, z), facts["cube"]["side"])
+    arrays = _group(found, "wanted")
+    return Pass(facts["pass"], cube, facts["listed"], facts["kept"], facts["values"], arrays)
+
+
+def do_pass(
+    _: Part, points: Found, wanted: Found, listed: Found | None, kept: Found | None
+) -> Columns:
+    """Do a pass over the points of a core."""
+    xyz = [points.arrays[axis] for axis in AXES]
+    there = None if listed is None else listed.arrays["listed"]
+    return go_over(_wanted(wanted), xyz, there, None if kept is None else kept.arrays)
+
+
+def list_planes(search: Search, searches: Sequence[Found]) -> Columns:
+    """Give the planes."""
+    return search.go_on(_results(searches))[0].columns
+
+
+def assign_planes(
+    _: Part, points: Found, search: Found, settled: Found | None, listed: Found | None
+) -> Columns:
+    """Give the planes of the points of a core."""
+    columns, facts = points.arrays, search.facts
+    naming = None
+    if settled is not None:
+        naming = Naming(facts["settled"], facts["listed"], search.arrays["ids"], facts["step"])
+    plane_id, distance = planes_of(
+        columns["x"].size,
+        naming,
+        {} if settled is None else settled.arrays,
+        None if listed is None else listed.arrays["listed"],
+    )
+    return {**columns, "plane_id": plane_id, "distance": distance}

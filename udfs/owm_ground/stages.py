@@ -1,0 +1,34 @@
+"""`owm_ground` in parts: windows that overlap a core are whole within its halo."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from spatialq.functions.stages import Columns, Part, PointWork
+
+from .cost import halo
+from .windows import Box, default_min_points
+
+if TYPE_CHECKING:
+    from . import Options
+
+FUNCTION = "owm_ground"
+
+
+def run(work: "PointWork[Options]") -> None:
+    """Find the seeds of all cores.
+
+    All get what a call on all points finds out itself: the extent that windows divide, and how many
+    points they need.
+    """
+    options, cloud = work.options, work.cloud
+    if cloud.size == 0:
+        return
+    box = options.bounds or cloud.box
+    least = options.min_points or default_min_points(cloud.size, Box.of(box), options.window_size)
+    chosen = replace(options, bounds=tuple(box), min_points=least)
+    work.rows(find_seeds, chosen, halo=halo(chosen))
+
+
+def find_seeds(part: Part, options: "Options") -> Columns:
+    """Find the seeds of a core."""
+    return part.own(part.call(FUNCTION, part.points(), options))
