@@ -34,7 +34,7 @@ from spatialq import cluster
 from spatialq.cluster.executors import executor_of
 from spatialq.cluster.folder import JobFolder
 from spatialq.cluster.job import Call, Job
-from spatialq.cluster.methods import METHODS
+from spatialq.cluster.methods import methods
 from spatialq.cluster.survey import task_of
 from spatialq.cluster.task import Done
 from spatialq.functions.catalogue import catalogue
@@ -103,7 +103,7 @@ def simulate(tiles, folder):
     """Report a job of made-up tiles, and the same one resumed: processor time of the driver."""
     able = MadeUp(round(np.sqrt(tiles)))
     paths = [f"/survey/of/a/country/{k:09}.laz" for k in range(tiles)]
-    method, options = METHODS["owm_ground"], catalogue()["owm_ground"].choose({})
+    method, options = methods()["owm_ground"], catalogue()["owm_ground"].choose({})
     call = Call(
         "owm_ground", paths, None, options, 1.0, 1.0, (1.0, 1.0, 1.0), {}, None, "parquet", "cpu"
     )

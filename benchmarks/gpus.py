@@ -32,7 +32,7 @@ from pops_features import terrain
 
 import spatialq
 from spatialq import cluster
-from spatialq.cluster.methods import METHODS
+from spatialq.cluster.methods import methods
 from spatialq.data.columns import Text
 from spatialq.data.meshes import Meshes
 from spatialq.planner import devices
@@ -243,7 +243,7 @@ def main():
     parser.add_argument("--gpus", nargs="+", type=int, default=[1, 2, 4])
     parser.add_argument("--workers", nargs="+", type=int, default=[1, 2, 4, 8, 16, 32])
     parser.add_argument("--job-points", type=int, default=8_000_000)
-    parser.add_argument("--methods", nargs="+", choices=sorted(METHODS), help="for jobs")
+    parser.add_argument("--methods", nargs="+", choices=sorted(methods()), help="for jobs")
     arguments = parser.parse_args()
     there = [each for each in devices.gpus() if not each.problem]
     counts = [k for k in arguments.gpus if k <= len(there)]

@@ -3,7 +3,7 @@
 -- function: Name of the function, such as 'owm_ground'.
 -- path: A file, a pattern such as 'tiles/*.laz', a folder, or a list of these.
 -- folder: Gets the parts of the result and the records of the job.
--- executor: 'local', processes of this machine, or 'ray'.
+-- executor: 'local', processes of this machine; 'serial', this process alone; or 'ray'.
 -- workers: How many there are; NULL takes the cores of this machine, or the GPUs or CPUs of Ray.
 -- tile_size: Side of square tiles, of which each is a task: in the unit of x and y, or with its unit,
 --     such as '500m'; NULL takes each file as a task.
@@ -34,7 +34,7 @@ SELECT unnest(
         spatialq_tables('cluster_run: path must be a file, or a list of files, got ', path),
         spatialq_text('cluster_run: folder must be a folder, got ', folder),
         to_json({
-            executor: spatialq_text('cluster_run: executor must be ''local'' or ''ray'', got ', executor),
+            executor: spatialq_text('cluster_run: executor must be ''local'', ''serial'' or ''ray'', got ', executor),
             workers: spatialq_whole('cluster_run: workers must be a whole number from 1 to 100000, got ', workers, 1, 100000),
             tile_size: tile_size,
             part_format: spatialq_text('cluster_run: part_format must be text such as ''parquet'', got ', part_format),

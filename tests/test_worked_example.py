@@ -8,12 +8,16 @@ import pytest
 import spatialq.udfs
 
 import spatialq
+from spatialq import cluster
+from spatialq.cluster.methods import methods
 from spatialq.database.sql_functions import sql_functions
 from spatialq.functions.catalogue import catalogue, folders
 from spatialq.functions.generator import macros_of, parameter_table
 from spatialq.functions.help import describe
 from spatialq.functions.macros import description, render
 from spatialq.functions.stubs import stubs
+
+from .test_load import write_las
 
 ROOT = Path(__file__).parents[1]
 Z = np.array([1.0, 5.0, 7.0, 7.5, -2.0])
@@ -34,7 +38,7 @@ def example(monkeypatch):
 
 
 def forget():
-    for cached in (folders, catalogue, sql_functions):
+    for cached in (folders, catalogue, sql_functions, methods):
         cached.cache_clear()
 
 
@@ -70,11 +74,24 @@ def test_on_the_gpu(example, device):
     assert found["n"].tolist() == [2]
 
 
+def test_as_a_job(example, tmp_path):
+    for k in range(3):
+        write_las(tmp_path / f"{k}.las", 1000, first=90.0 * k)
+    given = {"tile_size": 40.0, "executor": "serial", "height": 5}
+    made = cluster.run("count_above", tmp_path / "*.las", tmp_path / "out", **given)
+    with spatialq.connect() as con:
+        query = f"SELECT count(*) FROM read_las('{tmp_path}/*.las') WHERE z > 5"
+        ((expected,),) = con.sql(query).fetchall()
+        assert cluster.table(con, tmp_path / "out").fetchall() == [(expected,)]
+    assert 0 < expected < 3000
+    assert (made["points"], made["rows"], made["parts"]) == (3000, 1, 1)
+
+
 def test_it_is_a_folder_like_the_others():
     files = {
         path.name for path in (ROOT / "examples/functions/count_above").iterdir() if path.is_file()
     }
-    assert files == {"__init__.py", "cpu.py", "gpu.py", "kernels.cu"}
+    assert files == {"__init__.py", "cpu.py", "gpu.py", "kernels.cu", "stages.py"}
 
 
 def test_ranges_are_written_with_spaces():

@@ -16,7 +16,7 @@ from spatialq.cluster.executors import check_executor, executor_of
 from spatialq.cluster.folder import CALLER, Folder
 from spatialq.cluster.gpus import gpus_for, may_use_gpus
 from spatialq.cluster.job import Call, Job, given
-from spatialq.cluster.methods import METHODS
+from spatialq.cluster.methods import methods
 from spatialq.cluster.sizes import side_of
 from spatialq.cluster.survey import MayBeStrayError
 from spatialq.errors import FileError, JobError
@@ -72,8 +72,9 @@ def run(
     folder : path
         Gets the parts, in `parts/`, and the records of the job; it is made if it is not there. It
         may be a URL such as 's3://bucket/out'.
-    executor : 'local' or 'ray'
-        Processes of this machine, or the workers of Ray, which need `pip install 'spatialq[ray]'`.
+    executor : 'local', 'serial' or 'ray'
+        Processes of this machine; this process, one task after the other; or the workers of Ray,
+        which need `pip install 'spatialq[ray]'`.
     workers : int, optional
         By default four for each GPU of this machine that `device` allows and the function has a
         kernel for, but no more than it has cores, and without GPUs as many as cores; or Ray has
@@ -116,9 +117,9 @@ def run(
         If an argument is wrong.
     """
     started = time.monotonic()
-    method = METHODS.get(function) if isinstance(function, str) else None
+    method = methods().get(function) if isinstance(function, str) else None
     if method is None:
-        message = f"{CALLER}: function must be one of {', '.join(METHODS)}, got {function!r}"
+        message = f"{CALLER}: function must be one of {', '.join(methods())}, got {function!r}"
         raise ValueError(message)
     check_executor(executor, workers, device)
     check_types(resume=resume, memory=memory, progress=progress)

@@ -1,4 +1,4 @@
-"""Who does the tasks of a job: processes of this machine, or Ray."""
+"""Who does the tasks of a job: this process, others of this machine, or Ray."""
 
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -7,11 +7,12 @@ from spatialq.cluster.executor import Executor, cores
 from spatialq.cluster.folder import CALLER
 from spatialq.cluster.local_executor import LocalExecutor
 from spatialq.cluster.ray_executor import RayExecutor
+from spatialq.cluster.serial_executor import SerialExecutor
 from spatialq.planner.devices import DeviceInfo
 from spatialq.planner.plan import number_of, require_device
 
-EXECUTORS = ("local", "ray")
-MOST = 100_000
+EXECUTORS = ("local", "serial", "ray")
+MAX_WORKERS = 100_000
 WORKERS_OF_A_GPU = 4
 """By default: some read points while the kernels of others run, see `benchmarks/gpus.py`."""
 
@@ -29,8 +30,13 @@ def check_executor(name: str, workers: int | None, device: str) -> None:
     if name not in EXECUTORS:
         message = f"{CALLER}: executor must be one of {', '.join(EXECUTORS)}, got {name!r}"
         raise ValueError(message)
-    if workers is not None and (type(workers) is not int or not 1 <= workers <= MOST):
-        message = f"{CALLER}: workers must be a whole number from 1 to {MOST}, got {workers!r}"
+    if workers is not None and (type(workers) is not int or not 1 <= workers <= MAX_WORKERS):
+        message = (
+            f"{CALLER}: workers must be a whole number from 1 to {MAX_WORKERS}, got {workers!r}"
+        )
+        raise ValueError(message)
+    if name == "serial" and workers not in (None, 1):
+        message = f"{CALLER}: workers must be 1 or left out with executor 'serial', got {workers}"
         raise ValueError(message)
     if name == "ray" and number_of(device) is not None:
         message = (
@@ -58,7 +64,7 @@ def executor_of(
 
     Parameters
     ----------
-    name : 'local' or 'ray'
+    name : 'local', 'serial' or 'ray'
     workers : int, optional
         By default some for each of the GPUs, without any one for each core of this machine; or the
         CPUs or GPUs that Ray has.
@@ -69,6 +75,8 @@ def executor_of(
     uses_gpus : bool
         Whether workers of Ray have a GPU each, if it has any.
     """
+    if name == "serial":
+        return SerialExecutor()
     if name == "ray":
         return RayExecutor(workers, memory, uses_gpus=uses_gpus)
     usual = max(len(gpus), min(WORKERS_OF_A_GPU * len(gpus), cores())) if gpus else cores()

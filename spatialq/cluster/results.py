@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from spatialq.cluster.folder import PARTS, Folder
 from spatialq.cluster.folders import folder_of
-from spatialq.cluster.methods import METHODS
+from spatialq.cluster.methods import methods
 from spatialq.cluster.points import COVERING, GEOMETRY
 from spatialq.errors import FileError, FileWarning, JobError
 from spatialq.functions.catalogue import catalogue
@@ -113,7 +113,7 @@ def _utc(seconds: float) -> str:
 
 def _chosen(manifest: dict[str, Any]) -> dict[str, Any]:
     """Give the options of a job that differ from the defaults, `tile_size` and the like too."""
-    method = METHODS.get(manifest["function"])
+    method = methods().get(manifest["function"])
     if method is None:  # of another version
         return dict(manifest["options"])
     defaults = {"tile_size": None, "part_format": method.formats[0], **method.more}
@@ -203,7 +203,7 @@ def _done_job(folder: str | Path) -> tuple[Folder, dict[str, Any]]:
     manifest = job.manifest()
     if manifest is None:
         raise FileError.of(CALLER, folder, "there is no job in this folder")
-    if manifest["function"] not in METHODS:
+    if manifest["function"] not in methods():
         message = (
             f"{CALLER}: the job in '{folder}' is of {manifest['function']!r}, which this version "
             "of spatialq does not have"

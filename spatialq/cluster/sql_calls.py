@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from spatialq.cluster.callers import called
 from spatialq.cluster.driver import run
-from spatialq.cluster.methods import METHODS
+from spatialq.cluster.methods import methods
 from spatialq.cluster.results import jobs, query_of
 from spatialq.data.arrow import arrow_fields
 from spatialq.database.sql_functions import JOB, JOBS
@@ -62,7 +62,7 @@ def _chosen(function: str | None, options: Any) -> dict[str, Any]:
             f"{{'window_size': 10.0}}, got {str(options)[:80]!r}"
         )
         raise ValueError(message)
-    method = METHODS.get(function or "")
+    method = methods().get(function or "")
     if method is not None:
         known = {*(each.name for each in catalogue()[method.function].parameters), *method.more}
         for name in options.keys() - known:

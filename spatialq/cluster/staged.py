@@ -220,7 +220,6 @@ def write_table(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
 
 def method_of(
     function: str,
-    program: Program,
     forms: Mapping[str, Callable[[Job], StagedWork]] = {"parquet": StagedWork},
     **more: Any,
 ) -> Method:
@@ -229,7 +228,6 @@ def method_of(
     Parameters
     ----------
     function : str
-    program : callable
     forms : mapping
         What makes parts of each ending; the first one is the default.
     **more
@@ -237,7 +235,8 @@ def method_of(
     """
 
     def run(job: Job) -> None:
-        work = forms[job.call.part_format](job)
+        work, program = forms[job.call.part_format](job), catalogue()[function].program()
+        assert program is not None
         program(work)
         if not work.is_ended:
             work.parts([], 0)

@@ -21,6 +21,7 @@ from spatialq.functions.declaration import (
 
 if TYPE_CHECKING:
     from spatialq.functions.sql_function import SqlFunction
+    from spatialq.functions.stages import PointWork
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,11 @@ class Function:
         module = importlib.import_module(f"spatialq.udfs.{self.folder}.{device}")
         run: Callable[..., dict[str, Any]] = module.run
         return run
+
+    def program(self) -> "Callable[[PointWork[Any]], None] | None":
+        """Import how a call divides, the function of its name in `stages.py`; None without one."""
+        name = f"spatialq.udfs.{self.folder}.stages"
+        return getattr(importlib.import_module(name), self.name, None) if _is_there(name) else None
 
 
 @cache

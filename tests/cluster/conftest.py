@@ -3,10 +3,10 @@
 import pytest
 
 from spatialq.cluster import driver
-from tests.cluster.surveys import InThisProcess
+from spatialq.cluster.serial_executor import SerialExecutor
 
 
 @pytest.fixture
 def at_once(monkeypatch):
     """Have the tasks of jobs done in this process."""
-    monkeypatch.setattr(driver, "executor_of", lambda *_, **__: InThisProcess())
+    monkeypatch.setattr(driver, "executor_of", lambda *_, **__: SerialExecutor())

@@ -10,7 +10,6 @@ import numpy as np
 
 import spatialq
 from spatialq import cluster
-from spatialq.cluster.worker import answer, read_answer
 
 SIDE = 30.0
 COLUMNS, ROWS = 5, 4
@@ -60,17 +59,6 @@ def in_one_piece(tiles, **options):
     given = "".join(f", {name} := {value}" for name, value in (QUIET | options).items())
     with spatialq.connect() as con:
         return rows_of(con, f"FROM owm_ground('{tiles}/*.laz'{given})")
-
-
-class InThisProcess:
-    """An executor for tests of what tasks give; tasks and answers are JSON here, too."""
-
-    def map(self, tasks):
-        for task in tasks:
-            yield read_answer(answer(task.text()))
-
-    def close(self):
-        pass
 
 
 SCRIPT = """

@@ -347,12 +347,12 @@ def test_a_job_that_was_done(at_once, tiles, tmp_path):
 def test_a_file_that_changes_while_the_job_runs(tiles, tmp_path, monkeypatch):
     """Its time is compared when it is read again."""
     from spatialq.cluster import driver
-    from tests.cluster.surveys import InThisProcess
+    from spatialq.cluster.serial_executor import SerialExecutor
 
     copy = tmp_path / "tiles"
     shutil.copytree(tiles, copy)
 
-    class Touching(InThisProcess):
+    class Touching(SerialExecutor):
         def map(self, tasks):
             for done in super().map(tasks):
                 if done.name.endswith("tile_11.laz"):

@@ -20,12 +20,12 @@ from spatialq.cli.commands.jobs import in_table
 from spatialq.cli.rendering import fitting
 from spatialq.cluster import driver, job, worker
 from spatialq.cluster.folder import JobFolder
+from spatialq.cluster.serial_executor import SerialExecutor
 from spatialq.cluster.sizes import side_of
 from spatialq.cluster.task import Task
 from spatialq.errors import CrsError
 from tests.cluster import surveys
 from tests.cluster.processes import children_of, wait_for_lines
-from tests.cluster.surveys import InThisProcess
 from tests.conftest import made_once
 
 
@@ -95,7 +95,7 @@ def test_no_job_in_sql(tmp_path):
             con.sql(f"FROM cluster_jobs('{tmp_path}/none')").fetchall()
 
 
-class Slowly(InThisProcess):
+class Slowly(SerialExecutor):
     """An executor whose clock goes on by ten seconds for each task."""
 
     def __init__(self, clock):

@@ -21,6 +21,7 @@ from spatialq import cluster
 from spatialq.cluster import driver
 from spatialq.cluster.folder import JobFolder
 from spatialq.cluster.points import CorePart
+from spatialq.cluster.serial_executor import SerialExecutor
 from spatialq.cluster.worker import answer, read_answer
 from spatialq.errors import FileError
 from tests.cluster import models, surveys, test_build_lod, test_detect_planes, test_pops_features
@@ -33,7 +34,6 @@ from tests.cluster.processes import (
     wait_for_stage,
     workers_below,
 )
-from tests.cluster.surveys import InThisProcess
 from tests.cluster.test_jobs import needs_ray
 from tests.conftest import made_once
 
@@ -178,7 +178,7 @@ def test_the_head_of_ray_is_killed(case, source, tmp_path):
     case.require_whole(source, tmp_path / "out")
 
 
-class FullDisk(InThisProcess):
+class FullDisk(SerialExecutor):
     """No task of one stage, the first that is not among some, can write but a few bytes."""
 
     MOST = 16

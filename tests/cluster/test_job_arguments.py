@@ -41,7 +41,7 @@ SENTENCES = {
     "folder": ([5, None, ""], "must be the path of a folder"),
     "resume": (["no", 1, None], "must be true or false"),
     "workers": ([True, 1.5, 0, "2"], "must be a whole number from 1 to"),
-    "executor": ([5, None, ["local"], "slurm"], "must be one of local, ray"),
+    "executor": ([5, None, ["local"], "slurm"], "must be one of local, serial, ray"),
     "memory": (["xGB", 0, -1, math.nan, [1], True], "must be a size above 0"),
     "tile_size": ([0, -1, math.nan, True, [1], "5x"], "tile_size"),
     "progress": ([5, "yes"], "must be a function or None"),

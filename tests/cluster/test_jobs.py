@@ -343,7 +343,7 @@ def test_an_error_of_a_task_is_that_of_its_file(tiles, tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"executor": "dask"}, "executor must be one of local, ray, got 'dask'"),
+        ({"executor": "dask"}, "executor must be one of local, serial, ray, got 'dask'"),
         ({"workers": 0}, "workers must be a whole number from 1 to 100000, got 0"),
         ({"tile_size": -1.0}, "tile_size must be a number above 0, or a length .*, got -1.0"),
         ({"tile_size": True}, "tile_size must be a number above 0, or a length .*, got True"),

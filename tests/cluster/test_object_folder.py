@@ -20,6 +20,7 @@ from spatialq import cluster
 from spatialq.cluster import driver, object_folder, stage_files, survey, worker
 from spatialq.cluster.folder import STAGES
 from spatialq.cluster.folders import folder_of
+from spatialq.cluster.serial_executor import SerialExecutor
 from spatialq.cluster.task import Done, Task
 from spatialq.demo.house import write_house
 from spatialq.errors import FileError, JobError
@@ -27,7 +28,6 @@ from spatialq.io import storage
 from spatialq.io.storage import as_path
 from tests import storage_server
 from tests.cluster import models, surveys, test_pops_features
-from tests.cluster.surveys import InThisProcess
 from tests.command_line import rows as command_rows
 from tests.conftest import made_once
 
@@ -403,7 +403,7 @@ def test_every_function_has_the_parts_of_files_here(bucket, tiles, tmp_path, mon
     """Inputs and the folder are in object storage; folders of users may have names of ours."""
     make, options = OF_FUNCTIONS[case]
     function = case.partition(" ")[0]
-    monkeypatch.setattr(driver, "executor_of", lambda *_, **__: InThisProcess())
+    monkeypatch.setattr(driver, "executor_of", lambda *_, **__: SerialExecutor())
     here, there = [f"{tiles}/*.laz"], ["s3://bucket/stages/*.laz"]
     if make is None:
         for path in tiles.glob("*.laz"):
@@ -462,7 +462,7 @@ def test_a_process_of_another_container_may_live(bucket):
 
 
 def test_a_cell_of_models_fetches_its_own(bucket, tmp_path, monkeypatch):
-    monkeypatch.setattr(driver, "executor_of", lambda *_, **__: InThisProcess())
+    monkeypatch.setattr(driver, "executor_of", lambda *_, **__: SerialExecutor())
     monkeypatch.setattr(stage_files, "KEPT", 0)  # nothing is left for the next task
     row = models.make(tmp_path / "row")
     houses = [put_file(bucket, row / f"house_{k:02}.ifc") for k in (0, 6, 12, 18)]

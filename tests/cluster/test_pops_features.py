@@ -17,11 +17,11 @@ from spatialq.udfs.pops_features.methods import USER_METHODS
 import spatialq
 from spatialq import cluster
 from spatialq.cluster import driver
+from spatialq.cluster.serial_executor import SerialExecutor
 from spatialq.data import grid as data_grid
 from spatialq.errors import CrsError, CrsWarning, FileError, FileWarning, JobError
 from spatialq.execution import call
 from tests.cluster import surveys
-from tests.cluster.surveys import InThisProcess
 from tests.command_line import rows as command_rows
 from tests.command_line import spatialq_command
 from tests.conftest import made_once, real_file
@@ -244,7 +244,7 @@ def test_a_file_that_changes_while_the_job_runs(grids, tmp_path, monkeypatch):
     copy = tmp_path / "grids"
     shutil.copytree(grids, copy)
 
-    class Touching(InThisProcess):
+    class Touching(SerialExecutor):
         def map(self, tasks):
             for done in super().map(tasks):
                 if done.stage == "survey":

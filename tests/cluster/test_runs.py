@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from spatialq import cluster
 from spatialq.cluster import driver
 from spatialq.cluster.runs import MOST, Boxes, ranges_in, rows_of_run
+from spatialq.cluster.serial_executor import SerialExecutor
 from spatialq.cluster.survey import Survey
 from spatialq.io.las.laz import Laszip
 from spatialq.io.las.source import LasSource
 from tests.cluster import surveys
-from tests.cluster.surveys import InThisProcess
 
 N = 130_000
 ENDS = st.floats(-1e7, 1e7)
@@ -100,7 +100,7 @@ def test_rows_of_a_file(tmp_path, decoded, ending):
 @pytest.mark.slow
 @pytest.mark.parametrize("bounds", [None, [20.0, 10.0, 180.0, 290.0]])
 def test_a_tile_decodes_what_is_near(tmp_path, monkeypatch, decoded, bounds):
-    monkeypatch.setattr(driver, "executor_of", lambda *_, **__: InThisProcess())
+    monkeypatch.setattr(driver, "executor_of", lambda *_, **__: SerialExecutor())
     tiles = tmp_path / "tiles"
     tiles.mkdir()
     strips(tiles)

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from spatialq.udfs.owm_ground import stages
 
 from spatialq import cluster
-from spatialq.cluster import staged, task
-from spatialq.cluster.methods import METHODS
+from spatialq.cluster import task
 from spatialq.functions.stages import Found
 from tests.cluster import surveys
 from tests.conftest import made_once
@@ -54,7 +54,7 @@ def mark(part, total, counted, above):
 @pytest.fixture
 def toy(monkeypatch):
     """The toy has the columns of `owm_ground`."""
-    monkeypatch.setitem(METHODS, "owm_ground", staged.method_of("owm_ground", program))
+    monkeypatch.setattr(stages, "owm_ground", program)
 
 
 def test_what_tasks_get(at_once, toy, tmp_path, tmp_path_factory, monkeypatch):

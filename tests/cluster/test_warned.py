@@ -5,6 +5,7 @@ import warnings
 import pytest
 
 from spatialq import cluster
+from spatialq.cluster.serial_executor import SerialExecutor
 from spatialq.cluster.warned import Warned
 from spatialq.errors import CrsWarning, FileWarning
 from tests.cluster import surveys
@@ -37,9 +38,7 @@ def test_a_job_groups_its_warnings(at_once, tmp_path, monkeypatch):
     tiles = tmp_path / "tiles"
     tiles.mkdir()
     surveys.make(tiles, columns=3, rows=2)
-    monkeypatch.setattr(
-        surveys.InThisProcess, "map", _warning(surveys.InThisProcess.map), raising=True
-    )
+    monkeypatch.setattr(SerialExecutor, "map", _warning(SerialExecutor.map), raising=True)
     with pytest.warns(FileWarning) as found:
         cluster.run("owm_ground", str(tiles), tmp_path / "out", **surveys.QUIET)
     texts = [str(each.message) for each in found if each.category is FileWarning]

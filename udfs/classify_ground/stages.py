@@ -31,7 +31,7 @@ Ends = tuple[tuple[float, float], tuple[float, float]]
 """The least and the greatest x, and y, in metres."""
 
 
-def run(work: "PointWork[Options]") -> None:
+def classify_ground(work: "PointWork[Options]") -> None:
     """Classify the points of all cores."""
     options = work.options
     if work.cloud.size == 0:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 FUNCTION = "owm_ground"
 
 
-def run(work: "PointWork[Options]") -> None:
+def owm_ground(work: "PointWork[Options]") -> None:
     """Find the seeds of all cores.
 
     All get what a call on all points finds out itself: the extent that windows divide, and how many

@@ -6,7 +6,7 @@ from typing import Any
 from spatialq.functions.declaration import (
     Declaration,
     Output,
-    Parameters,
+    PointParameters,
     PointsInput,
     Size,
     Work,
@@ -15,7 +15,7 @@ from spatialq.functions.declaration import (
 
 
 @dataclass(frozen=True)
-class Options(Parameters):
+class Options(PointParameters):
     """Parameters of `count_above`."""
 
     FUNCTION = "count_above"

@@ -1,6 +1,7 @@
 """The functions that can be run as jobs, each divided so that its rows are those of one call."""
 
 from collections.abc import Mapping
+from functools import cache
 
 from spatialq.cluster.method import Method
 from spatialq.cluster.methods import (
@@ -11,16 +12,23 @@ from spatialq.cluster.methods import (
     pops_features,
 )
 from spatialq.cluster.staged import method_of
-from spatialq.udfs.owm_ground import stages as owm_ground
+from spatialq.functions.catalogue import catalogue
 
-METHODS: Mapping[str, Method] = {
-    method.function: method
-    for method in (
-        build_lod.METHOD,
-        classify_ground.METHOD,
-        *detect_planes.METHODS,
-        intersects_with.METHOD,
-        method_of("owm_ground", owm_ground.run),
-        *pops_features.METHODS,
-    )
-}
+OWN = (
+    build_lod.METHOD,
+    classify_ground.METHOD,
+    *detect_planes.METHODS,
+    intersects_with.METHOD,
+    *pops_features.METHODS,
+)
+"""Methods of functions that have options, or forms of parts, of their own."""
+
+
+@cache
+def methods() -> Mapping[str, Method]:
+    """All methods, by the names of their functions: `OWN`, and those of all other programs."""
+    found = {method.function: method for method in OWN}
+    for name, function in catalogue().items():
+        if name not in found and function.program() is not None:
+            found[name] = method_of(name)
+    return dict(sorted(found.items()))

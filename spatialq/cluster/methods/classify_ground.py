@@ -22,7 +22,6 @@ from spatialq.cluster.methods.terrain_parts import (
 from spatialq.cluster.points import CLASS, CorePart, OwnPart, open_cloud
 from spatialq.cluster.staged import Make, StagedWork, method_of, write_part
 from spatialq.functions.declaration import parameters_of
-from spatialq.udfs.classify_ground import stages
 from spatialq.udfs.ground_surface import TerrainOptions
 from spatialq.workflows import cloud_points
 from spatialq.workflows.cloud_points import NOISE
@@ -171,7 +170,6 @@ def check(more: Mapping[str, Any], _: float | None, __: Any) -> None:
 
 METHOD = method_of(
     FUNCTION,
-    stages.run,
     {"parquet": RowWork, LAZ: CloudWork, TIF: TerrainWork},
     more={
         "by_class": False,

@@ -11,7 +11,6 @@ from spatialq.cluster.layout import Core
 from spatialq.cluster.methods.cloud_parts import LAZ, names_of_clouds
 from spatialq.cluster.points import CorePart, open_cloud
 from spatialq.cluster.staged import Make, StagedWork, method_of
-from spatialq.udfs.detect_planes import stages
 from spatialq.workflows.cloud_points import NOISE
 
 PLANES, OF_POINTS = "detect_planes", "plane_points"
@@ -75,10 +74,9 @@ def write_cloud(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
 
 
 METHODS = (
-    method_of(PLANES, stages.detect_planes, {"parquet": PlaneWork}, more=MORE, devices=DEVICES),
+    method_of(PLANES, {"parquet": PlaneWork}, more=MORE, devices=DEVICES),
     method_of(
         OF_POINTS,
-        stages.plane_points,
         {"parquet": PlaneWork, LAZ: CloudWork},
         more=MORE,
         devices=DEVICES,
