@@ -43,6 +43,7 @@ def run(
     function: str,
     source: str | Path | Sequence[str | Path],
     folder: str | Path,
+    /,
     *,
     executor: str = "local",
     workers: int | None = None,
@@ -62,8 +63,8 @@ def run(
     Parameters
     ----------
     function : str
-        'owm_ground', 'classify_ground', 'detect_planes', 'plane_points', 'build_lod',
-        'pops_features', 'pops_patches', or 'intersects_with', which gives the rows of
+        'owm_ground', 'classify_ground', 'ground_surface', 'detect_planes', 'plane_points',
+        'build_lod', 'pops_features', 'pops_patches', or 'intersects_with', which gives the rows of
         `spatialq clash`.
     source : path or paths
         Point clouds, patterns of them, or folders: together one cloud, whose `point_id` runs on

@@ -188,9 +188,7 @@ def write_found(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
 def write_part(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
     """Write rows of a core; give their number."""
     output = catalogue()[part.data["caller"]].output
-    rows, level = dict(make(part)), part.data["level"]
-    if level != 1:
-        rows |= {name: rows[name] / level for name in output.heights}
+    rows = _with_level(output.heights, dict(make(part)), part.data["level"])
     for name, null in output.nulls.items():
         rows[name] = np.ma.masked_equal(rows[name], null)
     for name in output.columns.keys() - COORDINATES:
@@ -209,13 +207,19 @@ def write_table(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
     from spatialq.workflows.tables import write_arrow
 
     function, crs = catalogue()[part.data["caller"]], part.data["crs"]
-    table = pa.Table.from_struct_array(structs(function, make(part)))
+    rows = _with_level(function.output.heights, dict(make(part)), part.data["level"])
+    table = pa.Table.from_struct_array(structs(function, rows))
     query = ", ".join(
         f"{name}::GEOMETRY AS {name}" if kind == "GEOMETRY" else name
         for name, kind in function.output.columns.items()
     )
     write_arrow(table, path, f"SELECT {query} FROM result", crs=crs and with_one_unit(crs))
     return {"rows": table.num_rows}
+
+
+def _with_level(heights: Sequence[str], rows: dict[str, Any], level: float) -> dict[str, Any]:
+    """Give heights back in the unit of z of the files."""
+    return rows if level == 1 else rows | {name: rows[name] / level for name in heights}
 
 
 def method_of(

@@ -95,6 +95,7 @@ CASES = {
     for case in (
         Case("owm_ground", "few_tiles", few_tiles, "*.laz", surveys.QUIET, {}, "survey"),
         Case("classify_ground", "few_tiles", few_tiles, "*.laz", surveys.QUIET, {}, "lowest"),
+        Case("ground_surface", "few_tiles", few_tiles, "*.laz", surveys.QUIET, {}, "ground"),
         Case(
             "detect_planes", "building", test_detect_planes.make, "*.laz", {"unit": 1.0}, {},
             "pass001",

@@ -69,6 +69,17 @@ def run(
         with progress.nested():
             seeds = owm_ground.run(x, y, z, point_id, options)
         x, y, z = seeds["x"], seeds["y"], seeds["z"]
+    return interpolate(x, y, z, grid, options)
+
+
+def interpolate(
+    x: "NDArray[np.float64]",
+    y: "NDArray[np.float64]",
+    z: "NDArray[np.float64]",
+    grid: SurfaceRaster,
+    options: "Options",
+) -> "dict[str, NDArray[np.float64]]":
+    """Give the cells of a grid, with heights between ground points; arguments as of `run`."""
     progress.stage("triangles" if options.method == "tin" else "hull", 0.7)
     x, y, z = arrange(x, y, z, grid, thin=options.thin)
     triangles = triangulate(x, y) if options.method == "tin" else hull(x, y)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from spatialq.functions.stages import Columns, Part, PointWork
+from spatialq.functions.stages import Cloud, Columns, Part, PointWork
 
 from .cost import halo
 from .windows import Box, default_min_points
@@ -15,18 +15,20 @@ FUNCTION = "owm_ground"
 
 
 def owm_ground(work: "PointWork[Options]") -> None:
-    """Find the seeds of all cores.
+    """Find the seeds of all cores."""
+    if work.cloud.size:
+        chosen = for_parts(work.options, work.cloud)
+        work.rows(find_seeds, chosen, halo=halo(chosen))
 
-    All get what a call on all points finds out itself: the extent that windows divide, and how many
-    points they need.
+
+def for_parts(options: "Options", cloud: Cloud) -> "Options":
+    """Add to options what a call on all points finds out itself.
+
+    It is the extent that windows divide, and how many points they need.
     """
-    options, cloud = work.options, work.cloud
-    if cloud.size == 0:
-        return
     box = options.bounds or cloud.box
     least = options.min_points or default_min_points(cloud.size, Box.of(box), options.window_size)
-    chosen = replace(options, bounds=tuple(box), min_points=least)
-    work.rows(find_seeds, chosen, halo=halo(chosen))
+    return replace(options, bounds=tuple(box), min_points=least)
 
 
 def find_seeds(part: Part, options: "Options") -> Columns:
