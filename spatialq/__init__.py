@@ -6,7 +6,7 @@ Nothing heavy is imported before it is needed.
 
 from typing import Any
 
-from spatialq.functions.implementations import registered
+from spatialq.functions.implementations import registered as _registered
 
 __all__ = [
     "CrsError",
@@ -108,7 +108,7 @@ LAZY = {
 }
 """Where each public name is; `__init__.pyi`, which is generated, tells type checkers the same."""
 
-registered.update(
+_registered.update(
     {
         "jobs_sql": "spatialq.cluster.sql_calls:table_sql",
         "jobs_table": "spatialq.cluster.sql_calls:jobs_table",
@@ -116,12 +116,12 @@ registered.update(
         "query_to_lod": "spatialq.workflows.lod_query:write",
         "query_to_tiles": "spatialq.workflows.lod_query:write_tiles",
         "run_jobs": "spatialq.cluster.sql_calls:run_jobs",
-        "unpacked": "spatialq.workflows.lod_samples:unpacked",
-        "view": "spatialq.workflows.lod_view:view",
+        "unpack_lod_samples": "spatialq.workflows.lod_samples:unpacked",
+        "lod_view": "spatialq.workflows.lod_view:view",
         "write_ground": "spatialq.workflows.ground:write_ground",
         "write_lod": "spatialq.workflows.lod:write_lod",
         "write_tiles": "spatialq.workflows.tiles:write_tiles",
-        "written": "spatialq.workflows.sql_calls:written",
+        "write_files": "spatialq.workflows.sql_calls:written",
     }
 )
 """What layers below call of those above."""

@@ -25,7 +25,11 @@ def combinations(*axes: Collection[Any]) -> list[Any]:
 
 
 def thinned(cases: Collection[Any]) -> list[Any]:
-    """List cases of which brute force takes long; every fourth is not slow."""
+    """List cases, or tuples of values, which together take long; every fourth is not slow."""
     return [
-        pytest.param(case, marks=pytest.mark.slow if k % 4 else []) for k, case in enumerate(cases)
+        pytest.param(
+            *(case if isinstance(case, tuple) else (case,)),
+            marks=pytest.mark.slow if k % 4 else [],
+        )
+        for k, case in enumerate(cases)
     ]

@@ -130,11 +130,8 @@ def call(macro, argument, value, folder):
 
 @pytest.mark.parametrize(
     ("macro", "argument"),
-    [
-        pytest.param(macro, argument, id=f"{macro.name} {argument}", marks=each.marks)
-        for each in thinned(ARGUMENTS)
-        for macro, argument in each.values
-    ],
+    thinned(ARGUMENTS),
+    ids=[f"{macro.name} {argument}" for macro, argument in ARGUMENTS],
 )
 def test_a_value_of_a_wrong_type(con, folder, macro, argument, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)  # 'abc' may be a folder that is made

@@ -194,7 +194,7 @@ def test_kernels_import_other_kernels_only_where_they_are_composed_of_them():
 def test_what_is_called_by_a_text_is_there():
     functions = sql_functions("lists") + sql_functions("native")
     called = {each.implementation for each in functions}
-    called |= {each.bound[0].name for each in functions if each.implementation == "written"}
+    called |= {each.bound[0].name for each in functions if each.implementation == "write_files"}
     writes = [each.write for each in writers() if isinstance(each.write, partial)]
     called |= {each.args[0] for each in writes if each.func is call}
     assert {each for each in called if ":" not in each} == set(registered)

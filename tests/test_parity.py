@@ -12,6 +12,7 @@ from spatialq.functions.catalogue import catalogue
 from spatialq.functions.declaration import PointsAndElementsInput, PointsInput
 
 from .conftest import real_file
+from .examples import thinned
 from .kernels import (
     arguments_of,
     arrays_in,
@@ -32,7 +33,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("function", "case"), CASES)
+@pytest.mark.parametrize(("function", "case"), thinned(CASES))
 @pytest.mark.usefixtures("device")
 def test_every_case_is_as_on_the_cpu(function, case):
     arguments, options = arguments_of(function, case)

@@ -11,6 +11,7 @@ import spatialq
 from spatialq import cluster
 from spatialq.cluster.methods import methods
 from spatialq.database.sql_functions import sql_functions
+from spatialq.errors import FileWarning
 from spatialq.functions.catalogue import catalogue, folders
 from spatialq.functions.generator import macros_of, parameter_table
 from spatialq.functions.help import describe
@@ -84,6 +85,11 @@ def test_as_a_job(example, tmp_path):
         ((expected,),) = con.sql(query).fetchall()
         assert cluster.table(con, tmp_path / "out").fetchall() == [(expected,)]
     assert 0 < expected < 3000
+    nowhere = given | {"bounds": (-9.0, -9.0, -8.0, -8.0)}
+    with pytest.warns(FileWarning, match="no point is within the bounds"):
+        cluster.run("count_above", tmp_path / "*.las", tmp_path / "none", **nowhere)
+    with spatialq.connect() as con:
+        assert cluster.table(con, tmp_path / "none").fetchall() == [(0,)]
     assert (made["points"], made["rows"], made["parts"]) == (3000, 1, 1)
 
 

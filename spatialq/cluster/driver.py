@@ -163,7 +163,7 @@ def run(
         side, part_format, kind_of(device),
     )  # fmt: skip
     uses_gpus = method.devices is None and may_use_gpus(device, declared, chosen)
-    here = uses_gpus and executor == "local"
+    here = uses_gpus and executor != "ray"
     gpus = gpus_for(CALLER, device, declared, chosen) if here else []
     tick = progress or (lambda *_: None)
     with target.held():

@@ -12,6 +12,11 @@ from spatialq.planner.devices import DeviceInfo
 from spatialq.planner.plan import number_of, require_device
 
 EXECUTORS = ("local", "serial", "ray")
+WITHOUT_NUMBERS = {
+    "ray": "since workers of Ray get their GPUs from it",
+    "serial": "which has no processes that see one GPU each",
+}
+"""Executors for which a device must not be one GPU, and why."""
 MAX_WORKERS = 100_000
 WORKERS_OF_A_GPU = 4
 """By default: some read points while the kernels of others run, see `benchmarks/gpus.py`."""
@@ -38,10 +43,10 @@ def check_executor(name: str, workers: int | None, device: str) -> None:
     if name == "serial" and workers not in (None, 1):
         message = f"{CALLER}: workers must be 1 or left out with executor 'serial', got {workers}"
         raise ValueError(message)
-    if name == "ray" and number_of(device) is not None:
+    if name in WITHOUT_NUMBERS and number_of(device) is not None:
         message = (
-            f"{CALLER}: device must be 'auto', 'cpu' or 'gpu' with executor 'ray', since workers "
-            f"of Ray get their GPUs from it, got {device!r}"
+            f"{CALLER}: device must be 'auto', 'cpu' or 'gpu' with executor {name!r}, "
+            f"{WITHOUT_NUMBERS[name]}, got {device!r}"
         )
         raise ValueError(message)
     if name == "ray" and find_spec("ray") is None:

@@ -14,7 +14,7 @@ from spatialq.cluster.layout import Layout
 from spatialq.cluster.seen import Seen
 from spatialq.cluster.survey import SURVEY, Survey, stamp_of, task_of
 from spatialq.cluster.task import Done, Task
-from spatialq.cluster.warned import Warned
+from spatialq.cluster.warned import Warned, level_of_caller
 from spatialq.data.reach import require_reach
 from spatialq.errors import FileWarning, JobError
 from spatialq.io.source import Progress
@@ -114,7 +114,7 @@ class Job:
         if bounds is not None and not survey.total:
             box = ", ".join(f"{each:.15g}" for each in bounds)
             message = f"{call.function}: no point is within the bounds {box}"
-            warnings.warn(message, FileWarning, stacklevel=4)
+            warnings.warn(message, FileWarning, stacklevel=level_of_caller())
         return survey
 
     def layout(self, survey: Survey) -> Layout:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from math import floor
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +64,11 @@ class Layout:
                 f"there are {tiles:.3g} in the extent of the points"
             )
             raise ValueError(message)
+
+    @cached_property
+    def count(self) -> int:
+        """How many cores there are."""
+        return sum(1 for _ in self.cores())
 
     def cores(self) -> Iterator[Core]:
         """Give all cores with points, or that may have some."""

@@ -160,7 +160,7 @@ class OwnPart(CorePart):
 
     def __init__(self, part: CorePart, points: Columns) -> None:
         super().__init__(part.data)
-        self._points = points
+        self.facts, self._points = part.facts, points
 
     def read(self) -> "dict[str, NDArray[Any]]":
         """Give these points."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterable
 
+from spatialq.cluster.stage_files import STAGE_FILES
 from spatialq.cluster.task import Done, Task
 from spatialq.cluster.worker import answer, read_answer
 from spatialq.runtime.progress import check
@@ -17,4 +18,5 @@ class SerialExecutor:
             yield read_answer(answer(task.text()))
 
     def close(self) -> None:
-        """Do nothing: there are no workers to end."""
+        """Remove the copies of files in object storage that tasks have read."""
+        STAGE_FILES.close()

@@ -65,7 +65,7 @@ class StagedWork:
         """Have a task done for each core, which writes arrays in its own way."""
         cores = self.layout.cores()
         tasks = (self.task(core.name, write, do, inputs, core, halo) for core in cores)
-        for _ in self.job.files(stage, tasks, _count(self.layout.cores())):
+        for _ in self.job.files(stage, tasks, self.layout.count):
             pass
         return OfCores(stage)
 

@@ -89,8 +89,18 @@ class Done:
 
 
 def name_of(thing: Any) -> str:
-    """Name a function or a class, so that a worker finds it."""
-    return f"{thing.__module__}:{thing.__qualname__}"
+    """Name a function or a class, so that a worker finds it.
+
+    Raises
+    ------
+    ValueError
+        If it is none at the top of a module.
+    """
+    name = f"{thing.__module__}:{thing.__qualname__}"
+    if "." in thing.__qualname__ or "<" in thing.__qualname__:
+        message = f"a task must name what is at the top of a module, got {name!r}"
+        raise ValueError(message)
+    return name
 
 
 def named(name: str) -> Any:

@@ -65,8 +65,10 @@ def write() -> None:
     with _lock:
         _written = time.monotonic()
         for instance in instances.all_used():
-            entries = [_row(entry) for entry in instance.calls]
-            instance.calls.clear()
+            entries = []
+            with contextlib.suppress(IndexError):  # another thread may close the instance
+                while True:
+                    entries.append(_row(instance.calls.popleft()))
             if entries:
                 with contextlib.suppress(duckdb.Error):
                     _insert(instance, entries)

@@ -73,7 +73,7 @@ class FileFunction:
             ("VARCHAR", "VARCHAR" if self.has_one_output else "VARCHAR[]", "VARCHAR", "BOOLEAN"),
             # a list, since unnesting a bare struct would call it once for each of its fields
             f"{struct_type(self.result)}[]",
-            "written",
+            "write_files",
             (self,),
         )
 

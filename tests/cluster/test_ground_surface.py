@@ -51,9 +51,10 @@ def test_cells_are_those_of_one_call(at_once, tiles, tmp_path, name, tile_size):
 
 
 def test_no_point_gives_no_cell(at_once, tiles, tmp_path):
-    with pytest.warns(spatialq.errors.FileWarning, match="no point is within the bounds"):
+    with pytest.warns(spatialq.errors.FileWarning, match="no point is within the bounds") as found:
         made = cluster.run(
             "ground_surface", f"{tiles}/*.laz", tmp_path / "out", bounds=(0.0, 0.0, 1.0, 1.0),
             **surveys.QUIET,
         )  # fmt: skip
     assert (made["rows"], made["parts"]) == (0, 0)
+    assert [each.filename for each in found] == [__file__]

@@ -344,6 +344,11 @@ def test_an_error_of_a_task_is_that_of_its_file(tiles, tmp_path):
     ("wrong", "sentence"),
     [
         ({"executor": "dask"}, "executor must be one of local, serial, ray, got 'dask'"),
+        ({"executor": "serial", "workers": 2}, "workers must be 1 or left out .* 'serial', got 2"),
+        (
+            {"executor": "serial", "workers": 1, "device": "gpu:1"},
+            "device must be 'auto', 'cpu' or 'gpu' with executor 'serial', .*, got 'gpu:1'",
+        ),
         ({"workers": 0}, "workers must be a whole number from 1 to 100000, got 0"),
         ({"tile_size": -1.0}, "tile_size must be a number above 0, or a length .*, got -1.0"),
         ({"tile_size": True}, "tile_size must be a number above 0, or a length .*, got True"),

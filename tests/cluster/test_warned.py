@@ -44,6 +44,7 @@ def test_a_job_groups_its_warnings(at_once, tmp_path, monkeypatch):
     texts = [str(each.message) for each in found if each.category is FileWarning]
     assert len(texts) == 4
     assert texts[-1] == "and 9 more of this kind: '...' is odd"  # two tasks for each file
+    assert {each.filename for each in found if each.category is FileWarning} == {__file__}
 
 
 def _warning(do):

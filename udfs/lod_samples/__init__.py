@@ -9,7 +9,7 @@ SQL_FUNCTIONS = (
         "spatialq_lod_samples_udf",
         ("BLOB", "DOUBLE", "DOUBLE", "DOUBLE", "DOUBLE"),
         f"{struct_type(SAMPLE)}[]",
-        "unpacked",
+        "unpack_lod_samples",
         volatile=False,
     ),
 )

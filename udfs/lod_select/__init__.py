@@ -20,6 +20,6 @@ SQL_FUNCTIONS = (
         "spatialq_lod_select_udf",
         ("VARCHAR",),
         struct_type(VIEW),
-        "view",
+        "lod_view",
     ),
 )

@@ -24,4 +24,4 @@ def count(part: Part, height: float) -> Columns:
 
 def add(counts: Iterator[Found]) -> Columns:
     """Add the counts of all parts."""
-    return {"n": np.sum([each.arrays["n"] for each in counts], axis=0)}
+    return {"n": np.array([sum(int(each.arrays["n"][0]) for each in counts)])}

@@ -18,6 +18,7 @@ OWN = (
     build_lod.METHOD,
     classify_ground.METHOD,
     *detect_planes.METHODS,
+    method_of("ground_surface", devices=("auto", "cpu")),
     intersects_with.METHOD,
     *pops_features.METHODS,
 )
