@@ -67,13 +67,13 @@ def tree_of(path, n):
     from spatialq.data.frame import Frame
     from spatialq.functions.catalogue import catalogue
     from spatialq.workflows.cloud_files import open_clouds
-    from spatialq.workflows.lod_nodes import Seen
+    from spatialq.workflows.lod_nodes import CloudStatistics
     from spatialq.workflows.lod_tree import Reading, TreeBuild
     from spatialq.workflows.outputs import Outputs
 
     outputs = Outputs.of("benchmark", [])
     clouds = open_clouds([path], [path], outputs, ())
-    seen = Seen("benchmark", None, None)
+    seen = CloudStatistics("benchmark", None, None)
     options = catalogue()["build_lod"].choose({})
     reading, frame = Reading(clouds, None, None), Frame(f"'{path}'")
     build = TreeBuild(reading, options, frame, "cpu", outputs, n, seen)

@@ -98,7 +98,7 @@ def run_job(
         If an option is given that a job does not have, or the output is not one folder.
     """
     from spatialq.cluster import run
-    from spatialq.cluster.callers import called
+    from spatialq.cluster.error_names import called
 
     command = command or function
     for name, value in (refused or {}).items():

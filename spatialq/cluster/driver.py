@@ -159,8 +159,8 @@ def run(
         "inputs_digest": blake2b("\n".join(paths).encode(), digest_size=16).hexdigest(),
     }
     call = Call(
-        function, paths, crs, fitted.options, fitted.upright, fitted.level, fitted.units, more,
-        side, part_format, kind_of(device),
+        function, paths, crs, fitted.options, fitted.z_to_xy_scale, fitted.level, fitted.units,
+        more, side, part_format, kind_of(device),
     )  # fmt: skip
     uses_gpus = method.devices is None and may_use_gpus(device, declared, chosen)
     here = uses_gpus and executor != "ray"

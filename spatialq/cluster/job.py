@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from spatialq.cluster.digest_set import DigestSet
 from spatialq.cluster.executor import Executor
 from spatialq.cluster.folder import CALLER, PARTS, Folder, Recorder
 from spatialq.cluster.layout import Layout
-from spatialq.cluster.seen import Seen
 from spatialq.cluster.survey import SURVEY, Survey, stamp_of, task_of
 from spatialq.cluster.task import Done, Task
 from spatialq.cluster.warned import Warned, level_of_caller
@@ -36,7 +36,7 @@ class Call:
     """Of the first file."""
     options: Any
     """Parameters of the function as its kernel takes them: lengths in the unit of x and y."""
-    upright: float
+    z_to_xy_scale: float
     """Units of x and y in one unit of the z that the kernel gets."""
     level: float
     """By how much z of the files is multiplied for the kernel, see `Fitted.level`."""
@@ -107,7 +107,7 @@ class Job:
         tasks = (task_of(call.function, path, first, bounds, left_out) for path in call.paths)
         done = self.facts(SURVEY, tasks, len(call.paths), self.is_unchanged)
         survey = Survey.of(call.paths, done)
-        survey.require_no_strays(call.function, call.upright * call.level)
+        survey.require_no_strays(call.function, call.z_to_xy_scale * call.level)
         if survey.total:
             require_reach(call.function, *survey.ends, call.units)
         self._update(points=survey.total)
@@ -226,7 +226,7 @@ class Job:
         before = self._before
         if before is None or before["state"] != "done":
             return False
-        there = Seen()
+        there = DigestSet()
         for done in self._folder.journal():
             if "stamp" in done.facts:
                 self.is_unchanged(done)
@@ -269,7 +269,7 @@ class Job:
         is_same: Callable[[Done], bool],
     ) -> Iterator[Done]:
         self._reach(0, state=stage, tasks=total, resumed=0, begun=time.time())
-        seen = Seen()
+        seen = DigestSet()
         # of a new job, the journal has only the stages before
         for done in () if self._before is None else self._folder.journal():
             if done.stage == stage and done.name not in seen and is_same(done):

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from spatialq.cluster.digest_set import DigestSet
 from spatialq.cluster.folder import (
     CALLER,
     LOCK,
@@ -26,7 +27,6 @@ from spatialq.cluster.folder import (
     all_done,
     require_manifest,
 )
-from spatialq.cluster.seen import Seen
 from spatialq.cluster.task import Done
 from spatialq.errors import FileError, JobError
 from spatialq.io.storage import ObjectPath
@@ -51,7 +51,7 @@ class ObjectFolder(Folder):
         self.path: ObjectPath = path
         self.root = str(path)
         self.remote_stages = f"{path / STAGES}/"
-        self._states: dict[str, Seen] = {}
+        self._states: dict[str, DigestSet] = {}
         self._beat: _Beat | None = None
 
     def place(self, stage: str) -> ObjectPath:
@@ -205,7 +205,7 @@ class ObjectFolder(Folder):
     def has(self, stage: str, name: str, size: int | None, digest: str) -> bool:
         """Whether a file of a stage is there as it was written: its size and its ETag."""
         if stage not in self._states:
-            self._states[stage] = states = Seen()
+            self._states[stage] = states = DigestSet()
             for found in self.place(stage).objects():
                 states.add(_state(found.key.rpartition("/")[2], found.size, found.etag))
         return _state(name, size, digest) in self._states[stage]

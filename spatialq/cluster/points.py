@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.cluster.runs import ranges_in
+from spatialq.cluster.row_index import ranges_in
 from spatialq.data.boxes import in_box
 from spatialq.errors import FileError
 from spatialq.execution.call import call_as_given

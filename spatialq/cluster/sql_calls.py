@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from spatialq.cluster.callers import called
 from spatialq.cluster.driver import run
+from spatialq.cluster.error_names import called
 from spatialq.cluster.methods import methods
 from spatialq.cluster.results import jobs, query_of
 from spatialq.data.arrow import arrow_fields

@@ -14,7 +14,7 @@ from typing import Any
 
 from spatialq.cluster.folder import CALLER
 from spatialq.errors import FileError
-from spatialq.io.storage import Found, ObjectPath, as_path, is_url
+from spatialq.io.storage import ObjectInfo, ObjectPath, as_path, is_url
 from spatialq.runtime.temporary import temporary_folder
 
 PREFIX = "spatialq_stages_"
@@ -29,7 +29,7 @@ class StageFiles:
     def __init__(self) -> None:
         self._stack = ExitStack()
         self._folder: Path | None = None
-        self._kept: OrderedDict[Path, Found] = OrderedDict()
+        self._kept: OrderedDict[Path, ObjectInfo] = OrderedDict()
         """What each copy is of, the one that was used last at the end."""
 
     def here(self, data: Any, start: str) -> Any:

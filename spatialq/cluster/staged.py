@@ -15,7 +15,7 @@ from spatialq.cluster.points import CorePart, write_rows
 from spatialq.cluster.survey import Survey
 from spatialq.cluster.task import Task, name_of, named
 from spatialq.functions.catalogue import catalogue
-from spatialq.functions.stages import Cloud, Found, OfAll, OfCores, PointWork
+from spatialq.functions.stages import Cloud, OfAll, OfCores, PointWork, TaskResult
 
 COORDINATES = frozenset("xyz")
 Make = Callable[[CorePart], Any]
@@ -147,9 +147,9 @@ def _decoded(value: Any) -> Any:
     return named(value["class"])(**chosen)
 
 
-def _found_in(path: str | Path) -> Found:
+def _found_in(path: str | Path) -> TaskResult:
     facts, arrays = read_arrays(path)
-    return Found(arrays, facts)
+    return TaskResult(arrays, facts)
 
 
 def _cloud_of(survey: Survey, level: float) -> Cloud:
@@ -179,8 +179,8 @@ def perform(data: dict[str, Any], path: Path) -> dict[str, Any]:
 def write_found(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
     """Write what a task has found for later stages; give its facts."""
     found = make(part)
-    if not isinstance(found, Found):
-        found = Found(found)
+    if not isinstance(found, TaskResult):
+        found = TaskResult(found)
     write_arrays(path, found.arrays, found.facts)
     return dict(found.facts)
 

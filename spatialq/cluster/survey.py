@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.cluster import runs
+from spatialq.cluster import row_index
 from spatialq.cluster.folder import digest_of
 from spatialq.cluster.task import Done, Task, name_of
 from spatialq.data.boxes import in_box
@@ -85,7 +85,7 @@ def perform(data: dict[str, Any], _: Path) -> dict[str, Any]:
         beyond each. No extent where there are no points. These are without the classes that are
         left out; `whole` is the same with them, where some points have one. Of a file that can be
         read in parts, `run`, how many rows are a run, and `boxes` of these with all classes, see
-        `spatialq.cluster.runs`.
+        `spatialq.cluster.row_index`.
 
     Raises
     ------
@@ -101,8 +101,8 @@ def perform(data: dict[str, Any], _: Path) -> dict[str, Any]:
     warn_about(data["caller"], cloud)
     bounds = data["bounds"]
     hint = check_bounds(data["caller"], bounds)
-    run = runs.rows_of_run(cloud)
-    boxes = None if run is None else runs.Boxes(run, cloud.rows)
+    run = row_index.rows_of_run(cloud)
+    boxes = None if run is None else row_index.Boxes(run, cloud.rows)
     names = [*AXES, *([CLASS] if data["left_out"] and CLASS in cloud.schema.names else [])]
     parts: list[list[Any]] = [[] for _ in names]
     for batch in cloud.batches([*names, "point_id"], hint):
@@ -165,7 +165,7 @@ class Survey:
     run: "NDArray[np.int64]"
     """Rows of the runs of each file; 0 where none are known."""
     boxes: list[bytes]
-    """Of the runs of each file, see `spatialq.cluster.runs`; without Base64."""
+    """Of the runs of each file, see `spatialq.cluster.row_index`; without Base64."""
     left_out: "Survey | None" = None
     """The survey with the points whose classes are left out; None where it is this one."""
 
@@ -223,7 +223,7 @@ class Survey:
         """The least x, y and z of all points, and the greatest."""
         return np.nanmin(self.low, axis=0), np.nanmax(self.high, axis=0)
 
-    def require_no_strays(self, caller: str, upright: float = 1.0) -> None:
+    def require_no_strays(self, caller: str, z_to_xy_scale: float = 1.0) -> None:
         """Refuse a survey of which a few points may be far from all others.
 
         They would be left out, as `spatialq.data.strays` says, by a call on all files at once; no
@@ -243,7 +243,7 @@ class Survey:
         for axis in range(3):
             low[axis] = _beyond(self.inner[inside, 0, axis], counts, most)
             high[axis] = -_beyond(-self.inner[inside, 1, axis], counts, most)
-        if Box(low, high, upright).reach.holds(Box(*self.ends, upright)):
+        if Box(low, high, z_to_xy_scale).reach.holds(Box(*self.ends, z_to_xy_scale)):
             return
         away = np.maximum(low - self.low, self.high - high).max(axis=1)
         farthest = self.paths[int(np.nanargmax(away))]

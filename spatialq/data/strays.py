@@ -48,17 +48,17 @@ def few(n: int) -> int:
 
 @dataclass(frozen=True)
 class Box:
-    """A box that grows. Lengths along z count `upright` times."""
+    """A box that grows. Lengths along z count `z_to_xy_scale` times."""
 
     low: Any
     high: Any
     """float64[3]"""
-    upright: float
+    z_to_xy_scale: float
 
     @property
     def weights(self) -> Any:
         """How many times lengths along each axis count."""
-        return np.array([1.0, 1.0, self.upright])
+        return np.array([1.0, 1.0, self.z_to_xy_scale])
 
     @property
     def side(self) -> float:
@@ -73,7 +73,7 @@ class Box:
     def widened(self, length: float) -> "Box":
         """Make the box that ends so many units of x and y farther out."""
         far = length / self.weights
-        return Box(self.low - far, self.high + far, self.upright)
+        return Box(self.low - far, self.high + far, self.z_to_xy_scale)
 
     def holds(self, other: "Box") -> bool:
         """Whether another box is inside this one; never one with NaN."""
@@ -82,7 +82,7 @@ class Box:
     def around(self, other: "Box") -> "Box":
         """Make the box around this one and another."""
         low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
-        return Box(low, high, self.upright)
+        return Box(low, high, self.z_to_xy_scale)
 
     def around_points(self, points: Any) -> "Box":
         """Make the box around this one and points (float64[n, 3])."""
@@ -90,7 +90,7 @@ class Box:
             end(points, axis=0, initial=first)
             for end, first in ((np.min, np.inf), (np.max, -np.inf))
         )
-        return self.around(Box(low, high, self.upright))
+        return self.around(Box(low, high, self.z_to_xy_scale))
 
     def has(self, points: Any) -> Any:
         """Say which of some points (float64[n, 3]) are inside: bool[n]."""
@@ -122,14 +122,16 @@ def ends_of(xyz: Sequence[Any]) -> Any:
     return _ends(_views(xyz))
 
 
-def strays_of(xyz: Sequence[Any], upright: float = 1.0, ends: Any = None) -> tuple[Any, Box] | None:
+def strays_of(
+    xyz: Sequence[Any], z_to_xy_scale: float = 1.0, ends: Any = None
+) -> tuple[Any, Box] | None:
     """Find the stray points of a cloud.
 
     Parameters
     ----------
     xyz : three of float64[n]
         Arrays of NumPy, mapped files included, or of the GPU.
-    upright : float
+    z_to_xy_scale : float
         Units of x and y in one unit of z.
     ends : float64[2, 3], optional
         As `ends_of` gives them, where they are known.
@@ -149,9 +151,9 @@ def strays_of(xyz: Sequence[Any], upright: float = 1.0, ends: Any = None) -> tup
     if most == 0:
         return None
     with np.errstate(over="ignore", invalid="ignore"):
-        sample = _sample(axes, most, upright)
+        sample = _sample(axes, most, z_to_xy_scale)
         ends = _ends(axes) if ends is None else ends
-        if sample.reach.holds(Box(ends[0], ends[1], upright)) or not np.isfinite(ends).all():
+        if sample.reach.holds(Box(ends[0], ends[1], z_to_xy_scale)) or not np.isfinite(ends).all():
             return None
         rows, box = _outside(axes, sample)
         points = np.stack([values_at(each, rows) for each in axes], axis=1)
@@ -170,7 +172,7 @@ def _views(xyz: Sequence[Any]) -> list[Any]:
     return [cuda.device().view(each) if on_gpu(each) else each for each in xyz]
 
 
-def _sample(axes: list[Any], most: int, upright: float) -> Box:
+def _sample(axes: list[Any], most: int, z_to_xy_scale: float) -> Box:
     """Find a box that the core contains, from points that are evenly spread over the arrays.
 
     As many points of the sample as are cut off are at or beyond its end, so that at least as many
@@ -185,7 +187,7 @@ def _sample(axes: list[Any], most: int, upright: float) -> Box:
         low[axis], high[axis] = np.partition(part, [cut, part.size - 1 - cut])[
             [cut, part.size - 1 - cut]
         ]
-    return Box(low, high, upright)
+    return Box(low, high, z_to_xy_scale)
 
 
 def _ends(axes: list[Any]) -> Any:
@@ -236,7 +238,7 @@ def _outside(axes: list[Any], box: Box) -> tuple[Any, Box]:
     else:
         found, ends = zip(look(slice(0, axes[0].size)), strict=True)
     low, high = _joined(ends)
-    return np.concatenate(found), box.around(Box(low, high, box.upright))
+    return np.concatenate(found), box.around(Box(low, high, box.z_to_xy_scale))
 
 
 def _core_among(points: Any, box: Box, most: int) -> Box:
@@ -248,7 +250,7 @@ def _core_among(points: Any, box: Box, most: int) -> Box:
             low[axis] = np.partition(below, most)[most]
         if above.size > most:
             high[axis] = -np.partition(-above, most)[most]
-    return Box(low, high, box.upright)
+    return Box(low, high, box.z_to_xy_scale)
 
 
 def _blocks(first: int, stop: int) -> Iterator[slice]:

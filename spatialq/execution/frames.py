@@ -48,7 +48,7 @@ class Fitted:
     options: Any
     level: float = 1.0
     """Units of x and y in one unit of the z that was given, if z was converted."""
-    upright: float = 1.0
+    z_to_xy_scale: float = 1.0
     """Units of x and y in one unit of the z that the kernel gets."""
     across: float = 1.0
     """Metres in one unit of x and y, as far as it is known."""
@@ -56,7 +56,7 @@ class Fitted:
     @property
     def units(self) -> tuple[float, float, float]:
         """Metres in one unit of x, y and the z that was given."""
-        return self.across, self.across, self.across * self.upright * self.level
+        return self.across, self.across, self.across * self.z_to_xy_scale * self.level
 
     def results(self, function: Function, found: dict[str, Any]) -> dict[str, Any]:
         """Give heights in the result back in the unit of z."""

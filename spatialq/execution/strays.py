@@ -73,7 +73,7 @@ def leave_out(functions: Sequence[Function], fitted: Fitted) -> Crowd:
     if not n:
         return Crowd(arguments)
     ends = ends_of(xyz)
-    found = strays_of(xyz, fitted.upright, ends)
+    found = strays_of(xyz, fitted.z_to_xy_scale, ends)
     low, high = ends if found is None else (found[1].low, found[1].high)
     given = np.array([1.0, 1.0, fitted.level])
     require_reach(name, low / given, high / given, fitted.units)

@@ -24,7 +24,7 @@ Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
-class Found:
+class TaskResult:
     """What a task has found, and what the tasks of later stages get of it."""
 
     arrays: Columns
@@ -36,8 +36,8 @@ class Found:
 class OfCores:
     """A stage that has found something in each core.
 
-    As an input, it is the `Found` of the same core in a task of a core, and an iterator over those
-    of all cores in any other.
+    As an input, it is the `TaskResult` of the same core in a task of a core, and an iterator over
+    those of all cores in any other.
     """
 
     stage: str
@@ -45,7 +45,7 @@ class OfCores:
 
 @dataclass(frozen=True)
 class OfAll:
-    """A stage of a single task; as an input, it is its `Found`."""
+    """A stage of a single task; as an input, it is its `TaskResult`."""
 
     stage: str
     facts: Mapping[str, Any]
@@ -113,13 +113,13 @@ class PointWork(Protocol[Options]):
     def each(
         self,
         stage: str,
-        do: Callable[..., Found | Columns],
+        do: Callable[..., TaskResult | Columns],
         *inputs: Any,
         halo: float = 0.0,
     ) -> OfCores:
         """Have `do(part, *inputs)` called for each core, whose points have a halo of a width."""
 
-    def once(self, stage: str, do: Callable[..., Found | Columns], *inputs: Any) -> OfAll:
+    def once(self, stage: str, do: Callable[..., TaskResult | Columns], *inputs: Any) -> OfAll:
         """Have `do(*inputs)` called once."""
 
     def rows(self, do: Callable[..., Columns], *inputs: Any, halo: float = 0.0) -> None:

@@ -64,7 +64,7 @@ FOLDER = "spatialq_objects_"
 
 
 @dataclass(frozen=True)
-class Found:
+class ObjectInfo:
     """What an object is."""
 
     key: str
@@ -77,7 +77,7 @@ class Found:
     alone."""
 
     @classmethod
-    def of(cls, meta: Mapping[str, Any]) -> "Found":
+    def of(cls, meta: Mapping[str, Any]) -> "ObjectInfo":
         """Read what the library says."""
         changed = int(meta["last_modified"].timestamp()) * 1_000_000_000
         return cls(meta["path"], meta["size"], meta["e_tag"] or "", changed)
@@ -111,7 +111,7 @@ class ObjectPath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
         """The name in the bucket; empty for the bucket itself."""
         return "/".join(self.parts[2:])
 
-    def found(self) -> Found:
+    def found(self) -> ObjectInfo:
         """Ask what the object is.
 
         Raises
@@ -129,7 +129,7 @@ class ObjectPath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
 
         try:
             with told(self):
-                found = Found.of(obstore.head(store(self.bucket), self.key))
+                found = ObjectInfo.of(obstore.head(store(self.bucket), self.key))
         except FileNotFoundError:
             # the answer has no text that tells a missing bucket from a missing object
             next(self.objects(), None)
@@ -137,7 +137,7 @@ class ObjectPath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
         _known.put(url, found)
         return found
 
-    def objects(self) -> Iterator[Found]:
+    def objects(self) -> Iterator[ObjectInfo]:
         """List all objects in the folder of this name, and in those in it, in order of names.
 
         Raises
@@ -149,9 +149,9 @@ class ObjectPath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
 
         with told(self):
             for some in obstore.list(store(self.bucket), self.key or None, chunk_size=1000):
-                yield from map(Found.of, some)
+                yield from map(ObjectInfo.of, some)
 
-    def entries(self) -> tuple[list[Found], list[str]]:
+    def entries(self) -> tuple[list[ObjectInfo], list[str]]:
         """List the objects and the names of the folders in the folder of this name.
 
         Raises
@@ -164,9 +164,9 @@ class ObjectPath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
         with told(self):
             listed = obstore.list_with_delimiter(store(self.bucket), self.key or None)
         names = [str(each).rstrip("/").rpartition("/")[2] for each in listed["common_prefixes"]]
-        return [Found.of(each) for each in listed["objects"]], names
+        return [ObjectInfo.of(each) for each in listed["objects"]], names
 
-    def other(self, found: Found) -> "ObjectPath":
+    def other(self, found: ObjectInfo) -> "ObjectPath":
         """Name another object of the bucket, about which the server will not be asked soon."""
         path = ObjectPath(SCHEME, self.bucket, found.key)
         _known.put(str(path), found)
@@ -464,14 +464,14 @@ class _Known:
 
     def __init__(self) -> None:
         self._lock = forks.lock()
-        self._found: dict[str, tuple[float, Found]] = {}
+        self._found: dict[str, tuple[float, ObjectInfo]] = {}
 
-    def get(self, url: str) -> Found | None:
+    def get(self, url: str) -> ObjectInfo | None:
         with self._lock:
             since, found = self._found.get(url, (0.0, None))
             return found if time.monotonic() - since < FRESH else None
 
-    def put(self, url: str, found: Found) -> None:
+    def put(self, url: str, found: ObjectInfo) -> None:
         with self._lock:
             if len(self._found) >= MOST_KNOWN:
                 self._found.clear()
@@ -521,7 +521,7 @@ class _Ranges(BufferedIOBase):
     much; any other asks for `BLOCK` bytes or what is wanted.
     """
 
-    def __init__(self, path: ObjectPath, found: Found) -> None:
+    def __init__(self, path: ObjectPath, found: ObjectInfo) -> None:
         self._path, self._found = path, found
         self._at, self._begin, self._block = 0, 0, b""
         self._ahead = BLOCK

@@ -14,7 +14,7 @@ from spatialq.ql4bim.parser import RESERVED
 from spatialq.ql4bim.requirements import Requirement, same_elements
 from spatialq.ql4bim.syntax import Call, Formal, Function, Reference, Statement
 from spatialq.ql4bim.text import Place, Span, Text
-from spatialq.ql4bim.use import Use, step_name
+from spatialq.ql4bim.use import OperatorCall, step_name
 from spatialq.ql4bim.variables import Model, Variable
 from spatialq.query.steps import Step, plain, sql
 
@@ -145,7 +145,7 @@ class Compiler:
             if name.lower() in RESERVED:
                 hint = f"write {name.lower()} in lower case"
             raise self.error(call.operator, f"no operator {name!r}; {hint}")
-        use = Use(self, operator, call, target)
+        use = OperatorCall(self, operator, call, target)
         use.read_arguments()
         found = operator.make(use)
         for each in (found, *(column.domain for column in found.columns if column.domain)):
@@ -185,7 +185,7 @@ class Compiler:
         elif isinstance(each, Reference) and each.variable is not None and not each.path:
             found = self.variable(each.variable)
             if each.column is not None:
-                use = Use(self, BY_NAME["Projector"], call, None)
+                use = OperatorCall(self, BY_NAME["Projector"], call, None)
                 use._read_operand(each)
                 found = use.of_kind(0, "set")
         else:
@@ -257,7 +257,7 @@ class Compiler:
             raise self.error(place, f"ExportModel: {path} is written already by the script")
         self.exports.append(Export(objects, path, place))
 
-    def path_of(self, use: Use, path: str) -> str:
+    def path_of(self, use: OperatorCall, path: str) -> str:
         """Give the file that a variable's ImportModel reads: the one that was said from outside."""
         if isinstance(self.files, str):
             if self.imports:

@@ -26,7 +26,7 @@ from spatialq.ql4bim.attributes import (
 from spatialq.ql4bim.conditions import classes_of, compare, of_values
 from spatialq.ql4bim.meshes import Objects
 from spatialq.ql4bim.syntax import Constant
-from spatialq.ql4bim.use import Operator, Picked, Use, named_arguments
+from spatialq.ql4bim.use import Operator, OperatorCall, Picked, named_arguments
 from spatialq.ql4bim.variables import (
     Column,
     Model,
@@ -47,7 +47,7 @@ SLASH = re.compile(r"[/\\]")
 # models
 
 
-def import_model(use: Use) -> Variable:
+def import_model(use: OperatorCall) -> Variable:
     """Make the objects of a file, or of loaded tables."""
     use.no_more_than(1)
     path = use.compiler.path_of(use, use.text(0))
@@ -62,7 +62,7 @@ def import_model(use: Use) -> Variable:
     return objects
 
 
-def export_model(use: Use) -> Variable:
+def export_model(use: OperatorCall) -> Variable:
     """Note that a set is to be written; it is the set itself."""
     use.no_more_than(2)
     objects = use.of_kind(0, "set")
@@ -73,7 +73,7 @@ def export_model(use: Use) -> Variable:
 # filters
 
 
-def filtered(use: Use) -> Variable:
+def filtered(use: OperatorCall) -> Variable:
     """Make the rows of which all conditions hold."""
     subject = use.subject()
     if not use.conditions:
@@ -86,7 +86,7 @@ def filtered(use: Use) -> Variable:
     return replace(objects, ifc_class=ifc_class)
 
 
-def property_filter(use: Use) -> Variable:
+def property_filter(use: OperatorCall) -> Variable:
     """Make the objects whose property compares: by conditions, or as published by two texts."""
     if use.conditions:
         return filtered(use)
@@ -108,7 +108,7 @@ def property_filter(use: Use) -> Variable:
     return use.same_rows(objects, sql(objects.step), where=(where,))
 
 
-def _properties(use: Use, objects: Variable, pset: Token, prop: Token) -> Variable:
+def _properties(use: OperatorCall, objects: Variable, pset: Token, prop: Token) -> Variable:
     """Make the relation of objects and the values of a property."""
     names = use.columns(["object", "value"])
     where = [sql(f"prop.property = {literal(str(prop))}")]
@@ -133,7 +133,7 @@ def _properties(use: Use, objects: Variable, pset: Token, prop: Token) -> Variab
 # relations
 
 
-def projector(use: Use) -> Variable:
+def projector(use: OperatorCall) -> Variable:
     """Make a set of the objects in a column, or a relation of some columns."""
     picked = []
     for k in range(max(len(use.operands), 1)):
@@ -158,7 +158,7 @@ def projector(use: Use) -> Variable:
     return use.relation(columns, sql(relation.step))
 
 
-def extreme_of(use: Use, *, extreme: str) -> Variable:
+def extreme_of(use: OperatorCall, *, extreme: str) -> Variable:
     """Make the rows that hold the extreme value; several if they hold the same."""
     use.no_more_than(1)
     found = use.operand(0)
@@ -197,7 +197,7 @@ def _ordered(value: Value, rows: Variable) -> Sql | None:
     return number if number is not None else value.text
 
 
-def deassociater(use: Use) -> Variable:
+def deassociater(use: OperatorCall) -> Variable:
     """Make the pairs of objects and those that an inverse attribute leads to."""
     use.no_more_than(1)
     found = use.operand(0)
@@ -232,7 +232,7 @@ def deassociater(use: Use) -> Variable:
 
 
 def _further(
-    use: Use,
+    use: OperatorCall,
     relation: Variable,
     more: list[tuple[Any, str, Column]],
     *,
@@ -251,7 +251,7 @@ def _further(
     return columns
 
 
-def dereferencer(use: Use) -> Variable:
+def dereferencer(use: OperatorCall) -> Variable:
     """Make the pairs of objects and the values of an attribute, one for each value of a list."""
     first = use.operand(0)
     relation = first if isinstance(first, Variable) else None
@@ -287,7 +287,7 @@ def dereferencer(use: Use) -> Variable:
     return use.relation(further, source, where=where)
 
 
-def _attribute(use: Use, k: int) -> tuple[Token, ...]:
+def _attribute(use: OperatorCall, k: int) -> tuple[Token, ...]:
     """Give the attribute in an argument: `s.Attribute`, `[a].Attribute` or in quotes."""
     found = use.operand(k)
     if isinstance(found, Picked):
@@ -311,7 +311,7 @@ TASKS = """(
 """The tasks that make elements, or work on them."""
 
 
-def time_resolver(use: Use) -> Variable:
+def time_resolver(use: OperatorCall) -> Variable:
     """Make the tasks of elements with their times: planned start and so on."""
     use.no_more_than(1)
     found = use.operand(0)
@@ -364,7 +364,7 @@ def _around(text: str, mark: str, filling: Sql) -> list[Sql | str]:
 # sets of the same kind
 
 
-def combined(use: Use, *, word: str) -> Variable:
+def combined(use: OperatorCall, *, word: str) -> Variable:
     """Make what is in both, in one of them, or in the first only."""
     use.no_more_than(2)
     one, other = (use.of_kind(k, "set", "relation") for k in (0, 1))
@@ -396,7 +396,7 @@ def _all_of(one: Variable, other: Variable) -> Sql:
     return sql("(FROM ", *parts, f" USING ({one.key}))")
 
 
-def _united(use: Use, one: Column, other: Column) -> Column:
+def _united(use: OperatorCall, one: Column, other: Column) -> Column:
     """Give a column for what is in the columns of two relations."""
     if one.domain is other.domain:
         return one
@@ -413,7 +413,7 @@ def _united(use: Use, one: Column, other: Column) -> Column:
 
 
 def spatial(
-    use: Use,
+    use: OperatorCall,
     *,
     is_symmetric: bool,
     has_null: bool = True,
@@ -425,7 +425,7 @@ def spatial(
 
     Parameters
     ----------
-    use : Use
+    use : OperatorCall
     is_symmetric : bool
         Whether a pair means the same in both orders: within one set it is given once then.
     has_null : bool
@@ -462,7 +462,7 @@ def spatial(
 # clouds
 
 
-def import_cloud(use: Use) -> Variable:
+def import_cloud(use: OperatorCall) -> Variable:
     """Make the points of a file, table or view."""
     use.no_more_than(1)
     path = use.text(0)
@@ -472,7 +472,7 @@ def import_cloud(use: Use) -> Variable:
     return use.rows("cloud", Step(use.name, sql(table_named(path))))
 
 
-def ground_filter(use: Use) -> Variable:
+def ground_filter(use: OperatorCall) -> Variable:
     """Make the ground points of a cloud, with their height."""
     use.no_more_than(1)
     cloud = use.of_kind(0, "cloud")
@@ -482,7 +482,7 @@ def ground_filter(use: Use) -> Variable:
     return use.rows("cloud", Step(use.name, source, where=(sql("is_ground"),)))
 
 
-def planes(use: Use) -> Variable:
+def planes(use: OperatorCall) -> Variable:
     """Make the planes of a cloud."""
     use.no_more_than(1)
     return use.rows(
@@ -494,7 +494,7 @@ MEASURES = ("deviation", "coverage", "overlap", "nearest", "angle", "rank", "poi
 """Further columns of `plane_elements` that a relation may have, by these names."""
 
 
-def plane_elements(use: Use) -> Variable:
+def plane_elements(use: OperatorCall) -> Variable:
     """Make the pairs of planes of a cloud and elements that they are the surface of."""
     use.no_more_than(2)
     cloud, elements = use.of_kind(0, "cloud"), use.of_kind(1, "set")
@@ -514,7 +514,7 @@ def plane_elements(use: Use) -> Variable:
     return use.relation(columns, source, where=(sql("global_id IS NOT NULL"),))
 
 
-def closer_than(use: Use) -> Variable:
+def closer_than(use: OperatorCall) -> Variable:
     """Make the pairs that are at most a length apart: of elements, or of points and elements."""
     if not isinstance(use.operand(0), Variable) or use.of_kind(0, "set", "cloud").kind == "set":
         return spatial(use, is_symmetric=True, measure="distance", takes_length=True)

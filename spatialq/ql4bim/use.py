@@ -94,7 +94,7 @@ class Operator:
 
     name: str
     shorts: tuple[str, ...]
-    make: "Callable[[Use], Variable]"
+    make: "Callable[[OperatorCall], Variable]"
     shapes: str
     gives: str
     doc: str
@@ -142,7 +142,7 @@ class Scope(Protocol):
     def whole(self, models: tuple[Model, ...]) -> Variable:
         """Give all objects of some models."""
 
-    def path_of(self, use: "Use", path: str) -> str:
+    def path_of(self, use: "OperatorCall", path: str) -> str:
         """Give the file that an ImportModel reads."""
 
     def export(self, objects: Variable, path: str, place: Place) -> None:
@@ -153,7 +153,7 @@ class Scope(Protocol):
 
 
 @dataclass
-class Use:
+class OperatorCall:
     """One call of an operator.
 
     Parameters

@@ -15,10 +15,10 @@ from numba.core.types import ExternalFunction
 
 from spatialq.runtime.compile_cache import njit
 
-MOST = 1 << 16
+MAX_MAPPINGS = 1 << 16
 """Mappings in the table: more than Linux gives a process by default."""
 N, OTHERS, IS_RUNNING, IS_ENDING, MUTEX, BUFFER, STATE = 0, 1, 2, 3, 8, 24, 64
-"""Where the state has what: numbers, the mutex of 40 or 48 bytes, and room for a line of text."""
+"""Offsets into the state array: numbers, the mutex of 40 or 48 bytes, room for a line of text."""
 ADDRESS, SIZE, BUDGET = 0, 1, 2
 """Columns of the table."""
 WANTED, THERE = 1, 2
@@ -40,7 +40,7 @@ def new_state() -> Any:
 
 def new_table() -> Any:
     """Make a table without mappings; it takes memory as it fills."""
-    return np.zeros((MOST, 3), np.int64)
+    return np.zeros((MAX_MAPPINGS, 3), np.int64)
 
 
 @njit(cache=True, nogil=True)
@@ -74,7 +74,7 @@ def _resident(state: Any, statm: int) -> tuple[int, int]:
 
 @njit(cache=True, nogil=True)
 def add(state: Any, table: Any, statm: int, address: int, size: int, budget: int) -> bool:
-    """Put a mapping into the table; one beyond `MOST` is never taken out.
+    """Put a mapping into the table; one beyond `MAX_MAPPINGS` is never taken out.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def add(state: Any, table: Any, statm: int, address: int, size: int, budget: int
     n = state[N]
     if n == 0:
         state[OTHERS] = _resident(state, statm)[1]
-    if n < MOST:
+    if n < MAX_MAPPINGS:
         table[n, ADDRESS], table[n, SIZE], table[n, BUDGET] = address, size, budget
         state[N] = n + 1
     starts = state[IS_RUNNING] == 0 and state[IS_ENDING] == 0

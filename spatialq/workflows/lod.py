@@ -22,7 +22,7 @@ from spatialq.runtime import budget
 from spatialq.workflows.cloud_files import crs_of, open_clouds, thinned
 from spatialq.workflows.cloud_points import checked_bounds, warn_of_nothing
 from spatialq.workflows.lod_kept import KeptTiles
-from spatialq.workflows.lod_nodes import Seen, open_writers, require_targets
+from spatialq.workflows.lod_nodes import CloudStatistics, open_writers, require_targets
 from spatialq.workflows.lod_points import octree_of_table, write_points
 from spatialq.workflows.lod_table import (
     Compact,
@@ -160,7 +160,7 @@ def write_lod(
     known = metadata_of(own, crs)
     points_to = targets.ending_in(*POINT_WRITERS)
     if targets.ending_in(*NODE_WRITERS):
-        seen = Seen(COMMAND, known["crs"], chosen.values()["unit"])
+        seen = CloudStatistics(COMMAND, known["crs"], chosen.values()["unit"])
     else:
         seen = None
     has_only_points = 0 < len(points_to) == len(targets.paths)
@@ -230,7 +230,7 @@ def _kept(targets: Sequence[Path], made_of: Mapping[str, Any], *, resume: bool) 
 
 def _open_streams(
     targets: Outputs,
-    seen: Seen | None,
+    seen: CloudStatistics | None,
     tiles: TileOptions | None,
     kept: Kept | None,
     stack: ExitStack,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from spatialq.export.kept import Kept
 from spatialq.export.lod_writers import NODE_WRITERS
-from spatialq.workflows.lod_nodes import Seen
+from spatialq.workflows.lod_nodes import CloudStatistics
 from spatialq.workflows.lod_table import TreeSummary
 from spatialq.workflows.outputs import Outputs
 
@@ -29,11 +29,11 @@ class KeptTiles:
     ----------
     kept : Kept
     targets : Outputs
-    seen : Seen, optional
+    seen : CloudStatistics, optional
         Restored with the partition, and kept with it.
     """
 
-    def __init__(self, kept: Kept, targets: Outputs, seen: Seen | None) -> None:
+    def __init__(self, kept: Kept, targets: Outputs, seen: CloudStatistics | None) -> None:
         self._kept, self._seen = kept, seen
         nodes_to = targets.ending_in(*NODE_WRITERS)
         self.keeps_tiles = len(nodes_to) == len(targets.paths)

@@ -27,7 +27,7 @@ BRIGHT_SHARE = 0.99
 
 
 @dataclass
-class Seen:
+class CloudStatistics:
     """What writers are told before the first node: gathered from all points of a cloud.
 
     Parameters

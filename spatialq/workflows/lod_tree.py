@@ -15,7 +15,7 @@ from spatialq.io.source import Progress
 from spatialq.runtime import buffers
 from spatialq.runtime.temporary import temporary_folder
 from spatialq.workflows.cloud_points import Bounds
-from spatialq.workflows.lod_nodes import Seen
+from spatialq.workflows.lod_nodes import CloudStatistics
 from spatialq.workflows.lod_table import grouped
 from spatialq.workflows.outputs import Outputs
 
@@ -106,7 +106,7 @@ class TreeBuild:
         Temporary files go beside the first.
     room : int
         Points that fit into memory.
-    seen : Seen, optional
+    seen : CloudStatistics, optional
         Is told all points before the first node is given.
     """
 
@@ -116,7 +116,7 @@ class TreeBuild:
     device: str
     targets: Outputs
     room: int
-    seen: Seen | None = None
+    seen: CloudStatistics | None = None
     kept: "KeptTiles | None" = None
     """What there is of a tree that is built tile by tile; None to keep nothing, as where there are
     attributes."""

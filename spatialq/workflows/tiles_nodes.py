@@ -13,7 +13,7 @@ from spatialq.data.columns import Lists, Text
 from spatialq.errors import FileError
 from spatialq.export.tiles.options import TileOptions
 from spatialq.workflows.given_crs import GivenCrs
-from spatialq.workflows.lod_nodes import COLOURS, Seen, open_writers
+from spatialq.workflows.lod_nodes import COLOURS, CloudStatistics, open_writers
 from spatialq.workflows.outputs import Outputs
 from spatialq.workflows.tiles_elements import COMMAND
 
@@ -49,7 +49,9 @@ def write_tiles_of_nodes(
             reason = f"has no column {missing[0]}: it is no table of levels of detail"
             raise FileError.of(COMMAND, source, reason)
         known = (file.schema_arrow.metadata or {}).get(b"crs")
-        seen = Seen(COMMAND, given.for_source(source, known.decode() if known else None), None)
+        seen = CloudStatistics(
+            COMMAND, given.for_source(source, known.decode() if known else None), None
+        )
         for nodes in _nodes(file, source):
             seen.add_leaves(nodes)
         summary = TreeSummary()

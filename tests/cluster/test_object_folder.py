@@ -485,7 +485,7 @@ def test_times_of_objects_are_whole_seconds():
     """Listings of some servers have milliseconds, which the answer about one object has not."""
     meta = {"path": "a", "size": 1, "e_tag": "x"}
     times = [datetime(2026, 1, 2, 3, 4, 5, part, tzinfo=UTC) for part in (0, 123_000)]
-    one, other = (storage.Found.of(meta | {"last_modified": each}) for each in times)
+    one, other = (storage.ObjectInfo.of(meta | {"last_modified": each}) for each in times)
     assert one == other
 
 

@@ -8,7 +8,7 @@ from spatialq.udfs.owm_ground import stages
 
 from spatialq import cluster
 from spatialq.cluster import task
-from spatialq.functions.stages import Found
+from spatialq.functions.stages import TaskResult
 from tests.cluster import surveys
 from tests.conftest import made_once
 
@@ -38,7 +38,7 @@ def count(part, above):
 def add(counted, size):
     found = [each.arrays["count"] for each in counted]
     assert len(found) == 4
-    return Found({"total": np.sum(found, axis=0)}, {"size": size})
+    return TaskResult({"total": np.sum(found, axis=0)}, {"size": size})
 
 
 def mark(part, total, counted, above):

@@ -16,7 +16,7 @@ from spatialq.errors import CrsError, CrsWarning, FileError
 from spatialq.export.tiles.options import TileOptions
 from spatialq.export.tiles.points import tones, values_of
 from spatialq.workflows import lod
-from spatialq.workflows.lod_nodes import Seen
+from spatialq.workflows.lod_nodes import CloudStatistics
 
 from ..conftest import made_once
 from .tiles_reading import check
@@ -126,7 +126,7 @@ def test_16_bits_keep_dark_tones_apart_and_8_do_not():
 
 def test_every_colour_has_a_tone_whichever_batch_it_is_in():
     """Once a colour has more than 8 bits and is no grey, later ones are not looked at."""
-    seen, place = Seen("tiles", None, None), dict.fromkeys("xyz", np.zeros(1))
+    seen, place = CloudStatistics("tiles", None, None), dict.fromkeys("xyz", np.zeros(1))
     for red in (300, 60_000):
         colour = {"red": red, "green": 1, "blue": 2, "intensity": 0}
         seen.add(place | {name: np.array([value], np.uint16) for name, value in colour.items()})

@@ -3,11 +3,11 @@
 import numpy as np
 
 
-def strays_of(points, upright=1.0):
+def strays_of(points, z_to_xy_scale=1.0):
     """Positions of the stray points of a cloud (n rows of x, y, z), ascending."""
     n = len(points)
     few = min(max(10, n // 100_000), n // 100)
-    weights = np.array([1.0, 1.0, upright])
+    weights = np.array([1.0, 1.0, z_to_xy_scale])
     if few == 0:
         return []
     ordered = np.sort(points, axis=0)

@@ -26,17 +26,17 @@ def random_cloud(rng, n):
     return points
 
 
-def found_in(points, upright=1.0):
-    found = strays.strays_of(np.ascontiguousarray(points.T), upright)
+def found_in(points, z_to_xy_scale=1.0):
+    found = strays.strays_of(np.ascontiguousarray(points.T), z_to_xy_scale)
     return [] if found is None else found[0].tolist()
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 700), st.sampled_from([1.0, 0.3048]))
 @settings(deadline=None)
-def test_is_the_definition(seed, n, upright):
+def test_is_the_definition(seed, n, z_to_xy_scale):
     rng = np.random.default_rng(seed)
     points = random_cloud(rng, n)
-    assert found_in(points, upright) == by_definition(points, upright)
+    assert found_in(points, z_to_xy_scale) == by_definition(points, z_to_xy_scale)
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -83,20 +83,20 @@ def test_up_to_ten_on_each_side():
     assert found_in(points) == list(range(10, 30))  # eleven are a part of the cloud
 
 
-@pytest.mark.parametrize("upright", [1.0, 0.3048])
-def test_one_place_reaches_a_thousand_units(upright):
+@pytest.mark.parametrize("z_to_xy_scale", [1.0, 0.3048])
+def test_one_place_reaches_a_thousand_units(z_to_xy_scale):
     points = np.full((1000, 3), 500000.0)
-    assert found_in(points, upright) == []
+    assert found_in(points, z_to_xy_scale) == []
     points[4, 0] += 1000
-    points[5, 2] -= 1000 / upright
-    assert found_in(points, upright) == []
+    points[5, 2] -= 1000 / z_to_xy_scale
+    assert found_in(points, z_to_xy_scale) == []
     points[6, 1] -= 1600  # the others reach 500 farther than they are
-    assert found_in(points, upright) == [6]
+    assert found_in(points, z_to_xy_scale) == [6]
     points[:] = 500000.0
-    points[7, 0], points[8, 2] = 1e7, 500000.0 + 1001 / upright
-    assert found_in(points, upright) == [7, 8]
+    points[7, 0], points[8, 2] = 1e7, 500000.0 + 1001 / z_to_xy_scale
+    assert found_in(points, z_to_xy_scale) == [7, 8]
     points[9, 0] += 0.001  # the core is still one place
-    assert found_in(points, upright) == [7, 8]
+    assert found_in(points, z_to_xy_scale) == [7, 8]
 
 
 def test_not_finite_is_not_stray():

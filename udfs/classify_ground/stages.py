@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from spatialq.udfs.owm_ground.cost import halo
 
-from spatialq.functions.stages import Columns, Found, Part, PointWork
+from spatialq.functions.stages import Columns, Part, PointWork, TaskResult
 from spatialq.runtime import buffers
 from spatialq.runtime.threads import workers
 
@@ -78,21 +78,21 @@ def mark_squares(
     return {"first": np.array(first), "grid": occupied}
 
 
-def count_squares(shape: tuple[int, int], marked: Iterator[Found]) -> Found:
+def count_squares(shape: tuple[int, int], marked: Iterator[TaskResult]) -> TaskResult:
     """Count the squares that have points, as the fact `squares`."""
     occupied = buffers.zeros(shape, np.bool_)
     for each in marked:
         occupied[_place(each)] |= each.arrays["grid"]
-    return Found({}, {"squares": int(np.count_nonzero(occupied))})
+    return TaskResult({}, {"squares": int(np.count_nonzero(occupied))})
 
 
-def find_lowest(part: Part, options: "Options", grid: CloudRaster) -> Found:
+def find_lowest(part: Part, options: "Options", grid: CloudRaster) -> TaskResult:
     """Find the lowest heights in the cells that have points of a core, and the core's seeds."""
     rows = part.points()
     own = part.is_own(rows)
     if not own.any():
         nothing = {"first": np.zeros(2, int), "grid": np.empty((0, 0)), "seeds": np.empty((3, 0))}
-        return Found(nothing, {"points": 0})
+        return TaskResult(nothing, {"points": 0})
     cloud = _in_metres(rows, options)
     alone = [values[own] for values in cloud]
     first, lowest = _part(_part_around(grid, alone), np.inf, np.float64)
@@ -106,10 +106,10 @@ def find_lowest(part: Part, options: "Options", grid: CloudRaster) -> Found:
     seeds = part.call(SEEDS, arguments, asked)
     some = np.isin(seeds["point_id"], rows["point_id"][own])
     own_seeds = np.stack([seeds[axis][some] for axis in "xyz"])
-    return Found({"first": np.array(first), "grid": lowest, "seeds": own_seeds}, {"points": n})
+    return TaskResult({"first": np.array(first), "grid": lowest, "seeds": own_seeds}, {"points": n})
 
 
-def find_terrain(options: "Options", grid: CloudRaster, lowest: Iterator[Found]) -> Found:
+def find_terrain(options: "Options", grid: CloudRaster, lowest: Iterator[TaskResult]) -> TaskResult:
     """Find the terrain of all cells and its slopes; `level` is above which heights are."""
     z, found = buffers.full(grid.shape, np.inf), []
     for each in lowest:
@@ -125,11 +125,11 @@ def find_terrain(options: "Options", grid: CloudRaster, lowest: Iterator[Found])
         flat, known, level = cpu.above_median(threads, z)
         del z
         terrain = cpu.terrain_of(threads, flat, known, level, grid, options, seeds_of_all)
-    return Found({"heights": terrain.heights, "slopes": terrain.slopes}, {"level": level})
+    return TaskResult({"heights": terrain.heights, "slopes": terrain.slopes}, {"level": level})
 
 
 def classify(
-    part: Part, options: "Options", grid: CloudRaster | None, terrain: Found | None
+    part: Part, options: "Options", grid: CloudRaster | None, terrain: TaskResult | None
 ) -> Columns:
     """Classify the points of a core; `height` and `is_ground` are beside what they have."""
     rows = part.own(part.points())
@@ -167,7 +167,7 @@ def _part(part: tuple[slice, slice], value: Any, kind: Any) -> tuple[tuple[int, 
     return (rows.start, columns.start), buffers.full(shape, value, kind)
 
 
-def _place(part: Found) -> tuple[slice, slice]:
+def _place(part: TaskResult) -> tuple[slice, slice]:
     """Give the place of a part of a grid, `grid` with its `first` row and column, in the whole."""
     (row, column), (rows, columns) = part.arrays["first"].tolist(), part.arrays["grid"].shape
     return slice(row, row + rows), slice(column, column + columns)

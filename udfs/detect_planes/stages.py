@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from spatialq.functions.stages import Columns, Found, OfAll, OfCores, Part, PointWork
+from spatialq.functions.stages import Columns, OfAll, OfCores, Part, PointWork, TaskResult
 
 from .detection import Detection
 from .octree import Cube
@@ -97,27 +97,29 @@ def _found(passes: Sequence[OfCores], number: int | None) -> OfCores | None:
     return None if number is None else passes[number]
 
 
-def read_own(part: Part) -> Found:
+def read_own(part: Part) -> TaskResult:
     """Give the points of a core, as the kernel takes them."""
     points = part.own(part.points())
     columns = {name: points[name] for name in (*AXES, "point_id")}
-    return Found(columns, {"points": columns["x"].size})
+    return TaskResult(columns, {"points": columns["x"].size})
 
 
-def go_on(search: Search, searches: Sequence[Found], last: Iterator[Found] | None) -> Found:
+def go_on(
+    search: Search, searches: Sequence[TaskResult], last: Iterator[TaskResult] | None
+) -> TaskResult:
     """Go on with a search.
 
     Parameters
     ----------
     search : Search
-    searches : sequence of Found
+    searches : sequence of TaskResult
         What this function has found so far.
-    last : iterator of Found, optional
+    last : iterator of TaskResult, optional
         What the pass has found that the last one of these asked for.
 
     Returns
     -------
-    Found
+    TaskResult
         With the fact `pass`, the name of the next pass, and all else of it; or None if the search
         has ended. Then `listed` and `settled` are the numbers of passes that points need to get
         their planes.
@@ -134,26 +136,26 @@ def go_on(search: Search, searches: Sequence[Found], last: Iterator[Found] | Non
         wanted = pending.wanted
         arrays |= {f"wanted.{name}": each for name, each in wanted.arrays.items()}
         facts = {"pass": wanted.name, "listed": wanted.listed, "kept": wanted.kept}
-        return Found(arrays, {**facts, "cube": asdict(wanted.cube), "values": wanted.values})
+        return TaskResult(arrays, {**facts, "cube": asdict(wanted.cube), "values": wanted.values})
     if naming is None:
-        return Found(arrays, {"pass": None, "listed": None, "settled": None})
+        return TaskResult(arrays, {"pass": None, "listed": None, "settled": None})
     facts = {"pass": None, "listed": naming.listed, "settled": naming.settled}
-    return Found(arrays | {"ids": naming.ids}, {**facts, "step": naming.step})
+    return TaskResult(arrays | {"ids": naming.ids}, {**facts, "step": naming.step})
 
 
-def _results(searches: Sequence[Found]) -> list[Callable[[], Columns]]:
+def _results(searches: Sequence[TaskResult]) -> list[Callable[[], Columns]]:
     """Give what each pass has found: the task of the search after it has put it together."""
     return [partial(_group, each, "found") for each in searches[1:]]
 
 
-def _group(found: Found, name: str) -> dict[str, Any]:
+def _group(found: TaskResult, name: str) -> dict[str, Any]:
     start = f"{name}."
     return {
         key.removeprefix(start): each for key, each in found.arrays.items() if key.startswith(start)
     }
 
 
-def _wanted(found: Found) -> Pass:
+def _wanted(found: TaskResult) -> Pass:
     """Give the pass that a search asks for."""
     facts = found.facts
     x, y, z = facts["cube"]["low"]
@@ -163,7 +165,11 @@ def _wanted(found: Found) -> Pass:
 
 
 def do_pass(
-    _: Part, points: Found, wanted: Found, listed: Found | None, kept: Found | None
+    _: Part,
+    points: TaskResult,
+    wanted: TaskResult,
+    listed: TaskResult | None,
+    kept: TaskResult | None,
 ) -> Columns:
     """Do a pass over the points of a core."""
     xyz = [points.arrays[axis] for axis in AXES]
@@ -171,13 +177,17 @@ def do_pass(
     return go_over(_wanted(wanted), xyz, there, None if kept is None else kept.arrays)
 
 
-def list_planes(search: Search, searches: Sequence[Found]) -> Columns:
+def list_planes(search: Search, searches: Sequence[TaskResult]) -> Columns:
     """Give the planes."""
     return search.go_on(_results(searches))[0].columns
 
 
 def assign_planes(
-    _: Part, points: Found, search: Found, settled: Found | None, listed: Found | None
+    _: Part,
+    points: TaskResult,
+    search: TaskResult,
+    settled: TaskResult | None,
+    listed: TaskResult | None,
 ) -> Columns:
     """Give the planes of the points of a core."""
     columns, facts = points.arrays, search.facts

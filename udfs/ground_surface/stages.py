@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spatialq.functions.stages import Box, Columns, Found, Part, PointWork
+from spatialq.functions.stages import Box, Columns, Part, PointWork, TaskResult
 
 from ..owm_ground import Options as SeedOptions
 from ..owm_ground.cost import halo
@@ -40,7 +40,7 @@ def read_own(part: Part) -> Columns:
     return {axis: points[axis] for axis in AXES}
 
 
-def interpolate(options: "Options", box: Box, ground: Iterator[Found]) -> Columns:
+def interpolate(options: "Options", box: Box, ground: Iterator[TaskResult]) -> Columns:
     """Give the cells of the grid over a box, between the ground points of all cores."""
     parts = [[each.arrays[axis] for axis in AXES] for each in ground]
     x, y, z = (np.concatenate(axis) for axis in zip(*parts, strict=True))

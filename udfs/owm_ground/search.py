@@ -36,7 +36,7 @@ class DeviceCells:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """The result of a search on the device; complete once the kernels have run."""
 
     positions: Any
@@ -51,13 +51,13 @@ class Marks:
     def __init__(self, device: Any, n_points: int) -> None:
         self.parts = parts = -(-n_points // (32 * WORDS))  # of a bitmap
         zeros = device.filled(0, 32 + 8 * parts + 8 * parts * WORDS)
-        self.totals = zeros[:32].view(np.uint64)  # as of `Found`
+        self.totals = zeros[:32].view(np.uint64)  # as of `SearchResult`
         self.counts = zeros[32 : 32 + 8 * parts].view(np.uint32)  # of the parts of both
         self.words = zeros[32 + 8 * parts :].view(np.uint32)
         self.seeds, self.filled = self.words[: parts * WORDS], self.words[parts * WORDS :]
 
 
-def search(device: Any, grid: DeviceCells, cloud: tuple[Any, ...]) -> Found:
+def search(device: Any, grid: DeviceCells, cloud: tuple[Any, ...]) -> SearchResult:
     """Launch all kernels without waiting for them."""
     marks = Marks(device, cloud[0].size)
     table = cells_of(device, grid, cloud, marks.totals)
@@ -81,7 +81,7 @@ def cells_of(device: Any, grid: DeviceCells, cloud: tuple[Any, ...], totals: Any
 
 def seeds_of(
     device: Any, grid: DeviceCells, cloud: tuple[Any, ...], table: Any, marks: Marks
-) -> Found:
+) -> SearchResult:
     """Find the seeds and the filled points of a table, whose keys are positions in the cloud."""
     columns, rows = grid.columns, grid.rows
     points, n = _arguments(cloud), cloud[0].size
@@ -109,7 +109,7 @@ def seeds_of(
         "collect", (2 * parts,), 256, *cloud[:2], table, marks.words, counts, np.int32(parts),
         marks.totals[2:], positions, hits,
     )  # fmt: skip
-    return Found(positions, hits, marks.totals)
+    return SearchResult(positions, hits, marks.totals)
 
 
 def occupied(

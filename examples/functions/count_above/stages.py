@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spatialq.functions.stages import Columns, Found, Part, PointWork
+from spatialq.functions.stages import Columns, Part, PointWork, TaskResult
 
 if TYPE_CHECKING:
     from . import Options
@@ -22,6 +22,6 @@ def count(part: Part, height: float) -> Columns:
     return {"n": np.array([n])}
 
 
-def add(counts: Iterator[Found]) -> Columns:
+def add(counts: Iterator[TaskResult]) -> Columns:
     """Add the counts of all parts."""
     return {"n": np.array([sum(int(each.arrays["n"][0]) for each in counts)])}

@@ -55,7 +55,7 @@ def jobs(
 ) -> None:
     """List the jobs in a folder and in the folders in it: what, how far, running or not."""
     from spatialq.cluster import jobs as found
-    from spatialq.cluster.callers import called
+    from spatialq.cluster.error_names import called
 
     with called("jobs"):
         rows = found(folder)

@@ -18,7 +18,7 @@ import numpy as np
 from spatialq.cluster.arrays import write_arrays
 from spatialq.cluster.points import CLASS, CorePart, OwnPart
 from spatialq.cluster.staged import Make
-from spatialq.functions.stages import Found
+from spatialq.functions.stages import TaskResult
 from spatialq.runtime import buffers
 from spatialq.workflows.ground import GROUND_SURFACE, IS_KEPT, terrain_of
 
@@ -43,17 +43,17 @@ def write_ground(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
 
 
 def make_surface(
-    ground: Iterator[Found],
+    ground: Iterator[TaskResult],
     extent: tuple[float, float, float, float],
     options: Any,
     device: str,
     by_file: bool,  # noqa: FBT001
-) -> Found:
+) -> TaskResult:
     """Make the heights of all cells, and say which file has which, if parts are files.
 
     Returns
     -------
-    Found
+    TaskResult
         `heights`, and `owners` of parts that are files; with the facts `west` and `north`, the
         outer corner; `resolution`; `shape`; and the `windows` of such parts.
     """
@@ -76,7 +76,7 @@ def make_surface(
     if by_file:
         arrays["owners"] = owners_of(raster, boxes)
         facts["windows"] = windows_of(arrays["owners"], len(boxes)).tolist()
-    return Found(arrays, facts)
+    return TaskResult(arrays, facts)
 
 
 def _joined(parts: "list[NDArray[Any]]") -> "NDArray[np.float64]":
@@ -202,7 +202,7 @@ def windows_of_tiles(place: Mapping[str, Any], side: float) -> Iterator[tuple[st
                 yield f"{column}_{row}.{TIF}", window, None
 
 
-def cut_window(surface: Found, window: Window, owner: int | None) -> "Raster":
+def cut_window(surface: TaskResult, window: Window, owner: int | None) -> "Raster":
     """Cut a window out of the terrain; cells of others have no height in it."""
     from spatialq.export.raster import Raster
 

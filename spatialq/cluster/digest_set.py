@@ -14,7 +14,7 @@ NEW = 1 << 14
 """Digests at least that are gathered before they are sorted into the others."""
 
 
-class Seen:
+class DigestSet:
     """Texts that were seen, as digests: most of them in a sorted array, the last ones in a set."""
 
     def __init__(self) -> None:

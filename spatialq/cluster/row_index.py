@@ -15,7 +15,7 @@ from spatialq.io.source import PointSource
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MOST = 32
+MAX_RUNS = 32
 """Runs of a file."""
 STEPS = 255
 
@@ -23,7 +23,7 @@ STEPS = 255
 def rows_of_run(cloud: PointSource) -> int | None:
     """Give the rows of each run of a file; None if it cannot be read in parts, or needs no runs."""
     rows = cloud.rows_of_part
-    return None if rows is None else rows * -(-cloud.rows // (rows * MOST))
+    return None if rows is None else rows * -(-cloud.rows // (rows * MAX_RUNS))
 
 
 class Boxes:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from spatialq import cluster
 from spatialq.cluster import driver
-from spatialq.cluster.runs import MOST, Boxes, ranges_in, rows_of_run
+from spatialq.cluster.row_index import MAX_RUNS, Boxes, ranges_in, rows_of_run
 from spatialq.cluster.serial_executor import SerialExecutor
 from spatialq.cluster.survey import Survey
 from spatialq.io.las.laz import Laszip
@@ -49,7 +49,7 @@ def test_no_point_in_a_box_is_left_out(seed, n, rows, west, width):
 def test_a_file_has_few_runs(rows, expected):
     run = rows_of_run(SimpleNamespace(rows_of_part=50_000, rows=rows))
     assert run == expected
-    assert -(-rows // run) <= MOST
+    assert -(-rows // run) <= MAX_RUNS
 
 
 @pytest.fixture
