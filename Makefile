@@ -1,9 +1,11 @@
 # Every target works on a bare machine with git, make and Python >= 3.11.
 PYTHON ?= python3
 BIN := .venv/bin
-# Processes that run tests; those of a module are run by one, which makes its fixtures once.
+# Processes that run tests. Those of a module are run by one, which makes its fixtures once; where
+# some take minutes, a process that runs out of tests takes some of another's instead.
 WORKERS ?= 2
 PARALLEL := --numprocesses $(WORKERS) --dist loadscope
+STEALING := --numprocesses $(WORKERS) --dist worksteal
 # Tests of the house, and of each kernel against its oracle.
 CHECKED := $(wildcard tests/test_layers.py tests/test_layout.py tests/test_generated.py tests/*/test_oracle.py)
 
@@ -24,7 +26,7 @@ test: .venv/.ready
 ## all tests, with those that kill processes, fill disks, start Ray or a server of object storage,
 ## generate input at random or read all real files
 test-all: .venv/.ready .venv/moto/.ready
-	$(BIN)/python -m pytest $(PARALLEL) --hypothesis-profile all
+	$(BIN)/python -m pytest $(STEALING) --hypothesis-profile all
 
 ## every kernel on this machine's GPU
 test-gpu: .venv/.ready
