@@ -64,12 +64,12 @@ def run(
     ----------
     function : str
         'owm_ground', 'classify_ground', 'ground_surface', 'detect_planes', 'plane_points',
-        'build_lod', 'pops_features', 'pops_patches', or 'intersects_with', which gives the rows of
-        `spatialq clash`.
+        'build_lod', 'pops_features', 'pops_patches', 'distance' with a `max_distance`, or
+        'intersects_with', which gives the rows of `spatialq clash`.
     source : path or paths
         Point clouds, patterns of them, or folders: together one cloud, whose `point_id` runs on
         from file to file. Of 'pops_features' and 'pops_patches' grids, each one of its own; of
-        'intersects_with' IFC files, in the same coordinates.
+        'intersects_with' and 'distance' IFC files, in the same coordinates.
     folder : path
         Gets the parts, in `parts/`, and the records of the job; it is made if it is not there. It
         may be a URL such as 's3://bucket/out'.

@@ -50,7 +50,6 @@ FULL JOIN closer_than('clash_a', {b}, {closer_than}, device := {device}) AS n US
 """,
 }
 CLASHES = """
-CREATE TABLE clashes AS
 SELECT
     a.global_id AS a, b.global_id AS b, a.ifc_class AS a_class, b.ifc_class AS b_class,
     a.name AS a_name, b.name AS b_name, a.storey AS a_storey, b.storey AS b_storey,
@@ -134,7 +133,7 @@ def find_clashes(
     select(con, a, b, stacklevel=3)
     pairs = pairs_sql({**chosen, "device": device}, within_a=b is None, closer_than=closer_than)
     related = "FROM related_elements('relations')" if exclude_related else NO_PAIRS
-    con.execute(CLASHES.format(pairs=pairs, related=related))
+    con.execute(f"CREATE TABLE clashes AS {CLASHES.format(pairs=pairs, related=related)}")
     return con
 
 

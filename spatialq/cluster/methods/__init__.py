@@ -19,7 +19,7 @@ OWN = (
     classify_ground.METHOD,
     *detect_planes.METHODS,
     method_of("ground_surface", devices=("auto", "cpu")),
-    intersects_with.METHOD,
+    *intersects_with.METHODS,
     *pops_features.METHODS,
 )
 """Methods of functions that have options, or forms of parts, of their own."""

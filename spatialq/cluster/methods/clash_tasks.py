@@ -1,4 +1,4 @@
-"""What the tasks of a job of clashes do: models to tables, elements to cells, cells to pairs."""
+"""What tasks on pairs of elements do: models to tables, elements to cells, cells to pairs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -50,6 +50,17 @@ JOIN elements AS a ON a.row = p.a::BIGINT
 JOIN elements AS b ON b.row = p.b::BIGINT
 JOIN cell AS c ON {owned}
 """
+DISTANCES = """
+SELECT a.global_id AS a, b.global_id AS b, p.* EXCLUDE (a, b)
+FROM ({pairs}) AS p
+JOIN elements AS a ON a.row = p.a::BIGINT
+JOIN elements AS b ON b.row = p.b::BIGINT
+ANTI JOIN ({related}) AS r
+ON r.a = a.global_id AND r.b = b.global_id AND a.file_name = b.file_name
+ORDER BY p.distance, a.row, b.row
+"""
+QUERIES = {"intersects_with": clash.CLASHES, "distance": DISTANCES}
+"""Of the rows of a function, of pairs by the numbers of their elements."""
 RELATED_BY_CELL = """
 COPY (
     WITH places AS (
@@ -92,14 +103,14 @@ def write_model(data: dict[str, Any], partial: Path) -> dict[str, Any]:
     from spatialq.database.readers.ifc_models import warn_about_model
     from spatialq.io.ifc.cache import CACHE, read_models
 
-    path = as_path(data["path"])
-    stamp = read_stamp(clash.COMMAND, path)
-    with files_read_by(clash.COMMAND):
+    path, caller = as_path(data["path"]), data["caller"]
+    stamp = read_stamp(caller, path)
+    with files_read_by(caller):
         (model,) = read_models([path], geometry=data["geometry"])
     CACHE.clear()
-    warn_about_model(clash.COMMAND, model, stacklevel=2)
-    if read_stamp(clash.COMMAND, path) != stamp:
-        raise FileError.of(clash.COMMAND, path, "was changed while the job ran")
+    warn_about_model(caller, model, stacklevel=2)
+    if read_stamp(caller, path) != stamp:
+        raise FileError.of(caller, path, "was changed while the job ran")
     elements = model.tables["elements"]
     with _connected() as con, said_of(partial, partial):
         clash.make_tables(con, [model.tables])
@@ -256,14 +267,12 @@ def write_pairs(data: dict[str, Any], partial: Path) -> dict[str, Any]:
     """
     with _connected() as con:
         elements = _read_cell(con, data)
-        options, within, gap = data["options"], data["within"], data["closer_than"]
         for side in "ab":
             asked = f"(FROM elements WHERE of_{side})"
             con.execute(clash.SIDE.format(side=side, elements=asked))
-        pairs = clash.pairs_sql(options, within_a=within, closer_than=gap)
-        own = PAIRS_OF_CELL.format(pairs=pairs, owned=OWNED)
-        con.execute(clash.CLASHES.format(pairs=own, related="FROM related"))
-        rows = write_table(con, "FROM clashes", partial)
+        own = PAIRS_OF_CELL.format(pairs=data["pairs"], owned=OWNED)
+        query = QUERIES[data["function"]].format(pairs=own, related="FROM related")
+        rows = write_table(con, query, partial)
     return {"rows": rows, "elements": elements}
 
 

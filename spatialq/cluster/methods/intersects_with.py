@@ -1,11 +1,11 @@
-"""`intersects_with` of building models: pairs of elements by cells of space, each pair once.
+"""`intersects_with` and `distance` of models: pairs of elements by cells of space, each pair once.
 
 A task for each model reads it and writes its tables; one finds out which elements are asked for
 and divides space into cells; a task for each cell relates the elements that touch it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -23,21 +23,24 @@ from spatialq.cluster.task import Task, name_of
 from spatialq.execution.frames import Fitted
 from spatialq.execution.validation import is_finite
 from spatialq.functions.catalogue import Function
+from spatialq.functions.sql_text import literal
 from spatialq.io import georeference
 from spatialq.udfs.intersects_with.cpu import MIN_TOLERANCE
 from spatialq.workflows import clash
 
-FUNCTION = "intersects_with"
+CLASHES, DISTANCES = "intersects_with", "distance"
 MODELS, CELLS, RELATED = "models", "cells", "related"
 OF_CELLS, OF_RELATED = "cells.parquet", "related.parquet"
 MORE: dict[str, Any] = {
     "a": None,
     "b": None,
-    "closer_than": None,
     "exclude_related": False,
     "geometry": "auto",
     "cell_elements": 4000,
 }
+PAIRS = """
+FROM distance('clash_a', {b}, max_distance := {max_distance}, device := {device})
+"""
 
 
 def open_models(
@@ -47,33 +50,54 @@ def open_models(
     return Fitted({}, options), None
 
 
-def check(more: Mapping[str, Any], tile_size: float | None, options: Any) -> None:
-    """Refuse options that cannot be used.
+def check_clashes(more: Mapping[str, Any], tile_size: float | None, options: Any) -> None:
+    """Refuse options of clashes that cannot be used.
 
     Raises
     ------
     ValueError
         If there is one.
     """
+    gap = more["closer_than"]
+    if options.relations:
+        _refuse("relations is no option of a job, closer_than=0 gives pairs that touch as well")
+    if gap is not None and not (is_finite(gap) and gap >= 0):
+        _refuse(f"closer_than must be a number of metres >= 0, got {gap!r}")
+    _check(more, tile_size)
+
+
+def check_distances(more: Mapping[str, Any], tile_size: float | None, options: Any) -> None:
+    """Refuse options of distances that cannot be used.
+
+    Raises
+    ------
+    ValueError
+        If there is one.
+    """
+    if options.max_distance is None:
+        _refuse("max_distance must be a number of metres: a job looks for pairs near each other")
+    if options.k is not None:
+        _refuse(f"k is no option of a job, whose tasks see no element far away, got {options.k}")
+    _check(more, tile_size)
+
+
+def _check(more: Mapping[str, Any], tile_size: float | None) -> None:
     from spatialq.io.ifc.model import require_meshes
 
-    gap, most = more["closer_than"], more["cell_elements"]
-    wrong = ""
+    most = more["cell_elements"]
     if tile_size is not None:
-        wrong = "tile_size is for points, cell_elements is the size of cells of models"
-    elif options.relations:
-        wrong = "relations is no option of a job, closer_than=0 gives pairs that only touch as well"
-    elif gap is not None and not (is_finite(gap) and gap >= 0):
-        wrong = f"closer_than must be a number of metres >= 0, got {gap!r}"
-    elif not isinstance(most, int) or most < 1:
-        wrong = f"cell_elements must be a whole number >= 1, got {most!r}"
-    elif not isinstance(more["exclude_related"], bool):
-        wrong = f"exclude_related must be true or false, got {more['exclude_related']!r}"
-    if wrong:
-        message = f"{CALLER}: {wrong}"
-        raise ValueError(message)
+        _refuse("tile_size is for points, cell_elements is the size of cells of models")
+    if not isinstance(most, int) or most < 1:
+        _refuse(f"cell_elements must be a whole number >= 1, got {most!r}")
+    if not isinstance(more["exclude_related"], bool):
+        _refuse(f"exclude_related must be true or false, got {more['exclude_related']!r}")
     require_meshes(CALLER, more["geometry"])
     clash.require_sides(more["a"], more["b"])
+
+
+def _refuse(reason: str) -> NoReturn:
+    message = f"{CALLER}: {reason}"
+    raise ValueError(message)
 
 
 def run(job: Job) -> None:
@@ -83,7 +107,7 @@ def run(job: Job) -> None:
     places = [
         (f"'{path}'", facts["georeference"]) for path, facts in zip(paths, found, strict=True)
     ]
-    georeference.require_same(clash.COMMAND, places)
+    georeference.require_same(_caller(job), places)
     extents = [facts["extent"] for facts in found if facts["extent"] is not None]
     clash.warn_if_far_apart(extents, stacklevel=4)
     counts = [facts["elements"] for facts in found]
@@ -100,14 +124,18 @@ def run(job: Job) -> None:
     job.parts(_tasks(job, n, shared), n)
 
 
+def _caller(job: Job) -> str:
+    """Give what errors about models begin with: the command, where there is one."""
+    return clash.COMMAND if job.call.function == CLASHES else job.call.function
+
+
 def _read_models(job: Job) -> list[dict[str, Any]]:
     """Have all models read, and give their facts in the order of the files."""
     paths = job.call.paths
     names = {file_of(k): k for k in range(len(paths))}
-    geometry = job.call.more["geometry"]
+    shared = {"caller": _caller(job), "geometry": job.call.more["geometry"]}
     tasks = (
-        Task(name, name_of(write_model), {"path": paths[k], "geometry": geometry})
-        for name, k in names.items()
+        Task(name, name_of(write_model), shared | {"path": paths[k]}) for name, k in names.items()
     )
     found: list[dict[str, Any]] = [{} for _ in paths]
     for done in job.files(MODELS, tasks, len(paths), job.is_unchanged):
@@ -117,22 +145,42 @@ def _read_models(job: Job) -> list[dict[str, Any]]:
 
 def _tasks(job: Job, n: int, shared: Mapping[str, Any]) -> Iterator[Task]:
     """Give the task of each cell."""
-    options = given(job.call.options)
-    del options["relations"]
-    data = {
-        **shared,
-        "within": job.call.more["b"] is None,
-        "closer_than": job.call.more["closer_than"],
-        "options": options | {"device": job.call.device},
-    }
+    data = {**shared, "function": job.call.function, "pairs": _pairs(job)}
     for k in range(n):
         yield Task(f"{k:07}.parquet", name_of(write_pairs), data | {"cell": k})
 
 
+def _pairs(job: Job) -> str:
+    """Write the query for the pairs of a cell, by the numbers of their elements."""
+    call, within = job.call, job.call.more["b"] is None
+    if call.function == DISTANCES:
+        return PAIRS.format(
+            b="NULL" if within else "'clash_b'",
+            max_distance=call.options.max_distance,
+            device=literal(call.device),
+        )
+    options = given(call.options) | {"device": call.device}
+    del options["relations"]
+    return clash.pairs_sql(options, within_a=within, closer_than=call.more["closer_than"])
+
+
 def _margin(job: Job) -> float:
     """Give the distance, in metres, at which two elements may be a pair."""
-    gap = job.call.more["closer_than"] or 0.0
-    return float(max(job.call.options.tolerance, MIN_TOLERANCE, gap))
+    options = job.call.options
+    if job.call.function == DISTANCES:
+        return float(options.max_distance)
+    return float(max(options.tolerance, MIN_TOLERANCE, job.call.more["closer_than"] or 0.0))
 
 
-METHOD = Method(FUNCTION, run, kind="ifc", open=open_models, more=MORE, check=check)
+METHODS = (
+    Method(
+        CLASHES,
+        run,
+        kind="ifc",
+        open=open_models,
+        more=MORE | {"closer_than": None},
+        check=check_clashes,
+    ),
+    Method(DISTANCES, run, kind="ifc", open=open_models, more=MORE, check=check_distances),
+)
+"""Those of both functions, whose tasks differ in the pairs that they look for."""
