@@ -68,7 +68,8 @@ arguments = json.loads(sys.argv[1])
 limit = arguments.pop("limit", None)
 if limit:
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-cluster.run(*(arguments.pop(name) for name in ("function", "source", "folder")), **arguments)
+function, source, folder = (arguments.pop(name) for name in ("function", "source", "folder"))
+cluster.run(function, source, folder, **arguments)
 """
 
 
