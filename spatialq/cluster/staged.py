@@ -15,18 +15,17 @@ from spatialq.cluster.points import CorePart, write_rows
 from spatialq.cluster.survey import Survey
 from spatialq.cluster.task import Task, name_of, named
 from spatialq.functions.catalogue import catalogue
-from spatialq.functions.stages import Cloud, OfAll, OfCores, PointWork, TaskResult
+from spatialq.functions.stages import Cloud, OfAll, OfCores, TaskResult
 
 COORDINATES = frozenset("xyz")
 Make = Callable[[CorePart], Any]
 """Calls the function of a task, for a core or without one."""
 Write = Callable[[CorePart, Make, Path], dict[str, Any]]
 """Writes what that gives into a file, and gives the facts of the task."""
-Program = Callable[[PointWork[Any]], None]
 
 
 class StagedWork:
-    """The stages of a job, see `PointWork`; parts of the result are Parquet.
+    """The stages of a job, a `PointWork`; parts of the result are Parquet.
 
     Parameters
     ----------
@@ -79,7 +78,7 @@ class StagedWork:
         tasks = (
             self.task(name, self.write, do, inputs, core, halo) for name, core in self.named_cores()
         )
-        self.parts(tasks, _count(self.named_cores()))
+        self.parts(tasks, sum(1 for _ in self.named_cores()))
 
     def named_cores(self) -> Iterator[tuple[str, Core]]:
         """Give the name of each part of `rows`, and its core."""
@@ -158,10 +157,6 @@ def _cloud_of(survey: Survey, level: float) -> Cloud:
         return Cloud(0, nowhere, nowhere)
     (*low, bottom), (*high, top) = (ends.tolist() for ends in survey.ends)
     return Cloud(survey.total, (*low, bottom * level), (*high, top * level))
-
-
-def _count(cores: Iterator[Any]) -> int:
-    return sum(1 for _ in cores)
 
 
 def perform(data: dict[str, Any], path: Path) -> dict[str, Any]:
