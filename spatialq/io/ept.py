@@ -13,7 +13,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -23,11 +23,7 @@ from spatialq.io import crs
 from spatialq.io.las.copc import octree_said
 from spatialq.io.las.source import LasSource
 from spatialq.io.references import OutsideError, in_folder
-from spatialq.io.source import READER, Box, Layout, Progress, Stamp, in_row_groups, numbers_of
-from spatialq.runtime.progress import check
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from spatialq.io.source import READER, Box, SequentialSource, in_row_groups, touch
 
 ENDINGS = {"laszip": ".laz", "binary": ".bin", "zstandard": ".zst"}
 KINDS = {"signed": "i", "unsigned": "u", "float": "f"}
@@ -72,7 +68,7 @@ class _Dimension:
     is_scaled: bool
 
 
-class EptSource:
+class EptSource(SequentialSource):
     """A folder of Entwine Point Tiles, a `spatialq.io.source.PointSource`.
 
     Opening it reads ept.json and the hierarchy; nodes are read one by one.
@@ -88,14 +84,12 @@ class EptSource:
         If the folder is damaged, or of an unknown kind.
     """
 
-    kind = "points"
-    layout: Layout | None = None
     is_whole = True
-    rows_of_part: int | None = None
+    warnings: list[str]
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.warnings: list[str] = []
+        self.warnings = []
         self._about = _json(path, path)
         try:
             self._type = str(self._about["dataType"])
@@ -108,13 +102,7 @@ class EptSource:
         self.rows = sum(node.rows for node in self._nodes)
         self.box = _box(self._about.get("boundsConforming"))
         self.crs = self._crs()
-        self.about: Mapping[str, Any] = {"data type": self._type, **self._octree(spacing)}
-
-    @property
-    def stamp(self) -> Stamp:
-        """Time of the last change and size of ept.json."""
-        status = self.path.stat()
-        return status.st_mtime_ns, status.st_size
+        self.about = {"data type": self._type, **self._octree(spacing)}
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -143,7 +131,7 @@ class EptSource:
 
     def spans(self, hint: Box | None = None) -> list[Node]:
         """List the nodes, without those outside the hint."""
-        return [node for node in self._nodes if hint is None or _touch(node.box, hint)]
+        return [node for node in self._nodes if hint is None or touch(node.box, hint)]
 
     def read_span(self, span: Node, columns: Sequence[str]) -> pa.RecordBatch:
         """Read one node.
@@ -162,19 +150,6 @@ class EptSource:
     def batches(self, columns: Sequence[str], hint: Box | None = None) -> Iterator[pa.RecordBatch]:
         """Read the columns, in this order, batch by batch."""
         yield from in_row_groups(self.read_span(node, columns) for node in self.spans(hint))
-
-    def read_into(self, arrays: "Mapping[str, NDArray[Any]]", tick: Progress | None = None) -> int:
-        """Read columns of all points into arrays of `rows` values, and return how many came."""
-        done = 0
-        for node in self._nodes:
-            check()
-            batch = self.read_span(node, list(arrays))
-            for (name, array), values in zip(arrays.items(), batch.columns, strict=True):
-                array[done : done + node.rows] = numbers_of(self.path, name, values, array.dtype)
-            done += node.rows
-            if tick is not None:
-                tick(self.path, done, self.rows)
-        return done
 
     def _laz(self, node: Node) -> LasSource:
         source = LasSource(self._file(node))
@@ -347,7 +322,3 @@ def _box(bounds: Any) -> Box | None:
     except (TypeError, ValueError):
         return None
     return low_x, low_y, low_z, high_x, high_y, high_z
-
-
-def _touch(a: Box, b: Box) -> bool:
-    return all(a[i] <= b[i + 3] and b[i] <= a[i + 3] for i in range(3))
