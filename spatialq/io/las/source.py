@@ -213,14 +213,8 @@ class LasSource:
         FileError
             If the points are damaged.
         """
-        import lazrs
-
-        with self._open() as file:
-            for group in _groups(self._chunks, GROUP_ROWS):
-                n = sum(chunk.rows for chunk in group)
-                records = np.empty(n * self._dtype.itemsize, np.uint8)
-                self._decode(file, group, int(lazrs.SELECTIVE_DECOMPRESS_ALL), records)
-                yield records.view(self._dtype)
+        for group in _groups(self._chunks, GROUP_ROWS):
+            yield self._records_of(group, self.schema.names)
 
     def _pieces(self, chunks: Sequence[Chunk], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         # the first group is small: a LIMIT then decodes no more than it needs
@@ -236,33 +230,19 @@ class LasSource:
         """Decode the records of chunks, but for fields that are not in the columns."""
         records = np.empty(sum(chunk.rows for chunk in chunks) * self._dtype.itemsize, np.uint8)
         selection = self._selection(columns)
-        if selection is not None:
-            with self._open() as file:
-                self._decode(file, chunks, selection, records)
-        return records.view(self._dtype)
-
-    def _decode(
-        self,
-        file: BufferedReader,
-        chunks: Sequence[Chunk],
-        selection: int,
-        records: npt.NDArray[np.uint8],
-    ) -> None:
-        if self._laszip is None:
-            done = 0
-            for chunk in chunks:
-                file.seek(chunk.offset)
-                if file.readinto(records[done : done + chunk.size].data) != chunk.size:
+        if selection is None:
+            return records.view(self._dtype)
+        compressed = bytearray(0 if self._laszip is None else sum(chunk.size for chunk in chunks))
+        raw, done = records.data if self._laszip is None else memoryview(compressed), 0
+        with self._open() as file:
+            for begin, size in _byte_ranges(chunks):
+                file.seek(begin)
+                if file.readinto(raw[done : done + size]) != size:
                     self.header.reject(SHRUNK)
-                done += chunk.size
-            return
-        compressed = bytearray()
-        for begin, size in _byte_ranges(chunks):
-            file.seek(begin)
-            compressed += file.read(size)
-        if len(compressed) != sum(chunk.size for chunk in chunks):
-            self.header.reject(SHRUNK)
-        self._laszip.decode(compressed, chunks, selection, records)
+                done += size
+        if self._laszip is not None:
+            self._laszip.decode(compressed, chunks, selection, records)
+        return records.view(self._dtype)
 
     def _batch(
         self, records: npt.NDArray[np.void], ids: npt.NDArray[np.int64], columns: Sequence[str]
