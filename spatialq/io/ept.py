@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from spatialq.errors import CrsError, FileError
 from spatialq.io import crs
-from spatialq.io.las.copc import octree_said
+from spatialq.io.las.copc import MAX_LEVEL, PAGE, Cube, octree_said, orphan
 from spatialq.io.las.source import LasSource
 from spatialq.io.references import OutsideError, in_folder
 from spatialq.io.source import READER, Box, SequentialSource, in_row_groups, touch
@@ -40,8 +40,6 @@ NAMES = {
 FLAGS = ("scan_direction_flag", "edge_of_flight_line")
 NUMBER = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
 """A part of a key; with zeros before it a node would have two names."""
-PAGE = -1
-MAX_LEVEL = 31
 
 
 @dataclass(frozen=True)
@@ -94,15 +92,14 @@ class EptSource(SequentialSource):
         try:
             self._type = str(self._about["dataType"])
             self._ending = ENDINGS[self._type]
-            low, side = _cube(self._about["bounds"])
-            spacing = side / int(self._about["span"])
+            cube = _cube(self._about["bounds"], int(self._about["span"]))
         except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
             self._reject(f"its bounds, span or dataType is missing or none ({error})", error)
-        self._nodes = self._walk(low, side, spacing)
+        self._nodes = self._walk(cube)
         self.rows = sum(node.rows for node in self._nodes)
         self.box = _box(self._about.get("boundsConforming"))
         self.crs = self._crs()
-        self.about = {"data type": self._type, **self._octree(spacing)}
+        self.about = {"data type": self._type, **self._octree(cube.spacing)}
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -226,7 +223,7 @@ class EptSource(SequentialSource):
         except OutsideError as error:
             self._reject(str(error), error)
 
-    def _walk(self, low: Sequence[float], side: float, spacing: float) -> list[Node]:
+    def _walk(self, cube: Cube) -> list[Node]:
         """Read all pages of the hierarchy."""
         counts: dict[tuple[int, ...], int] = {}
         pages, seen = ["0-0-0-0"], {"0-0-0-0"}
@@ -250,24 +247,17 @@ class EptSource(SequentialSource):
         nodes, first = [], 0
         for place in sorted(each for each, count in counts.items() if count):
             level, *cell = place
-            width = math.ldexp(side, -level)
-            corner = [begin + width * k for begin, k in zip(low, cell, strict=True)]
-            margin = 1e-3 * width  # points on a border are rounded to either side
-            xmin, ymin, zmin = (each - margin for each in corner)
-            xmax, ymax, zmax = (each + width + margin for each in corner)
-            box = xmin, ymin, zmin, xmax, ymax, zmax
-            coarser = math.ldexp(spacing, 1 - level) if level else math.inf
-            rows = counts[place]
-            nodes.append(Node("-".join(map(str, place)), first, rows, box, coarser))
+            # points on a border are rounded to either side
+            box = cube.cell(level, cell, [math.ldexp(1e-3 * cube.side, -level)] * 3)
+            rows, name = counts[place], "-".join(map(str, place))
+            nodes.append(Node(name, first, rows, box, cube.coarser(level)))
             first += rows
         return nodes
 
     def _require_whole(self, counts: Mapping[tuple[int, ...], int]) -> None:
         """Reject a hierarchy in which a node has no parent, or with other points than promised."""
-        for level, *cell in counts:
-            if level and (level - 1, *(k >> 1 for k in cell)) not in counts:
-                name = "-".join(map(str, (level, *cell)))
-                self._reject(f"node {name} of its hierarchy has no parent")
+        if name := orphan(counts):
+            self._reject(f"node {name} of its hierarchy has no parent")
         promised, listed = self._about.get("points"), sum(counts.values())
         if isinstance(promised, int) and promised != listed:
             self.warnings.append(f"promises {promised} points, its hierarchy has {listed}")
@@ -308,12 +298,12 @@ def _json(source: Path, path: Path) -> dict[str, Any]:
     return found
 
 
-def _cube(bounds: Any) -> tuple[list[float], float]:
+def _cube(bounds: Any, span: int) -> Cube:
     numbers = [float(each) for each in bounds]
     side = numbers[3] - numbers[0]
     if len(numbers) != 6 or not all(map(math.isfinite, numbers)) or side <= 0:
         raise ValueError(bounds)
-    return numbers[:3], side
+    return Cube(numbers[0], numbers[1], numbers[2], side, side / span)
 
 
 def _box(bounds: Any) -> Box | None:
