@@ -210,9 +210,10 @@ def test_what_changes_nothing_keeps_the_pin(con, change):
 
 def test_a_cte_of_the_name(con):
     spatialq.pin(con, "pts")
-    query = f"WITH pts AS (SELECT * REPLACE (-z AS z) FROM memory.pts) {CALL}"
-    assert con.execute(query).fetchall() == without(con, query) != without(con, CALL)
-    assert state(con) == [(0, 1)]
+    for row_id in ("", "rowid, "):
+        query = f"WITH pts AS (SELECT {row_id}* REPLACE (-z AS z) FROM memory.pts) {CALL}"
+        assert con.execute(query).fetchall() == without(con, query) != without(con, CALL)
+    assert state(con) == [(0, 2)]
 
 
 def test_transactions_of_others(con):

@@ -80,16 +80,17 @@ def pin_budget(*, host: int | None = None, gpu: int | None = None) -> dict[str, 
 def state_of(table: str) -> str:
     """Write the expression for what tells one state of a table from another, by metadata alone.
 
-    That is the number of rows, where names are looked up, which tables and views have the name, and
-    the statements that would create them. A common table expression that hides a table has no row
-    ids: there `rowid` means the column beside.
+    That is the number of rows, their type, where names are looked up, which tables and views have
+    the name, and the statements that would create them. A common table expression that hides a
+    table has no row ids: there `rowid` means the column beside.
     """
     parts = parts_of(table)
     rows = ".".join(map(identifier, parts))
     name = f"lower({literal(parts[-1])})"
     return (
         f"concat_ws(' ', (SELECT count(*) FROM {rows}), "
-        f"typeof((SELECT id FROM (SELECT NULL AS rowid, rowid AS id FROM {rows} LIMIT 0))), "
+        "typeof((SELECT {id: id, row: row} FROM (SELECT NULL AS rowid, rowid AS id, "
+        f'"spatialq row" AS row FROM {rows} AS "spatialq row" LIMIT 0))), '
         "current_database(), current_setting('search_path'), (SELECT list(known ORDER BY known) "
         "FROM (SELECT concat_ws(' ', database_oid, table_oid, sql) AS known FROM duckdb_tables() "
         f"WHERE lower(table_name) = {name} UNION ALL "
