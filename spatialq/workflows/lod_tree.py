@@ -53,16 +53,15 @@ class Reading:
 
     def batches(self) -> Iterator[dict[str, Any]]:
         """Read some points at a time."""
-        from spatialq.database.transport.cloud_columns import batches_of_clouds
+        from spatialq.database.transport.cloud_columns import batches_of_clouds, chosen
         from spatialq.functions.catalogue import catalogue
 
         function = catalogue()[FUNCTION]
         for batch in batches_of_clouds(function, self.clouds, self.progress, self.more):
             if self.bounds is None:
                 yield batch
-                continue
-            rows = np.flatnonzero(in_box(batch["x"], batch["y"], self.bounds))
-            yield {name: None if each is None else each[rows] for name, each in batch.items()}
+            else:
+                yield chosen(batch, in_box(batch["x"], batch["y"], self.bounds))
 
 
 class Attributes:

@@ -1,6 +1,6 @@
 """Points of files, straight into the arrays of a kernel, without one row per point."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,50 +76,16 @@ def batches_of_clouds(
     A column that a file lacks is None. Of the columns `more`, as `numbers_in` gives them, values
     that are NULL are masked. Points outside of the box `hint` may be left out.
     """
-    attributes = [*attributes_of(function), *more]
-
-    def types_in(cloud: PointSource) -> dict[str, "np.dtype[Any]"]:
-        return _types_in(function, cloud, more)
-
-    for found in _parts(clouds, types_in, hint, tick, more):
-        yield {**dict.fromkeys(attributes), **found}
-
-
-def _parts(
-    clouds: Sequence[PointSource],
-    types_in: Callable[[PointSource], Mapping[str, "np.dtype[Any]"]],
-    hint: Box | None,
-    tick: Progress | None,
-    more: "Mapping[str, np.dtype[Any]]",
-) -> Iterator[dict[str, Any]]:
-    """Read columns of the points of files, some points at a time.
-
-    Parameters
-    ----------
-    clouds : sequence of PointSource
-    types_in : callable
-        Gives the columns of a file to read, `point_id` among them, and their types.
-    hint : six of float, optional
-        What lies outside of this box may be left out.
-    tick : callable, optional
-    more : mapping of str to dtype
-        Columns of which values that are NULL are masked.
-
-    Yields
-    ------
-    dict of str to array
-        `point_id` runs on from file to file.
-    """
-    first = 0
+    attributes, first = [*attributes_of(function), *more], 0
     for cloud in clouds:
-        types, done = types_in(cloud), 0
+        types, done = _types_in(function, cloud, more), 0
         for batch in cloud.batches(list(types), hint):
             progress.check()
             found = {
                 name: _numbers_of(cloud, name, batch[name], dtype, keeps_nulls=name in more)
                 for name, dtype in types.items()
             }
-            yield {**found, POINT_ID: found[POINT_ID] + first}
+            yield {**dict.fromkeys(attributes), **found, POINT_ID: found[POINT_ID] + first}
             done += batch.num_rows
             if tick is not None:
                 tick(cloud.path, done, cloud.rows)
@@ -195,13 +161,27 @@ def _read_inside(
 ) -> dict[str, Any]:
     """Read the points in a box; what a file's parts say to lie outside is not decoded."""
     hint = None if bounds is None else check_bounds(function.name, bounds)
+    batches = batches_of_clouds(function, clouds, tick, more, hint)
+    if bounds is not None:
+        batches = (chosen(each, in_box(each["x"], each["y"], bounds)) for each in batches)
+    return joined(function, clouds, batches, more)
+
+
+def chosen(points: Mapping[str, Any], rows: Any) -> dict[str, Any]:
+    """Give some rows of points, of which columns may be None."""
+    return {name: None if values is None else values[rows] for name, values in points.items()}
+
+
+def joined(
+    function: Function,
+    clouds: Sequence[PointSource],
+    batches: Iterable[Mapping[str, Any]],
+    more: Mapping[str, np.dtype[Any]] = {},
+) -> dict[str, Any]:
+    """Put points of files together, as `batches_of_clouds` gives them; all have their ids."""
     columns = _Columns(function, clouds, more, has_ids=True)
-    for found in _parts(clouds, columns.types_in, hint, tick, more):
-        part = found
-        if bounds is not None:
-            inside = in_box(found["x"], found["y"], bounds)
-            part = {name: values[inside] for name, values in found.items()}
-        columns.add(part)
+    for found in batches:
+        columns.add({name: values for name, values in found.items() if values is not None})
     return columns.arrays()
 
 
