@@ -128,14 +128,7 @@ class CorePart:
                 yield found
 
     def clouds(self, box: Sequence[float]) -> Iterator[tuple[Any, int]]:
-        """Open the files, of which only rows that may be in a box are read.
-
-        Yields
-        ------
-        PointSource
-        int
-            The id of the first row of the file.
-        """
+        """Give the files, only with rows that may be in a box, and the ids of their first rows."""
         data = self.data
         for (path, first, *stamp), runs in zip(data["sources"], data["runs"], strict=True):
             cloud = open_cloud(data["caller"], path, stamp)

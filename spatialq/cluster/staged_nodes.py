@@ -15,7 +15,6 @@ from spatialq.cluster.layout import Core
 from spatialq.cluster.points import CorePart, read_box
 from spatialq.cluster.staged import Make, StagedWork, Write, found_in, write_found
 from spatialq.cluster.task import Task, name_of, second_of
-from spatialq.data.boxes import in_box
 from spatialq.errors import FileError
 from spatialq.functions.catalogue import catalogue
 from spatialq.functions.declaration import Size
@@ -42,38 +41,29 @@ class AttributePart(CorePart):
 
     def batches(self) -> Iterator[Any]:
         """Read the points some at a time, with their attributes."""
-        for cloud, first in self.clouds(read_box(self.data)[0]):
-            yield from self._attributed(cloud, first, {})
+        return self._attributed(self.clouds(read_box(self.data)[0]), {})
 
     def points_where(self, choose: Callable[[Mapping[str, Any]], Any]) -> dict[str, Any]:
         """Read the points that a function chooses, with all their columns."""
         from spatialq.database.transport.cloud_columns import chosen, joined
 
-        opened = list(self.clouds(read_box(self.data)[0]))
-        batches = (
-            chosen(points, choose(points))
-            for cloud, first in opened
-            for points in self._attributed(cloud, first, self.types)
-        )
+        opened, types = list(self.clouds(read_box(self.data)[0])), self.types
+        batches = (chosen(each, choose(each)) for each in self._attributed(opened, types))
         function = catalogue()[self.data["caller"]]
-        found = joined(function, [cloud for cloud, _ in opened], batches, self.types)
-        for name in self.types.keys() - {name for name, each in found.items() if each is not None}:
-            nothing = np.zeros(found["x"].size, self.types[name])
-            found[name] = np.ma.MaskedArray(nothing, mask=True)
-        return found
+        return joined(function, [cloud for cloud, _ in opened], batches, types)
 
     def _attributed(
-        self, cloud: Any, first: int, more: Mapping[str, np.dtype[Any]]
+        self, opened: Iterable[tuple[Any, int]], more: Mapping[str, np.dtype[Any]]
     ) -> Iterator[dict[str, Any]]:
-        """Read the points of a file, whose first row has an id."""
-        from spatialq.database.transport.cloud_columns import batches_of_clouds, chosen
+        """Read the points of files, as `clouds` gives them."""
+        from spatialq.database.transport.cloud_columns import batches_of_clouds
 
-        box, hint = read_box(self.data)
+        box, _ = read_box(self.data)
         function = catalogue()[self.data["caller"]]
-        for batch in batches_of_clouds(function, [cloud], more=more, hint=hint):
-            points = chosen(batch, in_box(batch["x"], batch["y"], box))
-            if points["x"].size:
-                yield self.leveled(points | {"point_id": points["point_id"] + first})
+        for cloud, first in opened:
+            for points in batches_of_clouds(function, [cloud], more=more, bounds=box):
+                if points["x"].size:
+                    yield self.leveled(points | {"point_id": points["point_id"] + first})
 
     def changed(self) -> FileError:
         """Make the error that there are other points than an earlier stage has found."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.data.boxes import in_box
 from spatialq.data.frame import Frame
 from spatialq.errors import FileError
 from spatialq.export.atomic import WRITER
@@ -53,15 +52,11 @@ class Reading:
 
     def batches(self) -> Iterator[dict[str, Any]]:
         """Read some points at a time."""
-        from spatialq.database.transport.cloud_columns import batches_of_clouds, chosen
+        from spatialq.database.transport.cloud_columns import batches_of_clouds
         from spatialq.functions.catalogue import catalogue
 
         function = catalogue()[FUNCTION]
-        for batch in batches_of_clouds(function, self.clouds, self.progress, self.more):
-            if self.bounds is None:
-                yield batch
-            else:
-                yield chosen(batch, in_box(batch["x"], batch["y"], self.bounds))
+        return batches_of_clouds(function, self.clouds, self.progress, self.more, self.bounds)
 
 
 class Attributes:

@@ -88,12 +88,9 @@ def _joins(band: list[tuple[Root, list[Root]]], cube: Cube, options: "Options") 
 def count(
     part: NodePart, cube: Cube, level: int, depth: int, before: Sequence[TaskResult]
 ) -> TaskResult:
-    """Count the points of a core in the cells of a step.
+    """Count the points of a core in the cells of a step; in the first, find their brightest, too.
 
-    Returns
-    -------
-    TaskResult
-        With the fact `brightest`, the greatest red, green or blue; 0 but in the first step.
+    It is the greatest red, green or blue.
     """
     steps, found, brightest = _steps(level, depth, before), Counts.none(), 0
     for points in part.batches():
@@ -173,7 +170,15 @@ def join(root: Root, cube: Cube, options: "Options", below: Sequence[TaskResult]
 
     leaves = Leaves(level, cell, np.cumsum(points) - points, points)
     rows = Tiler(cube, options, cpu.build, options.max_points).of_tiles(leaves, root, first_node)
-    return _result(root, rows, *_attributes_of(below, options.more_columns))
+
+    def joined(key: str) -> Any:
+        return np.concatenate([each.arrays[key] for each in below])
+
+    attributes = {
+        name: np.ma.MaskedArray(joined(f"value {name}"), joined(f"lost {name}"))
+        for name in options.more_columns
+    }
+    return _result(root, rows, joined("points point_id"), attributes)
 
 
 def _result(root: Root, rows: Rows, ids: Any, attributes: Mapping[str, Any]) -> NodeResult:
@@ -184,21 +189,9 @@ def _result(root: Root, rows: Rows, ids: Any, attributes: Mapping[str, Any]) -> 
         return NodeResult(nodes, None)
     above = first.arrays()
     for name, values in of_points(first.points.point_id, ids, attributes).items():
-        above[f"value {name}"] = np.ma.getdata(values)
+        above[f"value {name}"] = np.ma.filled(values, 0)
         above[f"lost {name}"] = np.ma.getmaskarray(values)
     return NodeResult(nodes, above)
-
-
-def _attributes_of(below: Sequence[TaskResult], names: Sequence[str]) -> tuple[Any, dict[str, Any]]:
-    """Give the ids of the points of first nodes, and their attributes."""
-
-    def joined(key: str) -> Any:
-        return np.concatenate([each.arrays[key] for each in below])
-
-    columns = {
-        name: np.ma.MaskedArray(joined(f"value {name}"), joined(f"lost {name}")) for name in names
-    }
-    return joined("points point_id"), columns
 
 
 def _colours(points: Columns) -> Any:

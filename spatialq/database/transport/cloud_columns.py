@@ -9,7 +9,7 @@ from spatialq.data.boxes import in_box
 from spatialq.data.columns import NUMBERS, NUMPY_TYPES
 from spatialq.database.transport.columns import attributes_of
 from spatialq.functions.catalogue import Function
-from spatialq.io.source import Box, PointSource, Progress, numbers_of
+from spatialq.io.source import PointSource, Progress, numbers_of
 from spatialq.io.view import check_bounds
 from spatialq.runtime import buffers, progress
 
@@ -69,13 +69,15 @@ def batches_of_clouds(
     clouds: Sequence[PointSource],
     tick: Progress | None = None,
     more: Mapping[str, np.dtype[Any]] = {},
-    hint: Box | None = None,
+    bounds: Sequence[float] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Read the points of files, whose ids run on from file to file, some at a time.
 
     A column that a file lacks is None. Of the columns `more`, as `numbers_in` gives them, values
-    that are NULL are masked. Points outside of the box `hint` may be left out.
+    that are NULL are masked. With bounds there are only the points inside or on the border; what a
+    file's parts say to lie outside is not decoded.
     """
+    hint = None if bounds is None else check_bounds(function.name, bounds)
     attributes, first = [*attributes_of(function), *more], 0
     for cloud in clouds:
         types, done = _types_in(function, cloud, more), 0
@@ -85,7 +87,10 @@ def batches_of_clouds(
                 name: _numbers_of(cloud, name, batch[name], dtype, keeps_nulls=name in more)
                 for name, dtype in types.items()
             }
-            yield {**dict.fromkeys(attributes), **found, POINT_ID: found[POINT_ID] + first}
+            points = {**dict.fromkeys(attributes), **found, POINT_ID: found[POINT_ID] + first}
+            if bounds is not None:
+                points = chosen(points, in_box(points["x"], points["y"], bounds))
+            yield points
             done += batch.num_rows
             if tick is not None:
                 tick(cloud.path, done, cloud.rows)
@@ -123,7 +128,8 @@ def read_clouds(
     """
     try:
         if bounds is not None or (more and not _have_all_values(clouds)):
-            return _read_inside(function, clouds, bounds, tick, more)
+            batches = batches_of_clouds(function, clouds, tick, more, bounds)
+            return joined(function, clouds, batches, more)
         return _read_all(function, clouds, tick, more)
     except MemoryError as full:
         message = f"{function.name}: not enough memory to read the files: {full}"
@@ -150,21 +156,6 @@ def _read_all(
         columns.add_all(cloud, first, tick)
         first += cloud.rows
     return columns.arrays()
-
-
-def _read_inside(
-    function: Function,
-    clouds: Sequence[PointSource],
-    bounds: Sequence[float] | None,
-    tick: Progress | None,
-    more: "Mapping[str, np.dtype[Any]]",
-) -> dict[str, Any]:
-    """Read the points in a box; what a file's parts say to lie outside is not decoded."""
-    hint = None if bounds is None else check_bounds(function.name, bounds)
-    batches = batches_of_clouds(function, clouds, tick, more, hint)
-    if bounds is not None:
-        batches = (chosen(each, in_box(each["x"], each["y"], bounds)) for each in batches)
-    return joined(function, clouds, batches, more)
 
 
 def chosen(points: Mapping[str, Any], rows: Any) -> dict[str, Any]:
@@ -210,7 +201,10 @@ class _Columns:
         self._function, self._more = function, more
         attributes = [*attributes_of(function), *more]
         there = [set(_types_in(function, cloud, more)) for cloud in clouds]
-        self._absent = [name for name in attributes if not any(name in each for each in there)]
+        self._absent = [
+            name for name in attributes
+            if name not in more and not any(name in each for each in there)
+        ]  # fmt: skip
         self._partial = {
             name for name in attributes if name not in self._absent
             and not all(name in each for each in there)
