@@ -76,13 +76,14 @@ class CorePart:
 
     def points(self) -> "dict[str, NDArray[Any]]":
         """Read the points of the core and its halo."""
-        return self._leveled(self.read())
+        return self.leveled(self.read())
 
     def batches(self) -> "Iterator[dict[str, NDArray[Any]]]":
         """Read these points one batch after the other."""
-        return map(self._leveled, self._batches())
+        return map(self.leveled, self._batches())
 
-    def _leveled(self, points: "dict[str, NDArray[Any]]") -> "dict[str, NDArray[Any]]":
+    def leveled(self, points: "dict[str, NDArray[Any]]") -> "dict[str, NDArray[Any]]":
+        """Give points with heights as the kernel gets them."""
         level = self.data["level"]
         return points if level == 1 else points | {"z": points["z"] * level}
 
@@ -111,10 +112,7 @@ class CorePart:
         """
         data, kinds = self.data, self._types
         box, hint = read_box(data)
-        for (path, first, *stamp), runs in zip(data["sources"], data["runs"], strict=True):
-            cloud = open_cloud(data["caller"], path, stamp)
-            if runs is not None:
-                cloud = cloud.of_rows(ranges_in(runs, box))
+        for cloud, first in self.clouds(box):
             names = [name for name in kinds if name != CLASS or name in cloud.schema.names]
             for batch in cloud.batches(names, hint):
                 found = {
@@ -128,6 +126,13 @@ class CorePart:
                 found = {name: values[inside] for name, values in found.items()}
                 found["point_id"] += first
                 yield found
+
+    def clouds(self, box: Sequence[float]) -> Iterator[tuple[Any, int]]:
+        """Give the files, only with rows that may be in a box, and the ids of their first rows."""
+        data = self.data
+        for (path, first, *stamp), runs in zip(data["sources"], data["runs"], strict=True):
+            cloud = open_cloud(data["caller"], path, stamp)
+            yield cloud if runs is None else cloud.of_rows(ranges_in(runs, box)), first
 
     def is_own(self, rows: Columns) -> "NDArray[np.bool_]":
         """Say which rows are of the core itself."""

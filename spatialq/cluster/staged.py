@@ -137,16 +137,17 @@ def _decoded(value: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
     if "file" in value:
-        return _found_in(value["file"])
+        return found_in(value["file"])
     if "folder" in value:
-        return map(_found_in, sorted(Path(value["folder"]).iterdir()))
+        return map(found_in, sorted(Path(value["folder"]).iterdir()))
     if "tuple" in value:
         return tuple(map(_decoded, value["tuple"]))
     chosen = {name: _decoded(each) for name, each in value["fields"].items()}
     return named(value["class"])(**chosen)
 
 
-def _found_in(path: str | Path) -> TaskResult:
+def found_in(path: str | Path) -> TaskResult:
+    """Read what a task has found."""
     facts, arrays = read_arrays(path)
     return TaskResult(arrays, facts)
 

@@ -175,6 +175,7 @@ def _tables(
 ) -> Iterator[Mapping[str, Any]]:
     """Give the nodes, with the numbers of points as samples; at once if the points fit."""
     from spatialq.udfs.build_lod.external_partitioning import rows_in_memory, rows_of
+    from spatialq.udfs.build_lod.validation import validate
 
     n = records.rows
     if n <= tree.room:
@@ -182,7 +183,8 @@ def _tables(
         for first, part in records.coordinates():
             for values, axis in zip(part, xyz, strict=True):
                 axis[first : first + values.size] = values
-        yield from rows_in_memory(*xyz, options, execution)
+        cloud = validate(*xyz, *[None] * 6)
+        yield from rows_in_memory(cloud, options, execution, n, only_ids=True)
         return
     folder = kept.empty_folder(TILES)
     batches = map(_batch, records.coordinates())

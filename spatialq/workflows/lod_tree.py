@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.data.boxes import in_box
 from spatialq.data.frame import Frame
 from spatialq.errors import FileError
 from spatialq.export.atomic import WRITER
@@ -57,12 +56,7 @@ class Reading:
         from spatialq.functions.catalogue import catalogue
 
         function = catalogue()[FUNCTION]
-        for batch in batches_of_clouds(function, self.clouds, self.progress, self.more):
-            if self.bounds is None:
-                yield batch
-                continue
-            rows = np.flatnonzero(in_box(batch["x"], batch["y"], self.bounds))
-            yield {name: None if each is None else each[rows] for name, each in batch.items()}
+        return batches_of_clouds(function, self.clouds, self.progress, self.more, self.bounds)
 
 
 class Attributes:

@@ -364,6 +364,15 @@ def test_a_file_that_changes_while_the_job_runs(tiles, tmp_path, monkeypatch):
         run(copy, tmp_path / "out")
 
 
+def test_other_points_than_were_counted(at_once, tiles, tmp_path, monkeypatch):
+    """What their times do not tell."""
+    monkeypatch.setattr(chunks, "is_inside", lambda x, *_: np.zeros(x.size, bool))
+    with pytest.raises(
+        FileError, match=r"tile_\d\d.laz': has other points than when the job began"
+    ):
+        run(tiles, tmp_path / "out")
+
+
 @pytest.mark.slow
 def test_the_command(at_once, tiles, tmp_path):
     given = ["--max-points", 150, "--grid-size", 16]

@@ -35,10 +35,16 @@ def with_attributes(
     if not attributes:
         return dict(nodes)
     samples = nodes["samples"]
-    ids = samples.columns["point_id"]
-    at = ids if point_id is None else _positions(point_id, ids)
-    more = {name: _gathered(values, at) for name, values in attributes.items()}
+    more = of_points(samples.columns["point_id"], point_id, attributes)
     return {**nodes, "samples": Lists(samples.offsets, {**samples.columns, **more})}
+
+
+def of_points(ids: Any, point_id: Any, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the attributes of the points with some ids, see `with_attributes`."""
+    if not attributes:
+        return {}
+    at = ids if point_id is None else _positions(point_id, ids)
+    return {name: _gathered(values, at) for name, values in attributes.items()}
 
 
 def _positions(point_id: Any, ids: Any) -> Any:

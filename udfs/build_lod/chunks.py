@@ -249,12 +249,12 @@ def box_of(cube: Cube, level: int, cell: Any) -> tuple[float, float, float, floa
     return low[0] - off, low[1] - off, low[0] + side + off, low[1] + side + off
 
 
-def bands(chunks: Leaves, band: int = BAND) -> Iterator[list[tuple[Root, Leaves]]]:
+def bands(chunks: Leaves, band: int = BAND) -> Iterator[list[tuple[Root, list[Root]]]]:
     """List the nodes above chunks whose levels below are joined at once, deepest first.
 
     Yields
     ------
-    list of (Root, Leaves)
+    list of (Root, list of Root)
         Nodes of one level, each with what it is joined from: nodes that are `band` levels below it,
         or chunks that are less far below.
     """
@@ -262,6 +262,7 @@ def bands(chunks: Leaves, band: int = BAND) -> Iterator[list[tuple[Root, Leaves]
 
     nodes = build_nodes(chunks, 0)
     is_inner = nodes.children != 0
+    roots = Leaves(nodes.level, nodes.cell, nodes.first, nodes.points).root
     for level in range(int(chunks.level.max()) // band * band, -1, -band):
         tops = np.flatnonzero(is_inner & (nodes.level == level))
         is_near = (nodes.level > level) & (nodes.level < level + band) & ~is_inner
@@ -270,17 +271,6 @@ def bands(chunks: Leaves, band: int = BAND) -> Iterator[list[tuple[Root, Leaves]
         first = np.searchsorted(nodes.first[below], nodes.first[tops])
         stop = np.searchsorted(nodes.first[below], nodes.first[tops] + nodes.points[tops])
         yield [
-            (_root(nodes, int(top)), _leaves(nodes, below[begin:end]))
-            for top, begin, end in zip(tops, first, stop, strict=True)
+            (roots(top), [roots(k) for k in below[begin:end].tolist()])
+            for top, begin, end in zip(tops.tolist(), first, stop, strict=True)
         ]
-
-
-def _root(nodes: Any, k: int) -> Root:
-    x, y, z = nodes.cell[k].tolist()
-    return Root(int(nodes.level[k]), (x, y, z))
-
-
-def _leaves(nodes: Any, at: Any) -> Leaves:
-    points = nodes.points[at]
-    cell = nodes.cell[at].astype(np.int64)
-    return Leaves(nodes.level[at].astype(np.int64), cell, np.cumsum(points) - points, points)

@@ -13,7 +13,7 @@ import numpy as np
 
 from spatialq.data.reach import require_reach
 from spatialq.data.strays import strays_of, warn_of
-from spatialq.functions.declaration import Device
+from spatialq.functions.node_stages import Execution
 from spatialq.runtime import cuda, file_memory
 
 from . import CHANNELS, DECLARATION, cpu
@@ -22,22 +22,12 @@ from .places import codes_of_places
 from .split import DEPTH, Leaves, cells_below, count_codes, cut, pyramid
 from .tiles import Part, Rows, Tiler
 from .tree import BITS, Cube, Points, Root, Tree
-from .validation import box, cube_around, reject, validate
+from .validation import Cloud, box, cube_around, reject
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from . import Options
-
-
-class Execution(Protocol):
-    """Where a call runs, which may change on the way."""
-
-    device: Device
-    gpus: tuple[int, ...]
-
-    def fall_back(self, full: MemoryError) -> None:
-        """Go on on the CPU, or raise the error if that may not be."""
 
 
 class Saved(Protocol):
@@ -220,54 +210,30 @@ def rows_of(
     return (yield from rows(tiler, points, saved))
 
 
-def rows_in_memory(x: Any, y: Any, z: Any, options: "Options", execution: Execution) -> Rows:
-    """Give the rows of all nodes of a cloud in memory, whose samples have their `point_id` alone.
-
-    The ids are 0, 1, 2 ...
-
-    Parameters
-    ----------
-    x, y, z : float64[n]
-    options : Options
-    execution : Execution
-
-    Raises
-    ------
-    ValueError
-        As from `validation.validate`.
-    MemoryError
-        If memory does not suffice.
-    """
-    cloud = validate(x, y, z, *[None] * 6)
-    budget = _most_points(options, execution, len(x))
-    tiler = _tiler(cloud.cube, options, execution, budget, only_ids=True)
-    return (yield from tiler.of_cloud(cloud.points, cloud.classification))
-
-
-def rows_in_cell(
-    root: Root,
-    cube: Cube,
-    points: Points,
-    classification: Any,
+def rows_in_memory(
+    cloud: Cloud,
     options: "Options",
     execution: Execution,
     budget: int,
+    root: Root | None = None,
+    *,
+    only_ids: bool = False,
 ) -> Rows:
-    """Give the rows of all nodes of a cloud in a cell of its cube.
+    """Give the rows of all nodes of a cloud in memory, or of the part of one in a cell.
 
     Parameters
     ----------
-    root : Root
-        The cell: the whole cube, or one of which every cell above has more points than a leaf.
-    cube : Cube
-    points : Points
-        All that are in the cell, in main memory.
-    classification : uint8[n]
+    cloud : Cloud
+        Its points are all those in the cell; the cube is that of the whole cloud.
     options : Options
     execution : Execution
         The device, as for `rows_of`.
     budget : int
         Number of points that fit into main memory while their nodes are built.
+    root : Root, optional
+        The cell, of which every one above has more points than a leaf; by default the whole cube.
+    only_ids : bool
+        Whether samples have their `point_id` alone.
 
     Raises
     ------
@@ -275,8 +241,8 @@ def rows_in_cell(
         If memory does not suffice.
     """
     budget = _most_points(options, execution, budget)
-    tiler = _tiler(cube, options, execution, budget, only_ids=False)
-    return (yield from tiler.of_cloud(points, classification, root))
+    tiler = _tiler(cloud.cube, options, execution, budget, only_ids=only_ids)
+    return (yield from tiler.of_cloud(cloud.points, cloud.classification, root))
 
 
 def _most_points(options: "Options", execution: Execution, budget: int) -> int:

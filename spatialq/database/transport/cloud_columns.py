@@ -1,6 +1,6 @@
 """Points of files, straight into the arrays of a kernel, without one row per point."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from spatialq.data.columns import NUMBERS, NUMPY_TYPES
 from spatialq.database.transport.columns import attributes_of
 from spatialq.functions.catalogue import Function
 from spatialq.io.clouds import are_las
-from spatialq.io.source import Box, PointSource, Progress, numbers_of
+from spatialq.io.source import PointSource, Progress, numbers_of
 from spatialq.io.view import check_bounds
 from spatialq.runtime import buffers, progress
 
@@ -70,57 +70,28 @@ def batches_of_clouds(
     clouds: Sequence[PointSource],
     tick: Progress | None = None,
     more: Mapping[str, np.dtype[Any]] = {},
-    hint: Box | None = None,
+    bounds: Sequence[float] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Read the points of files, whose ids run on from file to file, some at a time.
 
     A column that a file lacks is None. Of the columns `more`, as `numbers_in` gives them, values
-    that are NULL are masked. Points outside of the box `hint` may be left out.
+    that are NULL are masked. With bounds there are only the points inside or on the border; what a
+    file's parts say to lie outside is not decoded.
     """
-    attributes = [*attributes_of(function), *more]
-
-    def types_in(cloud: PointSource) -> dict[str, "np.dtype[Any]"]:
-        return _types_in(function, cloud, more)
-
-    for found in _parts(clouds, types_in, hint, tick, more):
-        yield {**dict.fromkeys(attributes), **found}
-
-
-def _parts(
-    clouds: Sequence[PointSource],
-    types_in: Callable[[PointSource], Mapping[str, "np.dtype[Any]"]],
-    hint: Box | None,
-    tick: Progress | None,
-    more: "Mapping[str, np.dtype[Any]]",
-) -> Iterator[dict[str, Any]]:
-    """Read columns of the points of files, some points at a time.
-
-    Parameters
-    ----------
-    clouds : sequence of PointSource
-    types_in : callable
-        Gives the columns of a file to read, `point_id` among them, and their types.
-    hint : six of float, optional
-        What lies outside of this box may be left out.
-    tick : callable, optional
-    more : mapping of str to dtype
-        Columns of which values that are NULL are masked.
-
-    Yields
-    ------
-    dict of str to array
-        `point_id` runs on from file to file.
-    """
-    first = 0
+    hint = None if bounds is None else check_bounds(function.name, bounds)
+    attributes, first = [*attributes_of(function), *more], 0
     for cloud in clouds:
-        types, done = types_in(cloud), 0
+        types, done = _types_in(function, cloud, more), 0
         for batch in cloud.batches(list(types), hint):
             progress.check()
             found = {
                 name: _numbers_of(cloud, name, batch[name], dtype, keeps_nulls=name in more)
                 for name, dtype in types.items()
             }
-            yield {**found, POINT_ID: found[POINT_ID] + first}
+            points = {**dict.fromkeys(attributes), **found, POINT_ID: found[POINT_ID] + first}
+            if bounds is not None:
+                points = chosen(points, in_box(points["x"], points["y"], bounds))
+            yield points
             done += batch.num_rows
             if tick is not None:
                 tick(cloud.path, done, cloud.rows)
@@ -158,7 +129,8 @@ def read_clouds(
     """
     try:
         if bounds is not None or (more and not are_las(clouds)):
-            return _read_inside(function, clouds, bounds, tick, more)
+            batches = batches_of_clouds(function, clouds, tick, more, bounds)
+            return joined(function, clouds, batches, more)
         return _read_all(function, clouds, tick, more)
     except MemoryError as full:
         message = f"{function.name}: not enough memory to read the files: {full}"
@@ -180,22 +152,21 @@ def _read_all(
     return columns.arrays()
 
 
-def _read_inside(
+def chosen(points: Mapping[str, Any], rows: Any) -> dict[str, Any]:
+    """Give some rows of points, of which columns may be None."""
+    return {name: None if values is None else values[rows] for name, values in points.items()}
+
+
+def joined(
     function: Function,
     clouds: Sequence[PointSource],
-    bounds: Sequence[float] | None,
-    tick: Progress | None,
-    more: "Mapping[str, np.dtype[Any]]",
+    batches: Iterable[Mapping[str, Any]],
+    more: Mapping[str, np.dtype[Any]] = {},
 ) -> dict[str, Any]:
-    """Read the points in a box; what a file's parts say to lie outside is not decoded."""
-    hint = None if bounds is None else check_bounds(function.name, bounds)
+    """Put points of files together, as `batches_of_clouds` gives them; all have their ids."""
     columns = _Columns(function, clouds, more, has_ids=True)
-    for found in _parts(clouds, columns.types_in, hint, tick, more):
-        part = found
-        if bounds is not None:
-            inside = in_box(found["x"], found["y"], bounds)
-            part = {name: values[inside] for name, values in found.items()}
-        columns.add(part)
+    for found in batches:
+        columns.add({name: values for name, values in found.items() if values is not None})
     return columns.arrays()
 
 
@@ -224,7 +195,10 @@ class _Columns:
         self._function, self._more = function, more
         attributes = [*attributes_of(function), *more]
         there = [set(_types_in(function, cloud, more)) for cloud in clouds]
-        self._absent = [name for name in attributes if not any(name in each for each in there)]
+        self._absent = [
+            name for name in attributes
+            if name not in more and not any(name in each for each in there)
+        ]  # fmt: skip
         self._partial = {
             name for name in attributes if name not in self._absent
             and not all(name in each for each in there)
