@@ -72,12 +72,25 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Windows:
-    """Runs of rows that a band must contain completely: each of `size` rows, `step` rows apart."""
+class WindowAxis:
+    """Windows along one axis: each `size` cells, `step` cells apart, `count` of them."""
 
     size: int
     step: int
     count: int
+
+    @property
+    def extent(self) -> int:
+        """Cells from the first cell of the first window to the last cell of the last window."""
+        return self.size + (self.count - 1) * self.step
+
+
+@dataclass(frozen=True)
+class Windows(WindowAxis):
+    """Runs of rows that a band must contain completely."""
+
+    x: WindowAxis
+    """Runs of columns, of which a tile of a job has some."""
     results: int
     """Rows of the result per window."""
 
