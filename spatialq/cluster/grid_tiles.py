@@ -169,9 +169,7 @@ class Tile:
         west, east = _cells(find_windows(frame, self.options).x, self.columns, frame.columns)
         there = replace(frame, z=np.empty((0, east - west), np.float32), first_column=west)
         windows = find_windows(there, self.options)
-        n = windows.in_band(east - west)
-        for first in range(self.rows.start, self.rows.stop, n):
-            south, north = windows.rows(first, min(first + n, self.rows.stop))
+        for south, north in windows.bands(east - west, self.rows):
             grid = source.grid(south, north, (west, east))
             self.facts["valued"] += count_values(whose, grid)
             found, self.facts["device"] = call(
