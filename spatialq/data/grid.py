@@ -72,23 +72,43 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Windows:
-    """Runs of rows that a band must contain completely: each of `size` rows, `step` rows apart."""
+class WindowAxis:
+    """Windows along one axis: each `size` cells, `step` cells apart, `count` of them."""
 
     size: int
     step: int
     count: int
+
+    @property
+    def extent(self) -> int:
+        """Cells from the first cell of the first window to the last cell of the last window."""
+        return self.size + (self.count - 1) * self.step
+
+
+@dataclass(frozen=True)
+class Windows(WindowAxis):
+    """Runs of rows that a band must contain completely."""
+
+    x: WindowAxis
+    """Runs of columns, of which a tile of a job has some."""
     results: int
     """Rows of the result per window."""
 
-    def in_band(self, columns: int) -> int:
-        """Count the windows, one at least, that a band of so many columns should have."""
-        by_cells = 1 + (BAND_CELLS // columns - self.size) // self.step
-        return max(1, min(by_cells, BAND_RESULTS // self.results))
+    def bands(self, columns: int, among: range | None = None) -> list[tuple[int, int]]:
+        """Divide so many columns into bands of some windows each, one at least.
 
-    def rows(self, first: int, stop: int) -> tuple[int, int]:
-        """First row of the windows [first, stop), from the south, and the one behind their last."""
-        return first * self.step, (stop - 1) * self.step + self.size
+        `among` are the windows that are needed, by default all.
+
+        Returns
+        -------
+        list of (int, int)
+            The first row of a band, from the south, and the one behind its last.
+        """
+        among = range(self.count) if among is None else among
+        by_cells = 1 + (BAND_CELLS // columns - self.size) // self.step
+        n = max(1, min(by_cells, BAND_RESULTS // self.results))
+        parts = (among[first : first + n] for first in range(0, len(among), n))
+        return [(part[0] * self.step, part[-1] * self.step + self.size) for part in parts]
 
 
 def heights(values: Any, missing: Any = None) -> Any:

@@ -484,7 +484,7 @@ class Output:
     """Whether no tile needs what another one found, so that several GPUs may share them."""
     windows: Callable[[Any, Any], Any] = lambda *_: None
     """For a function of grids: of a grid and parameters, the `spatialq.data.grid.Windows` that a
-    band of a large file must hold whole."""
+    band of a large file must hold whole, and a tile of a job."""
 
 
 @dataclass(frozen=True)

@@ -28,5 +28,5 @@ def patch_windows(grid: "Grid", options: "Options") -> Windows:
 
 
 def _windows(grid: "Grid", division: "Division", results: int) -> Windows:
-    y = division.y
-    return Windows(y.size, y.step, y.count, results=len(division.within(grid).columns) * results)
+    y, columns = division.y, division.within(grid).columns
+    return Windows(y.size, y.step, y.count, division.x, results=len(columns) * results)

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from math import ceil, floor
 from typing import TYPE_CHECKING, NamedTuple
 
+from spatialq.data.grid import WindowAxis
+
 if TYPE_CHECKING:
     from spatialq.data.grid import Grid
 
@@ -16,20 +18,6 @@ them."""
 
 ROUNDING = 1e-6
 """Tolerance in cells when a share of them is counted."""
-
-
-@dataclass(frozen=True)
-class WindowAxis:
-    """Windows along one axis: each `size` cells, `step` cells apart, `count` of them."""
-
-    size: int
-    step: int
-    count: int
-
-    @property
-    def extent(self) -> int:
-        """Cells from the first cell of the first window to the last cell of the last window."""
-        return self.size + (self.count - 1) * self.step
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .division import Division, Scale, WindowAxis
+from spatialq.data.grid import WindowAxis
+
+from .division import Division, Scale
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,9 +13,9 @@ from spatialq.runtime.threads import in_threads
 from .methods import STATISTICS, first_rows
 
 if TYPE_CHECKING:
-    from spatialq.data.grid import Grid
+    from spatialq.data.grid import Grid, WindowAxis
 
-    from .division import Division, Examples, WindowAxis
+    from .division import Division, Examples
     from .options import Options
 
 

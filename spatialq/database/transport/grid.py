@@ -79,7 +79,7 @@ def answers(
         yield _of_cells(function, request, parts[0], road=road)
         return
     source, valued = _open(request), 0
-    for index in range(Bands(function, source, request.choose(function)[0]).count):
+    for index in range(len(_bands(function, source, request.choose(function)[0]))):
         rows, valued = _of_band(function, request, source, index, valued, road=road)
         yield rows
 
@@ -132,7 +132,7 @@ def _query(
         warn_about(function.name, source)
         frame = asdict(frame_of(source, is_announced=True))
         request = Request.new(options, grid=plan_of(source), frame=frame)
-        plan, count = literal(request.text), Bands(function, source, chosen).count
+        plan, count = literal(request.text), len(_bands(function, source, chosen))
         lists = (
             "(WITH RECURSIVE band(i, p) AS ("
             f"SELECT 0::BIGINT, spatialq_{function.name}_band({plan}, 0, 0) "
@@ -157,21 +157,11 @@ def frame_of(source: GridSource, *, is_announced: bool = False) -> Frame:
     return Frame(subject, source.crs, remedy=remedy, is_announced=is_announced)
 
 
-class Bands:
-    """A file in bands of rows, each of which holds whole windows."""
-
-    def __init__(self, function: Function, source: GridSource, options: Any) -> None:
-        frame = source.frame
-        self._windows = function.output.windows(frame, options)
-        self._n = self._windows.in_band(frame.columns)
-        self.count = -(-self._windows.count // self._n)
-
-    def rows(self, index: int) -> tuple[int, int]:
-        """First row of a band, from the south, and the one behind its last."""
-        first = index * self._n
-        stop = min(first + self._n, self._windows.count)
-        found: tuple[int, int] = self._windows.rows(first, stop)
-        return found
+def _bands(function: Function, source: GridSource, options: Any) -> list[tuple[int, int]]:
+    """Divide a file into bands of rows, each of which holds whole windows."""
+    frame = source.frame
+    found: list[tuple[int, int]] = function.output.windows(frame, options).bands(frame.columns)
+    return found
 
 
 def _of_band(
@@ -185,12 +175,12 @@ def _of_band(
 ) -> tuple[Any, int]:
     """Run the kernel on a band; give its rows, and how many cells have a value up to here."""
     options, device = request.choose(function)
-    bands = Bands(function, source, options)
+    bands = _bands(function, source, options)
     with request.within_memory(function.name):
-        grid = source.grid(*bands.rows(index))
+        grid = source.grid(*bands[index])
         whose = f"{function.name}: '{source.path}'"
         valued += count_values(whose, grid)
-        if not valued and index + 1 == bands.count:
+        if not valued and index + 1 == len(bands):
             message = f"{whose}: the grid has no value: all cells of its examples are missing"
             raise ValueError(message)
         given = {"grid": grid}

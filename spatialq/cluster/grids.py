@@ -1,15 +1,18 @@
-"""Grids that a job reads: how their files are opened, and windows of them."""
+"""Grids that a job reads: how their files are opened."""
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
 
 from spatialq.cluster.folder import CALLER
 from spatialq.cluster.survey import stamp_of
+from spatialq.database.transport.grid import frame_of
 from spatialq.errors import CrsWarning, FileError
+from spatialq.execution.frames import Fitted, announce
 from spatialq.execution.validation import is_finite
+from spatialq.functions.catalogue import Function
 from spatialq.io.formats import reader_of
 from spatialq.io.grid.grids import find_grids
 from spatialq.io.grid.source import GridSource
@@ -40,6 +43,31 @@ def _require(is_right: bool, name: str, must: str, value: Any) -> None:  # noqa:
     if not is_right:
         message = f"{CALLER}: {name} must be {must}, got {value!r}"
         raise ValueError(message)
+
+
+def open_grids(
+    function: Function, paths: Sequence[str], options: Any, more: dict[str, Any]
+) -> tuple[Fitted, str | None]:
+    """Give the parameters, which are fitted to each grid by its own tasks, and the CRS.
+
+    Raises
+    ------
+    FileError
+        If the first file cannot be read.
+    CrsError
+        If it cannot be reprojected.
+    ValueError
+        If an option does not fit the first file.
+
+    Warns
+    -----
+    CrsWarning
+        If x and y are degrees, or heights have another unit than x and y.
+    """
+    grid = open_file(function.name, paths[0], more)
+    function.output.windows(grid.frame, options)
+    announce(function, options, [frame_of(grid)])
+    return Fitted({}, options), grid.crs
 
 
 def open_file(caller: str, path: str, of_file: Mapping[str, Any]) -> GridSource:
