@@ -110,9 +110,9 @@ def simulate(tiles, folder):
     folder = JobFolder(Path(folder))
     for is_resumed in (False, True):
         started = time.process_time()
-        with folder.held(), folder.recording() as journal:
+        with folder.held(), folder.recording():
             before = {"state": "parts"} if is_resumed else None
-            job = Job(call, folder, journal, able, {}, _nothing, before)
+            job = Job(call, folder, able, {}, _nothing, before)
             method.run(job)
             found = job.found
         seconds = time.process_time() - started

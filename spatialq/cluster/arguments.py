@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from spatialq.cluster.folder import CALLER, MANIFEST, OWN, PARTS, Folder
-from spatialq.cluster.folders import folder_of
+from spatialq.cluster.folder import CALLER, MANIFEST, OWN, PARTS, JobFolder, folder_of
 from spatialq.errors import FileError
 from spatialq.io.files import is_pattern, matches, require_name
 from spatialq.io.formats import Kind, find_sources, would_match
@@ -66,7 +65,7 @@ def _several(source: Any) -> list[str | Path]:
     raise ValueError(message)
 
 
-def new_folder_of(folder: Any, source: Any, files: Sequence[Path], part_format: str) -> Folder:
+def new_folder_of(folder: Any, source: Any, files: Sequence[Path], part_format: str) -> JobFolder:
     """Give the folder of a job that is run, which is not made yet.
 
     Parameters

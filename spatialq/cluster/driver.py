@@ -13,7 +13,7 @@ import numpy as np
 
 from spatialq.cluster.arguments import check_types, files_of_job, new_folder_of
 from spatialq.cluster.executors import check_executor, executor_of
-from spatialq.cluster.folder import CALLER, Folder
+from spatialq.cluster.folder import CALLER, JobFolder
 from spatialq.cluster.gpus import gpus_for, may_use_gpus
 from spatialq.cluster.job import Call, Job, given
 from spatialq.cluster.methods import methods
@@ -173,14 +173,14 @@ def run(
             _require_same(target, before, manifest, resume=resume)
         with (
             _forgotten_if_refused(target, before),
-            target.recording() as journal,
+            target.recording(),
             budget.within(CALLER, memory),
             closing(
                 executor_of(executor, workers, budget.current(), gpus, uses_gpus=uses_gpus)
             ) as able,
             running(current() or CallTask()),
         ):
-            job = Job(call, target, journal, able, manifest, tick, before)
+            job = Job(call, target, able, manifest, tick, before)
             if not job.was_done():
                 method.run(job)
             job.end()
@@ -206,7 +206,7 @@ def _told(source: str | Path | Sequence[str | Path]) -> str:
 
 
 @contextmanager
-def _forgotten_if_refused(folder: Folder, before: dict[str, Any] | None) -> Iterator[None]:
+def _forgotten_if_refused(folder: JobFolder, before: dict[str, Any] | None) -> Iterator[None]:
     """Leave nothing of a new job that is refused before a task has written a file."""
     try:
         yield
@@ -218,7 +218,7 @@ def _forgotten_if_refused(folder: Folder, before: dict[str, Any] | None) -> Iter
 
 
 def _require_same(
-    job: Folder, before: dict[str, Any], manifest: dict[str, Any], *, resume: bool
+    job: JobFolder, before: dict[str, Any], manifest: dict[str, Any], *, resume: bool
 ) -> None:
     """Refuse a folder with a job that is not to be resumed, or that is another one."""
     if not resume:

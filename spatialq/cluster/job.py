@@ -10,7 +10,7 @@ from typing import Any
 
 from spatialq.cluster.digest_set import DigestSet
 from spatialq.cluster.executor import Executor
-from spatialq.cluster.folder import CALLER, PARTS, Folder, Recorder
+from spatialq.cluster.folder import CALLER, PARTS, JobFolder
 from spatialq.cluster.layout import Layout
 from spatialq.cluster.survey import SURVEY, Survey, stamp_of, task_of
 from spatialq.cluster.task import Done, Task
@@ -65,15 +65,14 @@ class Job:
     def __init__(
         self,
         call: Call,
-        folder: Folder,
-        journal: Recorder,
+        folder: JobFolder,
         executor: Executor,
         manifest: dict[str, Any],
         progress: Progress,
         before: dict[str, Any] | None = None,
     ) -> None:
         self.call = call
-        self._folder, self._journal, self._executor = folder, journal, executor
+        self._folder, self._executor = folder, executor
         self._manifest, self._progress = dict(manifest), progress
         self._before, self._written = before, -INTERVAL
         self._warned = Warned()
@@ -258,7 +257,7 @@ class Job:
     def _reach(self, done: int, **facts: Any) -> None:
         """Write down how many tasks of the stage are done, and where the journal says of more."""
         self._written = time.monotonic()
-        self._update(done=done, journal=self._journal.position, told=time.time(), **facts)
+        self._update(done=done, journal=self._folder.position, told=time.time(), **facts)
 
     def _done(
         self,
@@ -286,7 +285,7 @@ class Job:
                     n += 1
                     for category, text in done.warnings:
                         self._warned.tell(category, text)
-                    self._journal.add(done)
+                    self._folder.add(done)
                     if time.monotonic() >= self._written + INTERVAL:
                         self._reach(n)
                     self._progress(Path(stage), n, total)

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spatialq.cluster.folder import PARTS, Folder
-from spatialq.cluster.folders import folder_of
+from spatialq.cluster.folder import PARTS, JobFolder, folder_of
 from spatialq.cluster.methods import methods
 from spatialq.cluster.points import COVERING, GEOMETRY
 from spatialq.errors import FileError, FileWarning, JobError
@@ -79,7 +78,7 @@ def jobs(folder: str | Path = ".") -> list[dict[str, Any]]:
     return found
 
 
-def _described(job: Folder, manifest: dict[str, Any]) -> dict[str, Any]:
+def _described(job: JobFolder, manifest: dict[str, Any]) -> dict[str, Any]:
     state = manifest["state"]
     if state != "done":
         state = "running" if job.is_held() else "unfinished"
@@ -178,7 +177,7 @@ def query_of(folder: str | Path) -> str:
     return f"SELECT COLUMNS(lambda c: c NOT IN ({others})) FROM read_parquet({literal(parts)})"
 
 
-def _pattern_of(job: Folder) -> str:
+def _pattern_of(job: JobFolder) -> str:
     """Write the folder of the parts so that a pattern may follow it.
 
     Raises
@@ -197,7 +196,7 @@ def _pattern_of(job: Folder) -> str:
     return glob.escape(str(place.resolve()))
 
 
-def _done_job(folder: str | Path) -> tuple[Folder, dict[str, Any]]:
+def _done_job(folder: str | Path) -> tuple[JobFolder, dict[str, Any]]:
     """Give a job that is done and whose parts are Parquet, and its manifest."""
     job = folder_of(CALLER, folder)
     manifest = job.manifest()

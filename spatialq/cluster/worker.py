@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from spatialq import errors
-from spatialq.cluster.folder import CALLER
-from spatialq.cluster.folders import folder_of
+from spatialq.cluster.folder import CALLER, folder_of
 from spatialq.cluster.stage_files import STAGE_FILES
 from spatialq.cluster.task import Done, Task, named, place_of, second_of
 from spatialq.errors import FileError, JobError

@@ -10,13 +10,16 @@ import atexit
 import errno
 import os
 import re
+import secrets
 import stat
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cache
+from hashlib import blake2b
 from importlib.util import find_spec
 from io import BufferedIOBase, TextIOWrapper
 from pathlib import Path
@@ -99,7 +102,10 @@ class ObjectPath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
         return f"ObjectPath({str(self)!r})"
 
     def __fspath__(self) -> str:
-        return str(_copies.get(self))
+        state = blake2b(f"{self} {self.found().etag}".encode(), digest_size=16).hexdigest()
+        copy = _copies.get(self, f"{state}/{self.name}")
+        _copies.trim(MOST_COPIES)
+        return str(copy)
 
     @property
     def bucket(self) -> str:
@@ -122,19 +128,17 @@ class ObjectPath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
             If the server does not say.
         """
         url = str(self)
-        known = _known.get(url)
-        if known is not None:
+        asked, known = _known.get(url, (0.0, None))
+        if known is not None and time.monotonic() - asked < FRESH:
             return known
-        import obstore
-
         try:
             with told(self):
-                found = ObjectInfo.of(obstore.head(store(self.bucket), self.key))
+                found = ObjectInfo.of(store(self.bucket).head(self.key))
         except FileNotFoundError:
             # the answer has no text that tells a missing bucket from a missing object
             next(self.objects(), None)
             raise
-        _known.put(url, found)
+        _remember(url, found)
         return found
 
     def objects(self) -> Iterator[ObjectInfo]:
@@ -145,10 +149,8 @@ class ObjectPath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
         OSError
             If the server does not say.
         """
-        import obstore
-
         with told(self):
-            for some in obstore.list(store(self.bucket), self.key or None, chunk_size=1000):
+            for some in store(self.bucket).list(self.key or None, chunk_size=1000):
                 yield from map(ObjectInfo.of, some)
 
     def entries(self) -> tuple[list[ObjectInfo], list[str]]:
@@ -159,17 +161,15 @@ class ObjectPath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
         OSError
             If the server does not say.
         """
-        import obstore
-
         with told(self):
-            listed = obstore.list_with_delimiter(store(self.bucket), self.key or None)
+            listed = store(self.bucket).list_with_delimiter(self.key or None)
         names = [str(each).rstrip("/").rpartition("/")[2] for each in listed["common_prefixes"]]
         return [ObjectInfo.of(each) for each in listed["objects"]], names
 
     def other(self, found: ObjectInfo) -> "ObjectPath":
         """Name another object of the bucket, about which the server will not be asked soon."""
         path = ObjectPath(SCHEME, self.bucket, found.key)
-        _known.put(str(path), found)
+        _remember(str(path), found)
         return path
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
@@ -207,10 +207,6 @@ class ObjectPath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
         del strict
         return self
 
-    def absolute(self) -> "ObjectPath":
-        """Give the path itself."""
-        return self
-
     def is_absolute(self) -> bool:
         """Whether it depends on no folder: always."""
         return True
@@ -244,12 +240,10 @@ class ObjectPath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
         OSError
             If it cannot be read, was changed since it was found, or the file not be written.
         """
-        import obstore
-
         etag = self.found().etag
         options: Any = {"if_match": etag} if etag else {}
         with told(self):
-            got = obstore.get(store(self.bucket), self.key, options=options)
+            got = store(self.bucket).get(self.key, options=options)
             pieces = got.stream(FETCHED)
             with target.open("wb") as file:
                 for piece in pieces:
@@ -263,10 +257,8 @@ class ObjectPath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
         OSError
             If it cannot be read.
         """
-        import obstore
-
         with told(self):
-            return bytes(obstore.get(store(self.bucket), self.key).bytes())
+            return bytes(store(self.bucket).get(self.key).bytes())
 
     def put(self, content: bytes | Path, *, before: str | None = None, new: bool = False) -> str:
         """Write the object, whole or not at all, and give its ETag.
@@ -287,25 +279,37 @@ class ObjectPath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
         OSError
             If it cannot be written.
         """
-        import obstore
-
         mode: Any = {"e_tag": before} if before is not None else "create" if new else "overwrite"
-        _known.forget(str(self))
+        _known.pop(str(self), None)
         with told(self):
-            return str(obstore.put(store(self.bucket), self.key, content, mode=mode)["e_tag"])
+            return str(store(self.bucket).put(self.key, content, mode=mode)["e_tag"])
 
-    def remove(self, keys: Sequence[str] | None = None) -> None:
-        """Remove the object, or others of the bucket.
+    def unlink(self, missing_ok: bool = False) -> None:  # noqa: FBT001, FBT002 (as Path has it)
+        """Remove the object; the server does not say whether there was one.
 
         Raises
         ------
         OSError
             If the server does not.
         """
-        import obstore
-
+        del missing_ok
         with told(self):
-            obstore.delete(store(self.bucket), self.key if keys is None else list(keys))
+            store(self.bucket).delete(self.key)
+
+    def remove_all(self) -> None:
+        """Remove all objects in the folder of this name.
+
+        Raises
+        ------
+        OSError
+            If the server does not.
+        """
+        keys = [found.key for found in self.objects()]
+        with told(self):
+            store(self.bucket).delete(keys)
+
+    def mkdir(self, *_: object, **__: object) -> None:
+        """Do nothing: there are no folders but by their objects."""
 
 
 def is_url(given: object) -> bool:
@@ -374,7 +378,7 @@ def store(bucket: str) -> Any:
     # a server of one's own, such as MinIO, is often without TLS
     client: Any = {"allow_http": endpoint.startswith("http://"), "connect_timeout": "10s"}
     given: Any = {"endpoint": endpoint} if endpoint else {}
-    retries: Any = {"max_retries": TRIES, "retry_timeout": _seconds(PATIENCE)}
+    retries: Any = {"max_retries": TRIES, "retry_timeout": timedelta(seconds=PATIENCE)}
     return S3Store(bucket, region=region, client_options=client, retry_config=retries, **given)
 
 
@@ -404,12 +408,6 @@ def _place() -> tuple[str, str]:
     endpoint = next((os.environ[name] for name in names if os.environ.get(name)), "")
     regions = (os.environ.get(name) for name in ("AWS_REGION", "AWS_DEFAULT_REGION"))
     return endpoint.rstrip("/"), next((each for each in regions if each), "us-east-1")
-
-
-def _seconds(count: int) -> Any:
-    from datetime import timedelta
-
-    return timedelta(seconds=count)
 
 
 @contextmanager
@@ -459,59 +457,76 @@ def _sentence(error: Exception, path: ObjectPath) -> OSError:
     return OSError(errno.EIO, reason, url)
 
 
-class _Known:
-    """What objects were when the server was last asked, for a moment."""
-
-    def __init__(self) -> None:
-        self._lock = forks.lock()
-        self._found: dict[str, tuple[float, ObjectInfo]] = {}
-
-    def get(self, url: str) -> ObjectInfo | None:
-        with self._lock:
-            since, found = self._found.get(url, (0.0, None))
-            return found if time.monotonic() - since < FRESH else None
-
-    def put(self, url: str, found: ObjectInfo) -> None:
-        with self._lock:
-            if len(self._found) >= MOST_KNOWN:
-                self._found.clear()
-            self._found[url] = time.monotonic(), found
-
-    def forget(self, url: str) -> None:
-        with self._lock:
-            self._found.pop(url, None)
+_known: dict[str, tuple[float, ObjectInfo]] = {}
+"""When the server was last asked what an object is, and what it said."""
 
 
-class _Copies:
-    """Temporary copies of whole objects, of which the least recently used is removed."""
+def _remember(url: str, found: ObjectInfo) -> None:
+    if len(_known) >= MOST_KNOWN:
+        _known.clear()
+    _known[url] = time.monotonic(), found
 
-    def __init__(self) -> None:
-        self._lock = forks.lock()
-        self._stack = ExitStack()
+
+class Copies:
+    """Temporary copies of whole objects, of which those that were not used for longest may go.
+
+    Parameters
+    ----------
+    prefix : str
+        How the name of their folder begins.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix, self._lock, self._stack = prefix, forks.lock(), ExitStack()
+        self._copies: OrderedDict[Path, ObjectInfo] = OrderedDict()
         self._folder: Path | None = None
-        self._copies: OrderedDict[tuple[str, str], Path] = OrderedDict()
-        self._number = 0
+        atexit.register(self.close)
 
-    def get(self, path: ObjectPath) -> Path:
-        key = str(path), path.found().etag
+    @property
+    def folder(self) -> Path:
+        """Where they are."""
         with self._lock:
-            if key in self._copies and self._copies[key].exists():
-                self._copies.move_to_end(key)
-                return self._copies[key]
             if self._folder is None:
-                self._folder = self._stack.enter_context(temporary_folder(FOLDER))
-                atexit.register(self._stack.close)
-            self._number += 1
-            own = self._folder / str(self._number)
-        own.mkdir()
-        copy: Path = own / path.name
-        path.fetch(copy)
+                self._folder = self._stack.enter_context(temporary_folder(self._prefix))
+            return self._folder
+
+    def get(self, path: ObjectPath, name: str) -> Path:
+        """Give the copy of an object, under a name in the folder.
+
+        Raises
+        ------
+        OSError
+            If it cannot be read or written.
+        """
+        copy, found = self.folder / name, path.found()
         with self._lock:
-            self._copies[key] = copy
-            while len(self._copies) > MOST_COPIES:
-                _, old = self._copies.popitem(last=False)
-                old.unlink(missing_ok=True)
+            if self._copies.get(copy) == found and copy.exists():
+                self._copies.move_to_end(copy)
+                return copy
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        partial = self.folder / secrets.token_hex(8)  # another thread may want the same one
+        path.fetch(partial)
+        partial.replace(copy)
+        with self._lock:
+            self._copies[copy] = found
+            self._copies.move_to_end(copy)
         return copy
+
+    def trim(self, most: float, weight: Callable[[ObjectInfo], int] = lambda _: 1) -> None:
+        """Remove copies until all others together have at most a weight, by default a number."""
+        with self._lock:
+            left = sum(map(weight, self._copies.values()))
+            while self._copies and left > most:
+                copy, found = self._copies.popitem(last=False)
+                copy.unlink(missing_ok=True)
+                left -= weight(found)
+
+    def close(self) -> None:
+        """Remove all copies, and their folder until there are new ones."""
+        with self._lock:
+            self._copies.clear()
+            self._folder = None
+            self._stack.close()
 
 
 class _Ranges(BufferedIOBase):
@@ -535,9 +550,6 @@ class _Ranges(BufferedIOBase):
 
     def seekable(self) -> bool:
         return True
-
-    def tell(self) -> int:
-        return self._at
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         origin = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._found.size}[whence]
@@ -565,20 +577,12 @@ class _Ranges(BufferedIOBase):
             return b""
         return self._held(BLOCK) or self._get(n)
 
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer).cast("B")
-        content = self.read(len(view))
-        view[: len(content)] = content
-        return len(content)
-
     def _held(self, size: int) -> bytes:
         """Give at most so many bytes of those that are held, from where it is read."""
         first = self._at - self._begin
         return self._block[first : first + size] if 0 <= first < len(self._block) else b""
 
     def _get(self, size: int) -> bytes:
-        import obstore
-
         goes_on = self._at == self._begin + len(self._block) and len(self._block) > 0
         self._ahead = min(2 * self._ahead, MOST_AHEAD) if goes_on else BLOCK
         stop = min(self._at + max(size, self._ahead), self._found.size)
@@ -586,7 +590,7 @@ class _Ranges(BufferedIOBase):
         if self._found.etag:
             options["if_match"] = self._found.etag
         with told(self._path):
-            got = obstore.get(store(self._path.bucket), self._path.key, options=options)
+            got = store(self._path.bucket).get(self._path.key, options=options)
             self._block = bytes(got.bytes())
         if len(self._block) != stop - self._at:
             raise OSError(errno.EIO, "the server gives fewer bytes than the object has")
@@ -594,5 +598,4 @@ class _Ranges(BufferedIOBase):
         return self._block[:size]
 
 
-_known = _Known()
-_copies = _Copies()
+_copies = Copies(FOLDER)

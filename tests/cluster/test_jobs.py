@@ -499,7 +499,7 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch):
     def flock(*_):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr("spatialq.cluster.folder.fcntl.flock", flock)
+    monkeypatch.setattr("spatialq.cluster.locks.fcntl.flock", flock)
     sentence = r"\.lock': cannot be locked: No locks available: take a folder on another"
     with pytest.raises(FileError, match=sentence), JobFolder(tmp_path / "out").held():
         pass

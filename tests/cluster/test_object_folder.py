@@ -17,9 +17,8 @@ import pytest
 
 import spatialq
 from spatialq import cluster
-from spatialq.cluster import driver, object_folder, stage_files, survey, worker
-from spatialq.cluster.folder import STAGES
-from spatialq.cluster.folders import folder_of
+from spatialq.cluster import driver, files, locks, stage_files, survey, worker
+from spatialq.cluster.folder import STAGES, folder_of
 from spatialq.cluster.serial_executor import SerialExecutor
 from spatialq.cluster.task import Done, Task
 from spatialq.demo.house import write_house
@@ -49,14 +48,12 @@ def bucket(server, monkeypatch, tiles):
     """Give the server, whose bucket has the tiles and no job; another lock is soon stale."""
     for name, value in server.variables.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(object_folder, "BEAT", 0.5)
-    monkeypatch.setattr(object_folder, "STALE", 3)
+    monkeypatch.setattr(locks, "BEAT", 0.5)
+    monkeypatch.setattr(locks, "STALE", 3)
     storage.store.cache_clear()
-    storage._known._found.clear()
+    storage._known.clear()
     server.make_bucket("bucket")
-    left = [found.key for found in as_path("s3://bucket/jobs").objects()]
-    if left:
-        as_path("s3://bucket").remove(left)
+    as_path("s3://bucket/jobs").remove_all()
     for path in tiles.glob("*.laz"):
         server.put(f"bucket/tiles/{path.name}", path.read_bytes())
     server.requests.clear()
@@ -108,7 +105,7 @@ def test_rows_are_those_of_files_here(bucket, tiles, tile_size):
 def test_a_part_that_was_lost_or_changed_is_made_again(bucket, tiles):
     result = run()
     parts = [key for key in everything(bucket) if "/parts/" in key]
-    as_path("s3://bucket").remove([parts[0]])
+    as_path(f"s3://bucket/{parts[0]}").unlink()
     bucket.put(f"bucket/{parts[1]}", bucket.get(f"bucket/{parts[1]}")[:-1] + b"!")
     again = run(resume=True)
     assert again["resumed"] == result["parts"] - 2
@@ -136,7 +133,7 @@ def test_a_changed_input_is_noticed(bucket, tiles):
     run()
     name = min(tiles.glob("*.laz")).name
     bucket.put(f"bucket/tiles/{name}", (tiles / name).read_bytes() + b"\0")
-    storage._known._found.clear()
+    storage._known.clear()
     with pytest.raises(JobError, match=rf"'s3://bucket/tiles/{name}' has changed since the job"):
         run(resume=True)
 
@@ -178,8 +175,8 @@ def test_a_second_run_is_refused_while_the_first_one_lives(bucket):
         begun = time.monotonic()
         with pytest.raises(JobError, match=f"another run is writing into '{FOLDER}'"), other.held():
             pass
-        assert time.monotonic() - begun < 3 * object_folder.STALE
-    storage._known._found.clear()
+        assert time.monotonic() - begun < 3 * locks.STALE
+    storage._known.clear()
     assert not other.is_held()
     with other.held():
         pass
@@ -190,17 +187,17 @@ def test_a_lock_that_nobody_writes_is_taken_over(bucket):
     bucket.put("bucket/jobs/out/.lock", json.dumps(owner).encode())
     begun = time.monotonic()
     with folder_of("cluster.run", FOLDER).held():
-        assert time.monotonic() - begun >= object_folder.STALE
+        assert time.monotonic() - begun >= locks.STALE
 
 
 def test_the_lock_of_a_process_of_this_machine_that_ended_is_taken_at_once(bucket):
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
-    owner = json.loads(object_folder._owner()) | {"process": process.pid}
+    owner = json.loads(locks._owner()) | {"process": process.pid}
     bucket.put("bucket/jobs/out/.lock", json.dumps(owner).encode())
     begun = time.monotonic()
     with folder_of("cluster.run", FOLDER).held():
-        assert time.monotonic() - begun < object_folder.STALE / 2
+        assert time.monotonic() - begun < locks.STALE / 2
 
 
 def test_a_run_whose_lock_was_taken_ends(bucket):
@@ -208,7 +205,7 @@ def test_a_run_whose_lock_was_taken_ends(bucket):
     with folder.held(), folder.recording() as journal:
         journal.add(Done("parts", "a", {}))
         bucket.put("bucket/jobs/out/.lock", b"of another run")
-        time.sleep(4 * object_folder.BEAT)
+        time.sleep(4 * locks.BEAT)
         with pytest.raises(JobError, match="the lock of 's3://bucket/jobs/out' could not be kept"):
             journal.add(Done("parts", "b", {}))
     assert bucket.get("bucket/jobs/out/.lock") == b"of another run"
@@ -235,7 +232,7 @@ def test_a_run_that_was_stopped_for_long_changes_nothing_of_the_one_that_took_ov
 
 
 def test_a_lost_lock_is_noticed_before_the_manifest_is_written(bucket, monkeypatch):
-    monkeypatch.setattr(object_folder, "BEAT", 60.0)
+    monkeypatch.setattr(locks, "BEAT", 60.0)
     folder = folder_of("cluster.run", FOLDER)
     with folder.held():
         bucket.put("bucket/jobs/out/.lock", b"of another run")
@@ -266,7 +263,7 @@ def test_a_folder_with_stages_of_the_user_is_refused(bucket):
 
 
 def test_many_tasks_are_few_objects(bucket, monkeypatch):
-    monkeypatch.setattr(object_folder, "RECORDS", 100)
+    monkeypatch.setattr(files, "RECORDS", 100)
     folder = folder_of("cluster.run", FOLDER)
     done = [Done("parts", f"{k}", {"rows": k}) for k in range(1050)]
     with folder.held(), folder.recording() as journal:
@@ -309,7 +306,7 @@ def test_files_of_earlier_stages_are_fetched_and_kept(bucket, monkeypatch):
     with folder.unfinished_file(".npy") as partial:  # by a run that was resumed
         partial.write_text("c.npy")
         folder.keep(partial, "grids", "a.npy")
-    storage._known._found.clear()
+    storage._known.clear()
     monkeypatch.setattr(stage_files, "KEPT", 0)
     seen.clear()
     worker.perform(task)
@@ -430,7 +427,7 @@ def test_every_function_has_the_parts_of_files_here(bucket, tiles, tmp_path, mon
 
 
 def test_a_run_that_has_lost_its_lock_writes_no_journal(bucket, monkeypatch):
-    monkeypatch.setattr(object_folder, "BEAT", 60.0)
+    monkeypatch.setattr(locks, "BEAT", 60.0)
     folder = folder_of("cluster.run", FOLDER)
     with folder.held(), folder.recording() as journal:
         journal.add(Done("parts", "a", {}))
@@ -444,7 +441,7 @@ def test_a_lock_that_is_given_up_meanwhile_is_taken(bucket):
     owner = {"host": "another machine", "process": 1, "time": 0, "token": "x"}
     bucket.put("bucket/jobs/out/.lock", json.dumps(owner).encode())
     lock = as_path(f"{FOLDER}/.lock")
-    timer = threading.Timer(1.5, lock.remove)
+    timer = threading.Timer(1.5, lock.unlink)
     timer.start()
     with folder_of("cluster.run", FOLDER).held():
         assert lock.read_bytes() != json.dumps(owner).encode()
@@ -455,12 +452,12 @@ def test_a_process_of_another_container_may_live(bucket):
     """Its number means nothing here, though the name of the machine is the same."""
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
-    owner = json.loads(object_folder._owner()) | {"process": process.pid}
+    owner = json.loads(locks._owner()) | {"process": process.pid}
     owner["host"][-1] = "pid:[1]"
     bucket.put("bucket/jobs/out/.lock", json.dumps(owner).encode())
     begun = time.monotonic()
     with folder_of("cluster.run", FOLDER).held():
-        assert time.monotonic() - begun >= object_folder.STALE
+        assert time.monotonic() - begun >= locks.STALE
 
 
 def test_a_cell_of_models_fetches_its_own(bucket, tmp_path, monkeypatch):

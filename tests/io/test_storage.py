@@ -31,7 +31,7 @@ def bucket(server, monkeypatch):
     for name, value in server.variables.items():
         monkeypatch.setenv(name, value)
     storage.store.cache_clear()
-    storage._known._found.clear()
+    storage._known.clear()
     server.make_bucket("bucket")
     server.requests.clear()
     server.fail = None
