@@ -2,15 +2,14 @@
 
     python benchmarks/pins.py [--points 5000000] [--elements 160000] [--out FILE.json]
 
-Points: owm_ground, counted, on columns pinned on the host and, where there is one, on the GPU; with
-the check that the table has the content that was pinned, and without it, on a table that cannot
-change; and the parts: the check, and the kernel on the pinned arrays. Elements: intersects_with of
-one box against a model of boxes. Only one of the two is measured if only its size is given.
+Points: owm_ground, counted, on columns pinned on the host and, where there is one, on the GPU; and
+the parts: the check that the table has the state that was pinned, and the kernel on the pinned
+arrays. Elements: intersects_with of one box against a model of boxes. Only one of the two is
+measured if only its size is given.
 """
 
 import argparse
 import json
-import tempfile
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -62,32 +61,19 @@ def report(function, rows, works, repeat, where):
     }
 
 
-def fixed(con, folder, table):
-    """Copy a table into a database that is attached for reading only, and give its full name."""
-    path = Path(folder) / f"{table}.duckdb"
-    con.execute(
-        f"ATTACH '{path}' AS of_{table}; CREATE TABLE of_{table}.{table} AS FROM {table}; "
-        f"DETACH of_{table}; ATTACH '{path}' AS of_{table} (READ_ONLY)"
-    )
-    return f"of_{table}.main.{table}"
-
-
-def points(con, folder, n, repeat):
+def points(con, n, repeat):
     con.execute(
         "CREATE TABLE points AS SELECT range AS point_id, random() * 1000 AS x, "
         f"random() * 1000 AS y, random() * 30 AS z FROM range({n})"
     )
     con.execute("CREATE VIEW unpinned AS FROM points")
-    name = fixed(con, folder, "points")
     tables = {"unpinned": "unpinned"}
     function = catalogue()["owm_ground"]
     kernels = {}
     for device in ("cpu",) if devices.gpu().problem else ("cpu", "gpu"):
         place = pins.MEMORY[device]
-        # names that mean the same tables, since a name has one pin
-        quoted = "points" if device == "cpu" else '"points"'
-        tables[f"pinned, {place}"] = quoted
-        tables[f"in full, read-only, {place}"] = name.replace(".points", f".{quoted}")
+        # names that mean the same table, since a name has one pin
+        tables[f"pinned, {place}"] = "points" if device == "cpu" else '"points"'
     for title, table in [*tables.items()][1:]:
         device = "gpu" if title.endswith("GPU") else "cpu"
         row = spatialq.pin(con, table, device=device)
@@ -107,7 +93,7 @@ def points(con, folder, n, repeat):
         counts.update(works[title]())
         where[title] = log.entries()[-1].device
     assert len(counts) == 1
-    check = f"SELECT count(*), {pins.fingerprint(pins.POINTS)} FROM points"
+    check = f"SELECT {pins.state_of('points')}"
     works["check"] = lambda: con.execute(check).fetchall()
     found = report("owm_ground", n, works | kernels, repeat, where)
     held = con.execute("SELECT sum(misses), min(uses) FROM spatialq_pins()").fetchall()
@@ -133,7 +119,7 @@ def boxes(low, size):
     return pa.table({"global_id": [f"e{k}" for k in range(n)], "mesh": meshes})
 
 
-def elements(con, folder, n, repeat):
+def elements(con, n, repeat):
     rng = np.random.default_rng(1)
     extent = 10 * np.cbrt(n)
     model = boxes(rng.uniform(0, extent, (n, 3)), rng.uniform(0.1, 4, (n, 3)))  # noqa: F841
@@ -141,16 +127,14 @@ def elements(con, folder, n, repeat):
     con.execute("CREATE TABLE model AS FROM model; CREATE TABLE box AS FROM box")
     con.execute("CREATE VIEW unpinned_model AS FROM memory.model")
     print(f"{spatialq.pin(con, 'model')['bytes']} bytes pinned")
-    name = fixed(con, folder, "model")
-    spatialq.pin(con, name)
-    check = f"SELECT {pins.fingerprint(pins.ELEMENT_COLUMNS)} FROM spatial_elements('model')"
+    check = f"SELECT {pins.state_of('model')}"
     meshes = next(
         each for each in instances.of(con).pins.values() if each.name == "model"
     ).kept.meshes
     function = catalogue()["intersects_with"]
     low, faces = box["mesh"][0].as_py().values()
     single = spatialq.Meshes.of([(low, faces)])
-    tables = {"unpinned": "unpinned_model", "pinned": "model", "in full, read-only": name}
+    tables = {"unpinned": "unpinned_model", "pinned": "model"}
     works = {
         title: lambda table=table: con.execute(
             f"FROM intersects_with('{table}', 'box', device := 'cpu') ORDER BY ALL"
@@ -178,13 +162,13 @@ def main():
         chosen.points, chosen.elements = 5_000_000, 160_000
     print(f"{n_threads()} threads\n{'rows':>12} {'':28} {'on':>6} {'best':>13} {'ratio':>8}")
     figures = []
-    with tempfile.TemporaryDirectory() as folder, spatialq.connect() as con:
+    with spatialq.connect() as con:
         con.execute("SET enable_progress_bar = false")
         road = "native" if loading.is_loaded(con) else "lists"
         if chosen.points is not None:
-            figures.append(points(con, folder, chosen.points, chosen.repeat))
+            figures.append(points(con, chosen.points, chosen.repeat))
         if chosen.elements is not None:
-            figures.append(elements(con, folder, chosen.elements, chosen.repeat))
+            figures.append(elements(con, chosen.elements, chosen.repeat))
     if chosen.out is not None:
         machine = {each.device: each.name for each in devices.devices() if not each.problem}
         head = {"date": datetime.now(UTC).date().isoformat(), "threads": n_threads(), "road": road}

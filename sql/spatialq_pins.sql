@@ -1,6 +1,6 @@
 -- Keeps the columns of a table of points, or the meshes of a table of elements with their R-tree, in
--- memory: functions that are called on this name use them as long as the table has the same content,
--- which each call checks.
+-- memory: functions that are called on this name use them until it is pinned again or unpinned. Where
+-- the table has another number of rows, or the name means another table, they do not.
 -- table_name: Name of a table or view.
 -- columns: Of points: the attributes to keep beside point_id, x, y and z; NULL keeps all that
 --     functions have a use for.
@@ -16,8 +16,8 @@ FROM query(
     )
 );
 
--- What is pinned in this database: how much memory it takes, in how many calls it was used, and in how
--- many the table had another content.
+-- What is pinned in this database, and when: how much memory it takes, in how many calls it was used,
+-- and in how many the table had another number of rows, or the name meant another table.
 -- gives: table_name device row_count columns bytes uses misses pinned_at (UTC)
 -- example: SELECT table_name, bytes FROM spatialq_pins()
 CREATE OR REPLACE MACRO spatialq_pins() AS TABLE

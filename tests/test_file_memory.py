@@ -150,7 +150,7 @@ def test_a_file_goes_with_the_last_view(no_room):
     assert (part == 3).all()
     del part
     assert not file_memory._watcher.live
-    wait_for(lambda: not file_memory._watcher.is_running())
+    wait_for(lambda: not file_memory._watcher.is_running)
     assert not any("spatialq_" in str(each) for each in open_files())
 
 
@@ -316,22 +316,6 @@ def test_what_others_have_at_the_addresses_of_a_freed_file_stays(no_room, monkey
     assert any(met)  # addresses were used again
 
 
-HOLDS_THE_GIL = """
-import ctypes, sys
-from pathlib import Path
-from spatialq.runtime import budget, buffers, file_memory, memory
-with budget.limited(1, Path(sys.argv[1])):
-    buffers.empty(8 << 20, 'u1')  # which loads what is needed
-most = memory.resident().bytes + (128 << 20)
-with budget.limited(most, Path(sys.argv[1])):
-    array = buffers.empty(512 << 20, 'u1')
-    ctypes.PyDLL(None).memset(ctypes.c_void_p(array.ctypes.data), 7, ctypes.c_size_t(array.size))
-peak = Path('/proc/self/status').read_text().partition('VmHWM:')[2]
-assert array[:: 1 << 20].min() == array[-1] == 7
-print(most, int(peak.split()[0]) << 10)
-"""
-
-
 SPARSE = """
 import sys
 from pathlib import Path
@@ -357,13 +341,6 @@ def test_resident_memory_is_limited_where_few_values_are_taken_of_many_pages(tmp
     assert peak < most
 
 
-def test_resident_memory_is_limited_while_somebody_holds_the_gil(tmp_path):
-    said, wrong = run(HOLDS_THE_GIL, tmp_path).communicate(timeout=120)
-    assert wrong == ""
-    most, peak = map(int, said.split())
-    assert peak < most
-
-
 def test_a_fork_limits_its_own_memory(no_room):
     script = """
 import os, sys
@@ -374,7 +351,7 @@ with budget.limited(1, Path(sys.argv[1])):
     child = os.fork()
     if child == 0:
         more = buffers.full(64 << 20, 3, 'u1')
-        assert file_memory._watcher.is_running() and len(file_memory._watcher.live) == 2
+        assert file_memory._watcher.is_running and len(file_memory._watcher.live) == 2
         assert file_memory.resident() <= file_memory.LEAST + (64 << 20)
         assert held.min() == 7 and more.max() == 3
         del held, more

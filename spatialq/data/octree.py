@@ -47,3 +47,34 @@ class Octree:
     def points(self, node: int) -> int:
         """Count the points of a node."""
         return int(self.first[node + 1] - self.first[node])
+
+    def pages(self, levels: int, most: int = 0) -> tuple[dict[int, list[int]], list[list[int]]]:
+        """Divide the nodes into pages of a hierarchy, each with a node and those below it.
+
+        Where more than `most` nodes are below and with a node, its page ends after some levels: the
+        last nodes that have children begin pages of their own, too, and stand for them.
+
+        Returns
+        -------
+        dict
+            The nodes of each page by its uppermost node, the root's first.
+        list of list
+            The children of each node.
+        """
+        number = {name: k for k, name in enumerate(self.names)}
+        children: list[list[int]] = [[] for _ in self.names]
+        below = [1] * len(self.names)
+        for k in range(len(self.names) - 1, 0, -1):
+            parent = number[self.names[k][:-1]]
+            children[parent].insert(0, k)
+            below[parent] += below[k]
+        found: dict[int, list[int]] = {}
+        tops = [0]
+        for top in tops:
+            found[top], level, depth = [top], [top], 0
+            while level and (depth < levels or below[top] <= most):
+                level = [child for node in level for child in children[node]]
+                found[top] += level
+                depth += 1
+            tops += [node for node in level if children[node]]
+        return found, children

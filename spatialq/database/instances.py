@@ -11,7 +11,6 @@ import itertools
 import secrets
 import weakref
 from collections import deque
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from inspect import Signature
@@ -42,17 +41,22 @@ class Pin:
     columns: tuple[str, ...]
     rows: int
     nbytes: int
-    contents: Mapping[str, str]
-    """Fingerprints of the table: by columns, as `pins.columns_key` writes them."""
+    state: str
+    """What the table was, as `pins.state_of` writes it."""
+    serves: frozenset[str]
+    """Columns that a function may take: those that are kept, and those that the table lacks."""
     kept: Any
     """Of points, the arrays by column; of elements, what `transport.elements` makes of them."""
     number: int = field(default_factory=lambda: next(_numbers))
     uses: int = 0
     misses: int = 0
-    """Queries that found another content under the name."""
-    fixed: str | None = None
-    """Names the table in a database that cannot be written, see `pins.fixed_table`."""
+    """Queries that found another state under the name."""
     pinned_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def note(self) -> str:
+        """What the log says of a call that uses it."""
+        return f"on {self.name!r} as pinned at {self.pinned_at:%Y-%m-%d %H:%M:%S} UTC"
 
 
 class InstanceFunction:

@@ -10,23 +10,17 @@ import pyarrow as pa
 from spatialq.database import instances
 from spatialq.database.instances import Pin
 from spatialq.database.pins import (
-    ELEMENT_COLUMNS,
     ELEMENTS,
     POINTS,
     add,
-    columns_key,
-    fingerprint,
-    fixed_table,
     make_room,
     rows_of,
+    state_of,
 )
 from spatialq.database.sql_functions import attributes
 from spatialq.database.transport.arrow import each_list
-from spatialq.database.transport.columns import points_of
 from spatialq.database.transport.elements import ROW, each_table, in_order, indexed, set_of
 from spatialq.database.transport.points import arrays_of, whole
-from spatialq.functions.catalogue import catalogue
-from spatialq.functions.declaration import PointsInput
 from spatialq.functions.sql_text import literal
 from spatialq.planner import devices
 from spatialq.runtime import buffers, cuda
@@ -120,12 +114,7 @@ def _pin_sql(table: str | None, columns: list[str] | None, device: str | None) -
         *(f"list({name}::DOUBLE)" for name in "xyz"),
     ]
     lists += [_attribute(name, kind) if name in wanted else "NULL" for name, kind in known.items()]
-    contents = [
-        fingerprint(key.split(",")) if {*key.split(",")} <= {*POINTS, *wanted} else "NULL"
-        for key in _keys()
-    ]
-    fixed = fixed_table(table) or "NULL"
-    place = f"{literal(table)}, {fixed}, {literal(device)}"
+    place = f"{literal(table)}, {state_of(table)}, {literal(device)}"
     missing = " ".join(
         f"WHEN typeof(any_value({name})) = '\"NULL\"' THEN "
         f"error({literal(f'spatialq_pin: {table!r} must have a column {name}, or mesh')})"
@@ -135,10 +124,10 @@ def _pin_sql(table: str | None, columns: list[str] | None, device: str | None) -
         "WITH spatialq_source AS NOT MATERIALIZED "
         f"(FROM query_table({literal(table)}) UNION ALL BY NAME SELECT {absent} WHERE false), "
         "spatialq_pinned AS ("
-        f"SELECT spatialq_pin_points({place}, {', '.join(lists)}, [{', '.join(contents)}]) AS pin "
+        f"SELECT spatialq_pin_points({place}, {literal(wanted)}, {', '.join(lists)}) AS pin "
         "FROM spatialq_source HAVING CASE WHEN typeof(any_value(mesh)) <> '\"NULL\"' THEN false "
         f"{missing} ELSE true END UNION ALL "
-        f"SELECT spatialq_pin_elements({place}, list({ROW}), {fingerprint(ELEMENT_COLUMNS)}) "
+        f"SELECT spatialq_pin_elements({place}, list({ROW})) AS pin "
         f"FROM {in_order('spatialq_source')} HAVING "
         "(SELECT typeof(any_value(mesh)) <> '\"NULL\"' FROM spatialq_source)) "
         "SELECT unnest(pin, max_depth := 2) FROM spatialq_pinned"
@@ -151,63 +140,42 @@ def _attribute(name: str, kind: str) -> str:
     return f"CASE WHEN {is_absent} THEN NULL ELSE list({whole('spatialq_pin', name, kind)}) END"
 
 
-def _keys() -> list[str]:
-    """Name the sets of columns that functions of points look at."""
-    of_points = (f for f in catalogue().values() if isinstance(f.inputs, PointsInput))
-    return sorted({columns_key(tuple(points_of(function))) for function in of_points})
-
-
-def pin_points(tables: Any, fixed: Any, wanted: Any, *columns: Any) -> pa.Array:
+def pin_points(tables: Any, states: Any, places: Any, wanted: Any, *columns: Any) -> pa.Array:
     """Keep the columns of a table of points."""
-    *lists, contents = columns
     known = attributes()
-    places = zip(*(each.to_pylist() for each in (tables, fixed, wanted)), strict=True)
-    rows = zip(places, zip(*map(each_list, lists), strict=True), contents.to_pylist(), strict=True)
+    rows = zip(*(each.to_pylist() for each in (tables, states, places, wanted)), strict=True)
     found = []
-    for (table, at, device), given, prints in rows:
-        there = dict(zip((*POINTS, *known), given, strict=True))
+    for row, lists in zip(rows, zip(*map(each_list, columns), strict=True), strict=True):
+        there = dict(zip((*POINTS, *known), lists, strict=True))
         # an attribute that the table lacks, or that is not wanted, has no values
         there = {name: each for name, each in there.items() if name in POINTS or len(each)}
-        arrays = arrays_of("spatialq_pin", there, known)
-        by_key = dict(zip(_keys(), prints, strict=True))
-        found.append(_keep_points(table, at, device, arrays, by_key))
+        found.append(_keep_points(*row, arrays=arrays_of("spatialq_pin", there, known)))
     return rows_of(found)
 
 
 def _keep_points(
-    table: str,
-    fixed: str | None,
-    device: str,
-    arrays: dict[str, Any],
-    contents: dict[str, str | None],
+    table: str, state: str, device: str, wanted: Sequence[str], *, arrays: dict[str, Any]
 ) -> Pin:
     # the GPU has no masked arrays: columns of which some values are NULL are left out there
     left_out = {
         name for name, values in arrays.items() if device == "gpu" and np.ma.isMaskedArray(values)
     }
-    arrays = {name: values for name, values in arrays.items() if name not in left_out}
-    in_order = (*POINTS, *attributes())
-    there = {name: arrays[name] for name in in_order if arrays.get(name) is not None}
+    there = {
+        name: arrays[name]
+        for name in (*POINTS, *attributes())
+        if name not in left_out and arrays.get(name) is not None
+    }
     nbytes = sum(_nbytes(values) for values in there.values())
     make_room(table, device, nbytes)
     if device == "gpu":
         gpu = cuda.device()
+        values = [np.ascontiguousarray(each) for each in there.values()]
         with gpu.use():
-            kept = dict(zip(there, gpu.upload([*map(_contiguous, there.values())]), strict=True))
+            kept = dict(zip(there, gpu.upload(values), strict=True))
     else:
         kept = {name: _copy(values) for name, values in there.items()}
-    known = {
-        key: content
-        for key, content in contents.items()
-        if content is not None and not left_out & {*key.split(",")}
-    }
-    rows = len(arrays["x"])
-    pin = Pin(table, device, tuple(there), rows, nbytes, known, kept, fixed=fixed)
-    return add(pin)
-
-
-def _contiguous(values: Any) -> Any:
-    return np.ascontiguousarray(values)
+    serves = frozenset((*POINTS, *wanted)) - left_out
+    return add(Pin(table, device, tuple(there), len(arrays["x"]), nbytes, state, serves, kept))
 
 
 def _nbytes(values: Any) -> int:
@@ -225,13 +193,11 @@ def _copy(values: Any) -> Any:
     return there
 
 
-def pin_elements(tables: Any, fixed: Any, wanted: Any, elements: Any, contents: Any) -> pa.Array:
+def pin_elements(tables: Any, states: Any, places: Any, elements: Any) -> pa.Array:
     """Keep the meshes of a table of elements, with their R-tree and what they are as solids."""
-    places = zip(*(each.to_pylist() for each in (tables, fixed, wanted)), strict=True)
+    rows = zip(*(each.to_pylist() for each in (tables, states, places)), strict=True)
     found = []
-    for (table, at, device), columns, content in zip(
-        places, each_table(elements), contents.to_pylist(), strict=True
-    ):
+    for (table, state, device), columns in zip(rows, each_table(elements), strict=True):
         if device != "cpu":
             message = f"spatialq_pin: elements are kept on the host, got device {device!r}"
             raise ValueError(message)
@@ -239,9 +205,6 @@ def pin_elements(tables: Any, fixed: Any, wanted: Any, elements: Any, contents: 
         make_room(table, device, given.nbytes)
         kept = indexed(given)
         make_room(table, device, kept.nbytes)  # now with the index
-        pin = Pin(
-            table, device, ("global_id", "mesh"), len(kept.meshes), kept.nbytes,
-            {ELEMENTS: content}, kept, fixed=at,
-        )  # fmt: skip
-        found.append(add(pin))
+        count, serves = len(kept.meshes), frozenset(ELEMENTS)
+        found.append(add(Pin(table, device, ELEMENTS, count, kept.nbytes, state, serves, kept)))
     return rows_of(found)

@@ -1,13 +1,10 @@
-"""Columns and meshes that stay in memory under the name of their table.
+"""Snapshots of columns and meshes that stay in memory under the name of their table.
 
-A pin is used only where the table has the content that was pinned: the query that uses it reads
-the columns and compares a fingerprint of all rows, in its own transaction. So it does not matter
-who changed the table and how, or whether the name means another table by now; nor can a name that
-is found here be wrong. No metadata of DuckDB says as much: `docs/pins.md` lists what they miss.
+A pin is what was pinned, until the table is pinned again. A call uses it where the table has as
+many rows and the name means the same table, see `state_of`; otherwise it collects the columns. No
+figure that DuckDB gives without reading the columns says that values were updated.
 """
 
-import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,15 +15,12 @@ from spatialq.data.arrow import arrow_fields
 from spatialq.database import instances, sql_functions
 from spatialq.database.instances import Pin
 from spatialq.database.transport.request import Request
-from spatialq.functions.sql_text import NAME, literal, parts_of
+from spatialq.functions.sql_text import identifier, literal, parts_of
 from spatialq.planner import devices
 from spatialq.runtime import forks
 
 POINTS = ("point_id", "x", "y", "z")
-ELEMENTS = "elements"
-"""Stands for the columns of elements where points have theirs."""
-ELEMENT_COLUMNS = ("global_id", "identity", "mesh.vertices", "mesh.faces")
-FULL_NAME = re.compile(rf"(?:{NAME})(?:\.(?:{NAME})){{2}}")
+ELEMENTS = ("global_id", "mesh")
 MEMORY = {"cpu": "host", "gpu": "GPU"}
 SHARE = 0.5
 """Of the memory of a device that pins may take, unless `pin_budget` says otherwise."""
@@ -83,92 +77,48 @@ def pin_budget(*, host: int | None = None, gpu: int | None = None) -> dict[str, 
 # -- what queries are made of
 
 
-def columns_key(columns: Sequence[str]) -> str:
-    """Name a set of columns."""
-    return ",".join(columns)
+def state_of(table: str) -> str:
+    """Write the expression for what tells one state of a table from another, by metadata alone.
 
-
-def fingerprint(columns: Sequence[str]) -> str:
-    """Write the aggregate that says what rows a table has, in whatever order.
-
-    It is a sum of hashes of rows, 0 for none. A hash of several columns is hashed once more:
-    DuckDB combines their hashes by XOR, in which a value that two rows exchange may cancel out.
-    Numbers are hashed as kernels get them: the hash of a decimal is that of its digits.
+    That is the number of rows, their type, where names are looked up, which tables and views have
+    the name, and the statements that would create them. A common table expression that hides a
+    table has no row ids: there `rowid` means the column beside.
     """
-    kinds = {"point_id": "BIGINT", "x": "DOUBLE", "y": "DOUBLE", "z": "DOUBLE"}
-    values = (f"{name}::{kinds[name]}" if name in kinds else name for name in columns)
-    return f"coalesce(sum(hash(hash({', '.join(values)}))), 0)::VARCHAR"
-
-
-def _may_be_pinned(table: str, key: str) -> bool:
-    """Whether columns are pinned under a name, of whatever table: a guess, made while binding."""
-    instances.settle()
-    with _lock:
-        found = _here().get(table.casefold())
-        return found is not None and key in found.contents
-
-
-def fixed_table(table: str) -> str | None:
-    """Write the expression that names a table which cannot change; NULL, or None, if it may.
-
-    It cannot if its name is given in full, which nothing shadows, and its database is attached for
-    reading only: what is attached under that name later has another number.
-    """
-    if FULL_NAME.fullmatch(table) is None:
-        return None
-    names = zip(("database_name", "schema_name", "table_name"), parts_of(table), strict=True)
-    here = " AND ".join(f"lower(t.{column}) = lower({literal(part)})" for column, part in names)
+    parts = parts_of(table)
+    rows = ".".join(map(identifier, parts))
+    name = f"lower({literal(parts[-1])})"
     return (
-        "(SELECT any_value(t.database_oid || '/' || t.table_oid) FROM duckdb_tables() AS t "
-        "JOIN duckdb_databases() AS d USING (database_oid) "
-        f"WHERE d.readonly AND d.type = 'duckdb' AND {here})"
+        f"concat_ws(' ', (SELECT count(*) FROM {rows}), "
+        "typeof((SELECT {id: id, row: row} FROM (SELECT NULL AS rowid, rowid AS id, "
+        f'"spatialq row" AS row FROM {rows} AS "spatialq row" LIMIT 0))), '
+        "current_database(), current_setting('search_path'), (SELECT list(known ORDER BY known) "
+        "FROM (SELECT concat_ws(' ', database_oid, table_oid, sql) AS known FROM duckdb_tables() "
+        f"WHERE lower(table_name) = {name} UNION ALL "
+        "SELECT concat_ws(' ', database_oid, view_oid, sql) FROM duckdb_views() "
+        f"WHERE lower(view_name) = {name})))"
     )
 
 
-def lookup(
-    table: str, key: str, columns: Sequence[str], rows: str, part: int = 0, *, on_gpu: bool
-) -> Lookup | None:
-    """Write what finds the pin of a table with the content of `rows`; None if there cannot be one.
-
-    What is in a database that cannot be written is not read again.
+def lookup(table: str, columns: Sequence[str], part: int = 0, *, on_gpu: bool) -> Lookup | None:
+    """Write what finds the pin of a table, in the transaction of the call; None if there is none.
 
     Parameters
     ----------
     table : str
         As the function names it.
-    key : str
-        Which fingerprint counts, see `columns_key`.
     columns : sequence of str
-        Expressions, of which it is made.
-    rows : str
-        What to read.
+        What the function takes.
     part : int
         0 for the first table of the call, 1 for the second.
     on_gpu : bool
         Whether a pin on the GPU may be used, too.
     """
-    if not _may_be_pinned(table, key):
+    instances.settle()
+    if _find(table, columns) is None:
         return None
     name = f'"spatialq pin {part}"'
-    sought = f"{literal(table)}, {literal(key)}, {literal(on_gpu)}"
-    fixed = fixed_table(table)
-    if fixed is None:
-        found = f"spatialq_pin_of({sought}, count(*), {fingerprint(columns)}, NULL)"
-        return Lookup(name, f"{name} AS MATERIALIZED (SELECT {found} AS pin FROM {rows})")
-    first = Lookup(
-        f'"spatialq fixed {part}"',
-        f'"spatialq fixed {part}" AS MATERIALIZED '
-        f"(SELECT spatialq_pin_of({sought}, NULL, NULL, {fixed}) AS pin)",
-    )
-    read = (
-        f"SELECT count(*) AS n, {fingerprint(columns)} AS content FROM {first.unless_found(rows)}"
-    )
-    return Lookup(
-        name,
-        f"{first.parts}, {name} AS MATERIALIZED (SELECT CASE WHEN {first.name}.pin IS NULL "
-        f"THEN spatialq_pin_of({sought}, n, content, NULL) ELSE {first.name}.pin END AS pin "
-        f"FROM {first.name}, ({read}))",
-    )
+    sought = f"{literal(table)}, {literal(list(columns))}, {literal(on_gpu)}, {state_of(table)}"
+    return Lookup(name, f"{name} AS MATERIALIZED (SELECT spatialq_pin_of({sought}) AS pin)")
 
 
 def of_request(request: Request, part: int, function: str) -> Pin | None:
@@ -194,45 +144,26 @@ def of_request(request: Request, part: int, function: str) -> Pin | None:
 # -- the SQL functions
 
 
-def pin_of(tables: Any, keys: Any, on_gpu: Any, counts: Any, contents: Any, fixed: Any) -> pa.Array:
-    """Give the number of the pin with a name and content; NULL where there is none.
-
-    Without a content, that of a table which cannot change.
-    """
-    columns = (tables, keys, on_gpu, counts, contents, fixed)
-    calls = zip(*(each.to_pylist() for each in columns), strict=True)
+def pin_of(tables: Any, columns: Any, on_gpu: Any, states: Any) -> pa.Array:
+    """Give the number of the pin of a name, and of the state that its table has; NULL without."""
+    calls = zip(*(each.to_pylist() for each in (tables, columns, on_gpu, states)), strict=True)
     return pa.array([_pin_of(*arguments) for arguments in calls], pa.int64())
 
 
 def _pin_of(
     table: str,
-    key: str,
+    columns: Sequence[str],
     on_gpu: bool,  # noqa: FBT001
-    count: int | None,
-    content: str | None,
-    fixed: str | None,
+    state: str,
 ) -> int | None:
     with _lock:
-        found = _here().get(table.casefold())
-        if found is None or key not in found.contents or (found.device == "gpu" and not on_gpu):
+        found = _find(table, columns)
+        if found is None or (found.device == "gpu" and not on_gpu):
             return None
-        if content is None:
-            if fixed is None or found.fixed != fixed:
-                return None
-        elif (found.rows, found.contents[key]) != (count, content):
+        if found.state != state:
             found.misses += 1
             return None
         return found.number
-
-
-def with_pins(texts: Any, numbers: Any) -> pa.Array:
-    """Put the numbers of pins, one for each table of the call, into requests."""
-    found = []
-    for text, pins in zip(texts.to_pylist(), numbers.to_pylist(), strict=True):
-        request = json.loads(text)
-        request["source"]["pins"] = pins
-        found.append(json.dumps(request))
-    return pa.array(found, pa.string())
 
 
 def pins_table(calls: Any) -> pa.Array:
@@ -275,6 +206,12 @@ def rows_of(pins: Sequence[Pin]) -> pa.Array:
 
 def _here() -> dict[str, Pin]:
     return instances.current().pins
+
+
+def _find(table: str, columns: Sequence[str]) -> Pin | None:
+    """Find the pin of a name, if it serves a function that takes the columns."""
+    found = _here().get(table.casefold())
+    return found if found is not None and found.serves.issuperset(columns) else None
 
 
 def add(pin: Pin) -> Pin:

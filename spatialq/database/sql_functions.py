@@ -298,17 +298,10 @@ ENGINE = (
         volatile=False,
     ),
     SqlFunction(
-        "spatialq_with_frame",
-        ("VARCHAR", "VARCHAR"),
+        "spatialq_with_source",
+        ("VARCHAR",) * 3,
         "VARCHAR",
-        f"{TRANSPORT}.request:with_frame",
-        volatile=False,
-    ),
-    SqlFunction(
-        "spatialq_with_stated",
-        ("VARCHAR", "VARCHAR[]"),
-        "VARCHAR",
-        f"{TRANSPORT}.request:with_stated",
+        f"{TRANSPORT}.request:with_source",
         volatile=False,
     ),
     SqlFunction("spatialq_cluster_run_udf", ("VARCHAR",) * 4, _list_of(JOB), "run_jobs"),
@@ -340,14 +333,14 @@ def attributes() -> dict[str, str]:
 
 def _of_pins() -> tuple[SqlFunction, ...]:
     """Give the functions that keep tables in memory, and find them there."""
-    place = ("VARCHAR",) * 3  # table, its number if it is fixed, device
+    place = ("VARCHAR",) * 3  # table, its state, device
     lists = (
         "BIGINT[]",
         *("DOUBLE[]" for _ in "xyz"),
         *(f"{kind}[]" for kind in attributes().values()),
     )
     row, rows = struct_type(PINS), _list_of(PINS)
-    sought = ("VARCHAR", "VARCHAR", "BOOLEAN", "BIGINT", "VARCHAR", "VARCHAR")
+    sought = ("VARCHAR", "VARCHAR[]", "BOOLEAN", "VARCHAR")
     return (
         SqlFunction(
             "spatialq_pin_sql",
@@ -357,24 +350,14 @@ def _of_pins() -> tuple[SqlFunction, ...]:
             volatile=False,
         ),
         SqlFunction(
-            "spatialq_pin_points", (*place, *lists, "VARCHAR[]"), row, f"{PINNING}:pin_points"
+            "spatialq_pin_points", (*place, "VARCHAR[]", *lists), row, f"{PINNING}:pin_points"
         ),
         SqlFunction(
-            "spatialq_pin_elements",
-            (*place, f"{ELEMENT}[]", "VARCHAR"),
-            row,
-            f"{PINNING}:pin_elements",
+            "spatialq_pin_elements", (*place, f"{ELEMENT}[]"), row, f"{PINNING}:pin_elements"
         ),
         # What looks for a pin is not volatile: in a correlated subquery DuckDB would run all that
-        # depends on it for each outer row. It gets what was read, so that nothing is kept either.
+        # depends on it for each outer row. It gets the state, so that nothing is kept either.
         SqlFunction("spatialq_pin_of", sought, "BIGINT", f"{PINS_MODULE}:pin_of", volatile=False),
-        SqlFunction(
-            "spatialq_with_pins",
-            ("VARCHAR", "BIGINT[]"),
-            "VARCHAR",
-            f"{PINS_MODULE}:with_pins",
-            volatile=False,
-        ),
         SqlFunction("spatialq_pins_udf", ("INTEGER",), rows, f"{PINS_MODULE}:pins_table"),
         SqlFunction("spatialq_unpin_udf", ("VARCHAR",), rows, f"{PINS_MODULE}:unpin_table"),
     )

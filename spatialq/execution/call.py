@@ -46,6 +46,7 @@ def call(
     *,
     road: Road = "arrays",
     frame: Frame | None = None,
+    note: str = "",
 ) -> tuple[dict[str, Any], Device]:
     """Plan and run a kernel, and write the log.
 
@@ -63,6 +64,8 @@ def call(
         extension of DuckDB, in lists of DuckDB, or from files.
     frame : Frame, optional
         What is known of the coordinates of tables and files, see `frames.fit`.
+    note : str
+        What the log says beside the reason.
 
     Returns
     -------
@@ -71,7 +74,9 @@ def call(
         Where it ran. What does not fit into the GPU's memory after all runs in smaller tiles there,
         and with 'auto' in the end on the CPU.
     """
-    found, device = call_outputs([function], arguments, options, requested, road=road, frame=frame)
+    found, device = call_outputs(
+        [function], arguments, options, requested, road=road, frame=frame, note=note
+    )
     return found[function.name], device
 
 
@@ -84,6 +89,7 @@ def call_outputs(
     *,
     road: Road = "arrays",
     frame: Frame | None = None,
+    note: str = "",
 ) -> tuple[dict[str, dict[str, Any]], Device]:
     """Plan and run a kernel once for several of its outputs, and write the log.
 
@@ -93,7 +99,7 @@ def call_outputs(
     ----------
     functions : sequence of Function
         All of one folder, such as `detect_planes` and `plane_points`.
-    arguments, options, requested, road, frame
+    arguments, options, requested, road, frame, note
         As for `call`. Points outside of `options.bounds` do not reach the kernel.
     progress : Listener, optional
         Of a task of its own: called in this thread.
@@ -129,7 +135,7 @@ def call_outputs(
         return _result_size(functions[-1], arguments, options)
 
     task = (None if progress else current()) or Task(progress or observer())
-    plan = planned(functions, size, options, requested, purpose, road=road)
+    plan = planned(functions, size, options, requested, purpose, road=road, note=note)
     found, device = _run_planned(task, plan, functions, arguments, options)
     results = {
         each.name: fitted.results(each, crowd.results(each, found[each.name])) for each in functions
@@ -275,12 +281,13 @@ def planned(
     purpose: Callable[[], str] = str,
     *,
     road: Road = "arrays",
+    note: str = "",
 ) -> Iterator[Execution]:
     """Plan a call that is made in the block, and write the log when it ends.
 
     Parameters
     ----------
-    functions, options, requested, road
+    functions, options, requested, road, note
         As for `call_outputs`; the log and errors have the name of the first.
     size : Size
         What is known of its input.
@@ -298,7 +305,7 @@ def planned(
     execution = Execution(
         plan.device, plan.reason, requested == "auto", plan.tiles, plan.most_tiles, plan.gpus
     )
-    with file_memory.noting() as note:
+    with file_memory.noting() as of_memory:
         try:
             yield execution
         except MemoryError as full:
@@ -317,7 +324,7 @@ def planned(
                 function=name,
                 rows=size.rows,
                 device=execution.device,
-                reason="; ".join(filter(None, [execution.reason, str(note)])),
+                reason="; ".join(filter(None, [execution.reason, note, str(of_memory)])),
                 estimated_seconds=None if estimate is None else estimate.call,
                 seconds=time.perf_counter() - clock,
                 error=error,

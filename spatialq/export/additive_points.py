@@ -17,8 +17,9 @@ from spatialq.data.boxes import in_box
 from spatialq.data.octree import Octree
 from spatialq.errors import FileError, FileWarning
 from spatialq.export.atomic import WRITER
+from spatialq.export.las_file import as_bytes, selected
 from spatialq.export.las_join import WITH_WAVEFORMS, Joined
-from spatialq.io.las.columns import SCAN_ANGLE_STEP
+from spatialq.io.las.columns import SCAN_ANGLE_STEP, record_dtype
 from spatialq.io.las.header import RECORD_SIZES
 from spatialq.io.source import Progress
 from spatialq.runtime import file_memory
@@ -198,7 +199,7 @@ def copy_records(
                     kept = records
                     if bounds is not None:
                         x, y, _ = part.coordinates(records)
-                        kept = _chosen(records, in_box(x, y, bounds))
+                        kept = selected(records, in_box(x, y, bounds))
                     brightest = max(brightest, _brightest(kept))
                     is_same = given == copied.point_format
                     same = kept if is_same else _promoted(kept, given, copied.dtype)
@@ -230,21 +231,8 @@ def _brightest(records: "Records") -> int:
     return max(int(records[name].max(initial=0)) for name in names)
 
 
-def _chosen(records: "Records", is_wanted: "NDArray[np.bool_]") -> "Records":
-    """Take some records; as bytes, since NumPy copies records field by field."""
-    raw = records.view(np.uint8).reshape(records.size, -1)[is_wanted]
-    found: Records = raw.reshape(-1).view(records.dtype)
-    return found
-
-
 def _fields(point_format: int, n_extra: int) -> np.dtype[np.void]:
-    from laspy.point import dims
-
-    base = dims.POINT_FORMATS_DTYPE[point_format]
-    fields = [(name, base[name]) for name in base.names]
-    if n_extra:
-        fields.append((EXTRA, np.dtype((np.uint8, (n_extra,)))))
-    return np.dtype(fields)
+    return record_dtype(point_format, [(EXTRA, np.uint8, (n_extra,))] if n_extra else [])
 
 
 def _promoted(records: "Records", point_format: int, dtype: np.dtype[np.void]) -> "Records":
@@ -261,6 +249,5 @@ def _promoted(records: "Records", point_format: int, dtype: np.dtype[np.void]) -
         out["classification_flags"] = classes >> 5 | bits & 0xC0
         out["scan_angle"] = np.rint(records["scan_angle_rank"] / SCAN_ANGLE_STEP)
     if EXTRA in of_copy:
-        raw = records.view(np.uint8).reshape(records.size, -1)
-        out[EXTRA] = raw[:, -out[EXTRA].shape[1] :]
+        out[EXTRA] = as_bytes(records)[:, -out[EXTRA].shape[1] :]
     return out

@@ -17,22 +17,23 @@ from spatialq.data.octree import Octree
 from spatialq.errors import FileError
 from spatialq.export.additive_points import AdditivePoints
 from spatialq.export.atomic import WRITER
-from spatialq.export.las import LEFT_OUT, parts
+from spatialq.export.las import records_of
 from spatialq.export.las_file import (
     COMPRESSED,
     LASZIP,
     WAVEFORMS,
     WKT_BIT,
     Tally,
+    as_bytes,
     crs_record,
     las_file,
     laz_compressor,
     record,
 )
 from spatialq.io.crs import same
-from spatialq.io.las.columns import EXTRA_BYTES
+from spatialq.io.las.copc import ENTRY, PAGE
 from spatialq.io.las.crs import PROJECTION, WKT_RECORD
-from spatialq.io.las.header import HEADER_SIZES, INTERNAL_WAVEFORMS
+from spatialq.io.las.header import HEADER_SIZES, INTERNAL_WAVEFORMS, Vlr
 from spatialq.io.source import Progress
 from spatialq.runtime.progress import check
 
@@ -43,14 +44,12 @@ if TYPE_CHECKING:
 
 INFO, HIERARCHY = ("copc", 1), ("copc", 1000)
 INFO_SIZE = 160
-ENTRY = struct.Struct("<4iQii")
 GROUP = 1 << 20
 """Points that are compressed in one call."""
 PAGE_NODES = 1000
 """Nodes of a page of the hierarchy; where there are more below a node, its page has a few levels
 and links to pages of their own."""
 PAGE_LEVELS = 4
-LINK = -1
 EXTERNAL_WAVEFORMS = 4
 TIME_OFFSET = 64
 """Of the first byte of the global encoding, the second since LAS 1.5."""
@@ -114,7 +113,8 @@ def write_copc(
         hierarchy, root = _hierarchy(octree, done.sizes, offset + 8, end + EXTENDED_HEADER)
         identity = HIERARCHY[0].encode(), HIERARCHY[1]
         file.write(struct.pack("<2x16sHQ32x", *identity, len(hierarchy)) + hierarchy)
-        file.writelines(extended)
+        for each in extended:
+            file.writelines(each.parts())
         struct.pack_into("<HII", public, 94, len(public), offset, len(records))
         struct.pack_into("<QQI", public, 227, 0, end, 1 + len(extended))
         tally.pack_into(public, points.point_format)
@@ -145,23 +145,17 @@ def _public_header(points: AdditivePoints) -> bytearray:
 
 def _records(
     target: Path, points: AdditivePoints, crs: str | None
-) -> tuple[list[bytes], list[bytes]]:
+) -> tuple[list[bytes], list[Vlr]]:
     """Give the variable length records of the sources, and the extended ones."""
     source = points.source
     has_wkt = source.header.find(PROJECTION, WKT_RECORD) is not None
     keeps_crs = crs is None or (has_wkt and same(crs, source.crs))
-    left_out = {*LEFT_OUT, WAVEFORMS} | ({EXTRA_BYTES} if source.described else set())
-    kept = [
-        (path, vlr)
-        for path, vlr in source.vlrs
-        if (vlr.user_id, vlr.record_id) not in left_out and (keeps_crs or vlr.user_id != PROJECTION)
-    ]
-    records = [b"".join(parts(path, vlr)) for path, vlr in kept if not vlr.extended]
-    if source.described:
-        records.append(record(EXTRA_BYTES, source.described))
+    records, extended = records_of(
+        source, source.described, keeps_crs=keeps_crs, without=[WAVEFORMS]
+    )
     if not keeps_crs and crs is not None:
         records.insert(0, crs_record(target, crs))
-    return records, [b"".join(parts(path, vlr)) for path, vlr in kept if vlr.extended]
+    return records, extended
 
 
 @dataclass
@@ -215,7 +209,7 @@ def _write_points(
         records = points.of_nodes(first, stop)
         if records.size:
             done.add(records, points.point_format)
-            raw = records.view(np.uint8).reshape(records.size, -1)
+            raw = as_bytes(records)
             places = (ends[first : stop + 1] - ends[first]).tolist()
             chunks = [raw[begin:end].reshape(-1) for begin, end in pairwise(places) if end > begin]
             compressed, sizes = _compressed(chunks, vlr)
@@ -294,7 +288,7 @@ def _hierarchy(octree: Octree, sizes: list[int], first_chunk: int, begin: int) -
     int
         Bytes of the root's page.
     """
-    pages = _pages(octree)
+    pages, _ = octree.pages(PAGE_LEVELS, PAGE_NODES)
     offsets = np.cumsum([begin, *(ENTRY.size * len(nodes) for nodes in pages.values())]).tolist()
     places = dict(zip(pages, offsets, strict=False))
     chunks = np.zeros(len(octree.names), np.int64)
@@ -306,36 +300,9 @@ def _hierarchy(octree: Octree, sizes: list[int], first_chunk: int, begin: int) -
             key = octree.key(node)
             if node != top and node in pages:
                 size = ENTRY.size * len(pages[node])
-                encoded += ENTRY.pack(*key, places[node], size, LINK)
+                encoded += ENTRY.pack(*key, places[node], size, PAGE)
             elif count := octree.points(node):
                 encoded += ENTRY.pack(*key, int(starts[node]), int(chunks[node]), count)
             else:
                 encoded += ENTRY.pack(*key, 0, 0, 0)
     return bytes(encoded), ENTRY.size * len(pages[0])
-
-
-def _pages(octree: Octree) -> dict[int, list[int]]:
-    """List the nodes of each page by its uppermost node; a node of another page is a link."""
-    number = {name: k for k, name in enumerate(octree.names)}
-    children: list[list[int]] = [[] for _ in octree.names]
-    below = [1] * len(octree.names)
-    for k in range(len(octree.names) - 1, 0, -1):
-        parent = number[octree.names[k][:-1]]
-        children[parent].append(k)
-        below[parent] += below[k]
-    pages: dict[int, list[int]] = {}
-    tops = [0]
-    while tops:
-        top = tops.pop()
-        level, nodes, links = [top], [top], []
-        depth = 0
-        while level:
-            level = sorted(child for node in level for child in children[node])
-            nodes += level
-            depth += 1
-            if depth == PAGE_LEVELS and below[top] > PAGE_NODES:
-                links = [node for node in level if children[node]]
-                break
-        pages[top] = nodes
-        tops += reversed(links)
-    return pages

@@ -1,19 +1,15 @@
 """The dimensions of LAS points: which point format has those of a table, and in which bits."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from spatialq.errors import FileError
 from spatialq.export.atomic import WRITER
 from spatialq.export.las_extra import MAX_BYTES, SIZES, UNDOCUMENTED
-from spatialq.io.las.columns import EXTRA_BYTES_RECORD, EXTRA_TYPES
+from spatialq.io.las.columns import EXTRA_BYTES_RECORD, EXTRA_TYPES, dimensions
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from spatialq.export.point_columns import Column
 
 OLD, NEW = range(6), range(6, 11)
@@ -22,33 +18,6 @@ RANK = "scan_angle_rank"
 MAX_NAME = 32
 BYTES = "ExtraBytes"
 """How `read_las` calls bytes that nothing describes."""
-
-
-@dataclass(frozen=True)
-class Dimension:
-    """A standard field of point records."""
-
-    name: str
-    field: str
-    """Of the record, which holds other dimensions, too, where there is a mask."""
-    dtype: "np.dtype[Any]"
-    mask: int | None = None
-
-
-@cache
-def dimensions(point_format: int) -> Mapping[str, Dimension]:
-    """Name the standard fields of a point format, but for X, Y and Z."""
-    from laspy.point import dims
-
-    record = dims.POINT_FORMATS_DTYPE[point_format]
-    packed = dims.COMPOSED_FIELDS[point_format]
-    found = []
-    for field in record.names[3:]:
-        if field in packed:
-            found += [Dimension(name, field, record[field], mask) for name, mask in packed[field]]
-        else:
-            found.append(Dimension(field, field, record[field]))
-    return {each.name: each for each in found}
 
 
 def dimensions_of(names: Collection[str]) -> dict[str, str]:

@@ -9,9 +9,9 @@ import numpy as np
 
 from spatialq.errors import FileError, FileWarning
 from spatialq.export.atomic import WRITER
-from spatialq.export.las_dimensions import OLD, RANK, Dimension
+from spatialq.export.las_dimensions import OLD, RANK
 from spatialq.export.point_columns import Column
-from spatialq.io.las.columns import SCAN_ANGLE_STEP
+from spatialq.io.las.columns import SCAN_ANGLE_STEP, Dimension
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,6 +12,7 @@ import numpy as np
 
 from spatialq.errors import FileError
 from spatialq.export.atomic import WRITER
+from spatialq.export.las_file import as_bytes
 from spatialq.io.las.columns import EXTRA_TYPES, extra_bytes
 from spatialq.io.las.header import RECORD_SIZES, Header
 
@@ -115,7 +116,7 @@ def widened(
     old = records.dtype.itemsize
     rows = slice(first, first + records.size)
     wide = np.empty((records.size, layout.record_length), np.uint8)
-    wide[:, :old] = records.view(np.uint8).reshape(records.size, old)
+    wide[:, :old] = as_bytes(records)
     for field, place in zip(fields, layout.places, strict=True):
         size = field.values.dtype.itemsize
         values = np.ascontiguousarray(field.values[rows])

@@ -17,7 +17,7 @@ from spatialq.errors import CrsWarning, FileError
 from spatialq.export.atomic import WRITER, whole
 from spatialq.io.crs import name, to_wkt, to_wkt1
 from spatialq.io.las.crs import PROJECTION, WKT_RECORD
-from spatialq.io.las.header import RECORD_SIZES
+from spatialq.io.las.header import RECORD_SIZES, Identity, Vlr
 from spatialq.runtime.forks import may_use_threads
 
 if TYPE_CHECKING:
@@ -31,9 +31,6 @@ WKT_BIT = 16
 """Of the first byte of the global encoding: the CRS is WKT."""
 NOT_AS_LAZ = (9, 10)
 """Point formats whose wave packets lazrs 0.8.2 cannot decompress after it compressed them."""
-
-Identity = tuple[str, int]
-"""User and number of a variable length record."""
 
 
 def require_uncompressed(target: Path, point_format: int) -> None:
@@ -113,7 +110,7 @@ def write_las(
     points: "Iterable[NDArray[np.void]]",
     *,
     compressed: bool,
-    extended: Sequence[tuple[Identity, Iterable[bytes]]] = (),
+    extended: Sequence[Vlr] = (),
 ) -> int:
     """Write all parts of a file, and its counts and extent, which are those of the points.
 
@@ -128,8 +125,8 @@ def write_las(
     points : iterable of arrays
         Point records, with the fields that laspy names.
     compressed : bool
-    extended : sequence
-        Identity and parts of each extended variable length record, its own header included.
+    extended : sequence of Vlr
+        The extended variable length records, which are copied.
 
     Returns
     -------
@@ -152,11 +149,10 @@ def write_las(
     if compressor is not None:
         compressor.done()
     end_of_points = file.seek(0, SEEK_END)
-    for identity, parts in extended:
-        if identity == WAVEFORMS:
+    for vlr in extended:
+        if vlr.identity == WAVEFORMS:
             waveforms = file.tell()
-        for raw in parts:
-            file.write(raw)
+        file.writelines(vlr.parts())
     struct.pack_into("<HII", public, 94, len(public), data_offset, len(records) + compressed)
     public[104] = point_format | (COMPRESSED if compressed else 0)
     tally.pack_into(public, point_format)
@@ -214,6 +210,16 @@ class Tally:
         if point_format > 5 or self.rows >= 1 << 32:
             counts = [0] * 6
         struct.pack_into("<6I", public, 107, *counts)
+
+
+def as_bytes(records: "NDArray[np.void]") -> "NDArray[np.uint8]":
+    """See records as rows of bytes, since NumPy copies and selects them field by field."""
+    return records.view(np.uint8).reshape(records.size, records.dtype.itemsize)
+
+
+def selected(records: "NDArray[np.void]", keep: "NDArray[np.bool_]") -> "NDArray[np.void]":
+    """Select records."""
+    return as_bytes(records)[keep].reshape(-1).view(records.dtype)
 
 
 def record(identity: Identity, data: bytes) -> bytes:

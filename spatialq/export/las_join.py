@@ -30,7 +30,7 @@ REMEDY = "write each into a file of its own (an output that is a folder, such as
 WITH_WAVEFORMS = (4, 5, 9, 10)
 """Point formats whose records point into the waveforms of their own file."""
 STANDARD_TIME = 1
-"""Of the first byte of the global encoding."""
+"""Of the first byte of the global encoding: times are GPS seconds since 1980 minus a billion."""
 STORAGE = ("laszip encoded", "copc", "LAStools")
 """Whose records are about the storage of the points of one file."""
 MIN_MAX, MIN_MAX_BITS = slice(64, 112), 0b110
@@ -85,8 +85,7 @@ class Joined:
     """Files as one: the header of the first, and the variable length records of all."""
 
     header: Header
-    vlrs: Sequence[tuple[Path, Vlr]]
-    """With the file in which each is."""
+    vlrs: Sequence[Vlr]
     parts: Sequence[Part]
     described: bytes | None
     """The description of extra bytes, where it is that of no file."""
@@ -127,7 +126,7 @@ def join(clouds: Sequence[LasSource], target: Path) -> Joined:
         _require_alike(target, first, other)
     header = first.header
     if not others:
-        return Joined(header, [(first.path, vlr) for vlr in header.vlrs], [Part(first)], None)
+        return Joined(header, header.vlrs, [Part(first)], None)
     x, y, z = (min(each.header.scales[k] for each in clouds) for k in range(3))
     scales = x, y, z
     public = bytearray(header.raw)
@@ -198,7 +197,7 @@ def _described(clouds: Sequence[LasSource]) -> bytes | None:
     return bytes(raw)
 
 
-def _records_of(clouds: Sequence[LasSource]) -> list[tuple[Path, Vlr]]:
+def _records_of(clouds: Sequence[LasSource]) -> list[Vlr]:
     """Give the variable length records of all files; of one kind with other content the first.
 
     Warns
@@ -207,29 +206,22 @@ def _records_of(clouds: Sequence[LasSource]) -> list[tuple[Path, Vlr]]:
         About those that are left out.
     """
     first, *others = clouds
-    found = [(first.path, vlr) for vlr in first.header.vlrs]
-    there = {(vlr.user_id, vlr.record_id): (path, vlr) for path, vlr in reversed(found)}
+    found = [*first.header.vlrs]
+    there = {vlr.identity: vlr for vlr in reversed(found)}
     for cloud in others:
         for vlr in cloud.header.vlrs:
-            key = (vlr.user_id, vlr.record_id)
-            if vlr.user_id in (*STORAGE, PROJECTION) or key == EXTRA_BYTES:
+            if vlr.user_id in (*STORAGE, PROJECTION) or vlr.identity == EXTRA_BYTES:
                 continue
-            if key not in there:
-                there[key] = cloud.path, vlr
-                found.append(there[key])
-            elif _content(*there[key]) != _content(cloud.path, vlr):
+            known = there.setdefault(vlr.identity, vlr)
+            if known is vlr:
+                found.append(vlr)
+            elif b"".join(known.parts()) != b"".join(vlr.parts()):
                 message = (
                     f"{WRITER}: '{cloud.path}': its record {vlr.user_id} {vlr.record_id} differs "
-                    f"from that of '{there[key][0]}', which the one file has"
+                    f"from that of '{known.path}', which the one file has"
                 )
                 warnings.warn(message, FileWarning, stacklevel=4)
     return found
-
-
-def _content(path: Path, vlr: Vlr) -> bytes:
-    with path.open("rb") as file:
-        file.seek(vlr.begin)
-        return file.read(vlr.size)
 
 
 def _refuse(target: Path, first: LasSource, other: LasSource, reason: str) -> NoReturn:

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -19,12 +20,14 @@ import numpy as np
 from spatialq.export.las_file import (
     LAZ,
     WKT_BIT,
+    as_bytes,
     crs_record,
     las_file,
     record,
     require_uncompressed,
     write_las,
 )
+from spatialq.export.las_join import STANDARD_TIME
 from spatialq.export.las_records import PointRecords
 from spatialq.export.las_scale import ANGLE, LENGTH, Axis, exact_steps, steps
 from spatialq.io.crs import metres_per_unit
@@ -39,8 +42,6 @@ if TYPE_CHECKING:
 
     Records = NDArray[np.void]
 
-STANDARD_TIME = 1
-"""Of the first byte of the global encoding: times are GPS seconds since 1980 minus a billion."""
 PART = max(ROW_GROUP, 50_000 * THREADS)
 """Points that are compressed in one call: a chunk of LASzip for each core."""
 
@@ -96,7 +97,8 @@ def write_points(
         records.append(crs_record(path, crs))
     has_wkt = crs is not None or points.point_format > 5
     is_laz = path.suffix.lower() == LAZ
-    rest = _Batches(batches)
+    rest = iter(batches)
+    left: list[pa.RecordBatch] = []
     with las_file(path) as file, tempfile.TemporaryFile(dir=Path(file.name).parent) as beside:
 
         def write(parts: "Iterator[Records]", layout: Layout) -> int:
@@ -112,49 +114,36 @@ def write_points(
 
         staging = _Staging(points, layout, beside)
         if layout is not None and points.intensities is None:
-            written = write(_exact(points, rest, layout), layout)
-            if rest.peek() is None:
+            written = write(_exact(points, rest, layout, left), layout)
+            if not left:
                 return written
             # what is there is a whole file of the rows so far
             file.flush()
             staging.take_again(LasSource(file.name))
             file.seek(0)
             file.truncate()
-        staging.take(rest)
+        staging.take(chain(left, rest))
         is_angular = crs is not None and metres_per_unit(crs) is None
         layout = staging.choose((ANGLE, ANGLE, LENGTH) if is_angular else (LENGTH,) * 3)
         return write(staging.records(layout), layout)
 
 
-class _Batches:
-    """Batches of rows, of which the next one can be looked at before it is taken."""
-
-    def __init__(self, batches: "Iterable[pa.RecordBatch]") -> None:
-        self._batches = iter(batches)
-        self._next: pa.RecordBatch | None = None
-
-    def peek(self) -> "pa.RecordBatch | None":
-        """Give the next batch, or None if there is none, and leave it there."""
-        if self._next is None:
-            self._next = next(self._batches, None)
-        return self._next
-
-    def __iter__(self) -> "Iterator[pa.RecordBatch]":
-        """Take the batches."""
-        while (batch := self.peek()) is not None:
-            self._next = None
-            yield batch
-
-
-def _exact(points: PointRecords, rest: _Batches, layout: Layout) -> "Iterator[Records]":
+def _exact(
+    points: PointRecords,
+    batches: "Iterable[pa.RecordBatch]",
+    layout: Layout,
+    left: "list[pa.RecordBatch]",
+) -> "Iterator[Records]":
     """Take batches as long as the layout gives their coordinates back; give their records.
 
-    The records are in the same memory again and again.
+    The records are in the same memory again and again. The first batch that it does not give back
+    goes into `left`.
     """
     space, n = np.zeros(0, points.dtype), 0
-    while (batch := rest.peek()) is not None:
+    for batch in batches:
         numbers = exact_steps(points.coordinates(batch), layout)
         if numbers is None:
+            left.append(batch)
             break
         if n + batch.num_rows > space.size:
             yield space[:n]
@@ -164,7 +153,6 @@ def _exact(points: PointRecords, rest: _Batches, layout: Layout) -> "Iterator[Re
         for axis, values in zip("XYZ", numbers, strict=True):
             records[axis] = values
         n += batch.num_rows
-        next(iter(rest))
     yield space[:n]
 
 
@@ -223,20 +211,16 @@ class _Staging:
         intensities = self._points.intensities
         factor = 1 if intensities is None else intensities.factor()
         length = self._points.dtype.itemsize
-        for part in self._parts():
-            # as rows of bytes, since NumPy copies records field by field
-            raw = part.view(np.uint8).reshape(part.size, -1)[:, -length:]
+        self._file.seek(0)
+        while staged := self._file.read(PART * self._dtype.itemsize):
+            part = np.frombuffer(staged, self._dtype)
+            raw = as_bytes(part)[:, -length:]
             records = raw.copy().reshape(-1).view(self._points.dtype)
             for k, (scale, offset) in enumerate(zip(layout.scales, layout.offsets, strict=True)):
                 records["XYZ"[k]] = steps(part["floats"][:, k], scale, offset)
             if intensities is not None:
                 records["intensity"] = np.rint(part["floats"][:, 3] * factor)
             yield records
-
-    def _parts(self) -> "Iterator[Records]":
-        self._file.seek(0)
-        while raw := self._file.read(PART * self._dtype.itemsize):
-            yield np.frombuffer(raw, self._dtype)
 
 
 def _space(space: "Records", rows: int) -> "Records":

@@ -2,23 +2,21 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from spatialq.export.las_dimensions import (
     BYTES,
-    Dimension,
     choose_format,
-    dimensions,
     dimensions_of,
     extra_entry,
     require_room,
 )
 from spatialq.export.las_encoding import Field, Intensities, Times, angles, packed, plain
 from spatialq.export.point_columns import Column, point_columns
+from spatialq.io.las.columns import Dimension, dimensions, record_dtype
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
 
@@ -40,8 +38,6 @@ class PointRecords:
     """
 
     def __init__(self, path: Path, columns: Mapping[str, str]) -> None:
-        from laspy.point import dims
-
         self.xyz, others = point_columns(path, columns)
         of_name = {column.name: column for column in others}
         meant = dimensions_of([column.name for column in others if column.count == 1])
@@ -63,18 +59,16 @@ class PointRecords:
         for name in shared:
             parts = [(column, each) for each, column in there.items() if each.field == name]
             self._fields.append(packed(name, parts, self.point_format))
-        base = dims.POINT_FORMATS_DTYPE[self.point_format]
-        types = [(name, base[name]) for name in base.names]
+        extra: list[tuple[str, Any, tuple[int, ...]]] = []
         self.description = b""
         """Data of the record that describes the extra bytes."""
         # bytes that nothing describes are the last ones
         for column in sorted(of_name.values(), key=lambda each: each.name == BYTES):
-            name = f"extra bytes {len(types)}"
-            shape = (column.count,) if column.count > 1 else ()
-            types.append((name, np.dtype((column.dtype, shape))))
+            name = f"extra bytes {len(extra)}"
+            extra.append((name, column.dtype, (column.count,) if column.count > 1 else ()))
             self.description += extra_entry(column)
             self._fields.append(plain(column, name, column.dtype))
-        self.dtype = np.dtype(types)
+        self.dtype = record_dtype(self.point_format, extra)
         require_room(path, self.dtype.itemsize, self.description)
 
     def _field(self, column: Column, dimension: Dimension) -> Field | None:

@@ -249,7 +249,7 @@ def _finite(values: "NDArray[Any]") -> list[float | None]:
 
 def _hierarchy(octree: Octree, point_size: int) -> tuple[bytes, int]:
     """Encode the chunks of the hierarchy; give them, and the bytes of the first."""
-    children, tops = _chunks(octree)
+    tops, children = octree.pages(STEP_SIZE)
     offsets = np.cumsum([0, *(ROW.size * len(rows) for rows in tops.values())]).tolist()
     places = dict(zip(tops, offsets, strict=False))
     encoded = bytearray()
@@ -264,22 +264,3 @@ def _hierarchy(octree: Octree, point_size: int) -> tuple[bytes, int]:
             place = int(octree.first[node]) * point_size, points * point_size
             encoded += ROW.pack(NORMAL if mask else LEAF, mask, points, *place)
     return bytes(encoded), ROW.size * len(tops[0])
-
-
-def _chunks(octree: Octree) -> tuple[list[list[int]], dict[int, list[int]]]:
-    """List the children of each node, and the nodes of each chunk by its uppermost node."""
-    number = {name: k for k, name in enumerate(octree.names)}
-    children: list[list[int]] = [[] for _ in octree.names]
-    for k, name in enumerate(octree.names[1:], 1):
-        children[number[name[:-1]]].append(k)
-    chunks: dict[int, list[int]] = {}
-    tops = [0]
-    while tops:
-        top = tops.pop(0)
-        rows, level = [top], [top]
-        for _ in range(STEP_SIZE):
-            level = [child for node in level for child in children[node]]
-            rows += level
-        chunks[top] = rows
-        tops += [node for node in level if children[node]]
-    return children, chunks

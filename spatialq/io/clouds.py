@@ -100,6 +100,13 @@ def open_cloud(caller: str, path: Path) -> PointSource:
     return cloud
 
 
+def are_las(clouds: Sequence[PointSource]) -> bool:
+    """Whether clouds are LAS: no value is NULL, and points can be copied record by record."""
+    from spatialq.io.las.source import LasSource
+
+    return all(isinstance(cloud, LasSource) for cloud in clouds)
+
+
 def what_reprojects(path: str) -> str:
     """Say what reprojects the points of a file, or of a pattern, that are in degrees.
 

@@ -13,21 +13,17 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
 
 from spatialq.errors import CrsError, FileError
 from spatialq.io import crs
-from spatialq.io.las.copc import octree_said
+from spatialq.io.las.copc import MAX_LEVEL, PAGE, Cube, octree_said, orphan
 from spatialq.io.las.source import LasSource
 from spatialq.io.references import OutsideError, in_folder
-from spatialq.io.source import READER, Box, Layout, Progress, Stamp, in_row_groups, numbers_of
-from spatialq.runtime.progress import check
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from spatialq.io.source import READER, Box, SequentialSource, in_row_groups, touch
 
 ENDINGS = {"laszip": ".laz", "binary": ".bin", "zstandard": ".zst"}
 KINDS = {"signed": "i", "unsigned": "u", "float": "f"}
@@ -44,8 +40,6 @@ NAMES = {
 FLAGS = ("scan_direction_flag", "edge_of_flight_line")
 NUMBER = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
 """A part of a key; with zeros before it a node would have two names."""
-PAGE = -1
-MAX_LEVEL = 31
 
 
 @dataclass(frozen=True)
@@ -72,7 +66,7 @@ class _Dimension:
     is_scaled: bool
 
 
-class EptSource:
+class EptSource(SequentialSource):
     """A folder of Entwine Point Tiles, a `spatialq.io.source.PointSource`.
 
     Opening it reads ept.json and the hierarchy; nodes are read one by one.
@@ -88,33 +82,24 @@ class EptSource:
         If the folder is damaged, or of an unknown kind.
     """
 
-    kind = "points"
-    layout: Layout | None = None
     is_whole = True
-    rows_of_part: int | None = None
+    warnings: list[str]
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.warnings: list[str] = []
+        self.warnings = []
         self._about = _json(path, path)
         try:
             self._type = str(self._about["dataType"])
             self._ending = ENDINGS[self._type]
-            low, side = _cube(self._about["bounds"])
-            spacing = side / int(self._about["span"])
+            cube = _cube(self._about["bounds"], int(self._about["span"]))
         except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
             self._reject(f"its bounds, span or dataType is missing or none ({error})", error)
-        self._nodes = self._walk(low, side, spacing)
+        self._nodes = self._walk(cube)
         self.rows = sum(node.rows for node in self._nodes)
         self.box = _box(self._about.get("boundsConforming"))
         self.crs = self._crs()
-        self.about: Mapping[str, Any] = {"data type": self._type, **self._octree(spacing)}
-
-    @property
-    def stamp(self) -> Stamp:
-        """Time of the last change and size of ept.json."""
-        status = self.path.stat()
-        return status.st_mtime_ns, status.st_size
+        self.about = {"data type": self._type, **self._octree(cube.spacing)}
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -143,7 +128,7 @@ class EptSource:
 
     def spans(self, hint: Box | None = None) -> list[Node]:
         """List the nodes, without those outside the hint."""
-        return [node for node in self._nodes if hint is None or _touch(node.box, hint)]
+        return [node for node in self._nodes if hint is None or touch(node.box, hint)]
 
     def read_span(self, span: Node, columns: Sequence[str]) -> pa.RecordBatch:
         """Read one node.
@@ -162,19 +147,6 @@ class EptSource:
     def batches(self, columns: Sequence[str], hint: Box | None = None) -> Iterator[pa.RecordBatch]:
         """Read the columns, in this order, batch by batch."""
         yield from in_row_groups(self.read_span(node, columns) for node in self.spans(hint))
-
-    def read_into(self, arrays: "Mapping[str, NDArray[Any]]", tick: Progress | None = None) -> int:
-        """Read columns of all points into arrays of `rows` values, and return how many came."""
-        done = 0
-        for node in self._nodes:
-            check()
-            batch = self.read_span(node, list(arrays))
-            for (name, array), values in zip(arrays.items(), batch.columns, strict=True):
-                array[done : done + node.rows] = numbers_of(self.path, name, values, array.dtype)
-            done += node.rows
-            if tick is not None:
-                tick(self.path, done, self.rows)
-        return done
 
     def _laz(self, node: Node) -> LasSource:
         source = LasSource(self._file(node))
@@ -251,7 +223,7 @@ class EptSource:
         except OutsideError as error:
             self._reject(str(error), error)
 
-    def _walk(self, low: Sequence[float], side: float, spacing: float) -> list[Node]:
+    def _walk(self, cube: Cube) -> list[Node]:
         """Read all pages of the hierarchy."""
         counts: dict[tuple[int, ...], int] = {}
         pages, seen = ["0-0-0-0"], {"0-0-0-0"}
@@ -275,24 +247,17 @@ class EptSource:
         nodes, first = [], 0
         for place in sorted(each for each, count in counts.items() if count):
             level, *cell = place
-            width = math.ldexp(side, -level)
-            corner = [begin + width * k for begin, k in zip(low, cell, strict=True)]
-            margin = 1e-3 * width  # points on a border are rounded to either side
-            xmin, ymin, zmin = (each - margin for each in corner)
-            xmax, ymax, zmax = (each + width + margin for each in corner)
-            box = xmin, ymin, zmin, xmax, ymax, zmax
-            coarser = math.ldexp(spacing, 1 - level) if level else math.inf
-            rows = counts[place]
-            nodes.append(Node("-".join(map(str, place)), first, rows, box, coarser))
+            # points on a border are rounded to either side
+            box = cube.cell(level, cell, [math.ldexp(1e-3 * cube.side, -level)] * 3)
+            rows, name = counts[place], "-".join(map(str, place))
+            nodes.append(Node(name, first, rows, box, cube.coarser(level)))
             first += rows
         return nodes
 
     def _require_whole(self, counts: Mapping[tuple[int, ...], int]) -> None:
         """Reject a hierarchy in which a node has no parent, or with other points than promised."""
-        for level, *cell in counts:
-            if level and (level - 1, *(k >> 1 for k in cell)) not in counts:
-                name = "-".join(map(str, (level, *cell)))
-                self._reject(f"node {name} of its hierarchy has no parent")
+        if name := orphan(counts):
+            self._reject(f"node {name} of its hierarchy has no parent")
         promised, listed = self._about.get("points"), sum(counts.values())
         if isinstance(promised, int) and promised != listed:
             self.warnings.append(f"promises {promised} points, its hierarchy has {listed}")
@@ -333,12 +298,12 @@ def _json(source: Path, path: Path) -> dict[str, Any]:
     return found
 
 
-def _cube(bounds: Any) -> tuple[list[float], float]:
+def _cube(bounds: Any, span: int) -> Cube:
     numbers = [float(each) for each in bounds]
     side = numbers[3] - numbers[0]
     if len(numbers) != 6 or not all(map(math.isfinite, numbers)) or side <= 0:
         raise ValueError(bounds)
-    return numbers[:3], side
+    return Cube(numbers[0], numbers[1], numbers[2], side, side / span)
 
 
 def _box(bounds: Any) -> Box | None:
@@ -347,7 +312,3 @@ def _box(bounds: Any) -> Box | None:
     except (TypeError, ValueError):
         return None
     return low_x, low_y, low_z, high_x, high_y, high_z
-
-
-def _touch(a: Box, b: Box) -> bool:
-    return all(a[i] <= b[i + 3] and b[i] <= a[i + 3] for i in range(3))

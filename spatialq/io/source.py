@@ -129,12 +129,12 @@ class SequentialSource:
         status = self.path.stat()
         return status.st_mtime_ns, status.st_size
 
-    def spans(self, hint: Box | None = None) -> Sequence[int]:
+    def spans(self, hint: Box | None = None) -> Sequence[Any]:
         """Count off parts of a row group each, of which the last ones may be empty."""
         del hint
         return range(-(-self.rows // ROW_GROUP))
 
-    def read_span(self, span: int, columns: Sequence[str]) -> pa.RecordBatch:
+    def read_span(self, span: Any, columns: Sequence[str]) -> pa.RecordBatch:
         """Read one part of the file.
 
         Raises
@@ -173,6 +173,11 @@ class SequentialSource:
             if tick is not None:
                 tick(self.path, done, self.rows)
         return done
+
+
+def touch(a: Box, b: Box) -> bool:
+    """Whether two boxes have a point in common."""
+    return all(a[i] <= b[i + 3] and b[i] <= a[i + 3] for i in range(3))
 
 
 def numbers_of(path: Path, name: str, values: pa.Array, dtype: "np.dtype[Any]") -> "NDArray[Any]":

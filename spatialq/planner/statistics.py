@@ -17,6 +17,7 @@ from spatialq.functions.declaration import (
     PointsInput,
     Size,
 )
+from spatialq.runtime import buffers
 from spatialq.runtime.cuda import on_gpu
 
 POINTS_SAMPLED = 4096
@@ -68,9 +69,9 @@ def _extent(xyz: list[Any]) -> tuple[float, float, float] | None:
     n = len(xyz[0])
     if n == 0 or any(map(on_gpu, xyz)):
         return None
-    part = slice(None, None, -(-n // POINTS_SAMPLED))
+    part = np.arange(0, n, -(-n // POINTS_SAMPLED))
     with np.errstate(over="ignore", invalid="ignore"):
-        sides = [float(np.ptp(values[part])) for values in xyz]
+        sides = [float(np.ptp(buffers.take(values, part))) for values in xyz]
     if not all(side < ABSURD for side in sides):  # NaN is not less, either
         return None  # the kernel says which point is wrong
     width, depth, height = sides

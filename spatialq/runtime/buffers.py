@@ -43,9 +43,9 @@ IN_MEMORY = 0.6
 are in use, and for what kernels take besides."""
 CHUNK = 1 << 20
 """Values that are copied at once where that takes memory besides."""
-TAKEN = 1 << 10
+TAKEN = 1 << 9
 """Rows that are taken at once by their positions, while there are files: each may bring in 64 KiB,
-faster than the thread that looks for it is woken."""
+and the thread that looks for it waits for the GIL meanwhile."""
 IDLE_SECONDS = 60.0
 """A buffer that nobody wanted for this long is given back to the system."""
 SHARE_OF_FREE, MAX_LIMIT = 1 / 4, 8 << 30

@@ -2,15 +2,15 @@
 
 A file has no name any more as soon as it is open, so that none is left however the process ends. It
 is mapped into memory and shared, so that its pages are in main memory while they are used. A thread
-without the GIL (`spatialq.runtime.resident_pages`) takes pages out of the process, all at once,
-when it has more than its budget, and so does `look`: they stay in the system's cache of files, or
-are written to disk, and come back when they are used next.
+takes pages out of the process, all at once, when it has more than its budget, and so does `look`:
+they stay in the system's cache of files, or are written to disk, and come back when they are used
+next. The thread needs the GIL, which compiled kernels and most of NumPy leave to it.
 """
 
-import atexit
 import mmap
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -30,8 +30,8 @@ IS_POSSIBLE = (
     hasattr(os, "posix_fallocate") and hasattr(mmap, "MADV_DONTNEED") and memory.STATM.exists()
 )
 """Whether this system has what it takes, as Linux has: elsewhere all arrays are in memory."""
-INTERVAL = 1000
-"""Microseconds between two looks at the resident memory."""
+INTERVAL = 0.001
+"""Seconds between two looks at the resident memory."""
 SHARE = 0.7
 """Part of the budget at which pages are taken out: more are used until the next look."""
 LEAST = 32 << 20
@@ -73,13 +73,14 @@ def noting() -> Iterator[Note]:
 class _Pages:
     """The pages of a mapped file, some of which are resident."""
 
-    def __init__(self, mapped: mmap.mmap, allowed: int) -> None:
-        self.mapping, self.budget = mapped, allowed
-        self.address, self.size = np.frombuffer(mapped, np.uint8).ctypes.data, len(mapped)
+    def __init__(self, mapping: mmap.mmap, allowed: int) -> None:
+        self.mapping, self.budget = mapping, allowed
+        self.address, self.size = np.frombuffer(mapping, np.uint8).ctypes.data, len(mapping)
 
-    def close(self) -> None:
-        """End the mapping; not before the watcher forgot it."""
-        self.mapping.close()
+    def take_out(self) -> None:
+        """Take all pages out of the process; a mapping that has just been ended has none."""
+        with suppress(ValueError):
+            self.mapping.madvise(mmap.MADV_DONTNEED)
 
 
 class FileMemory(_Pages):
@@ -121,7 +122,7 @@ class FileMemory(_Pages):
     def free(self) -> None:
         """Give everything back; wherever the last view of an array was dropped."""
         _watcher.forget(self)
-        self.close()
+        self.mapping.close()
 
 
 @contextmanager
@@ -139,10 +140,10 @@ def mapped(path: Path, dtype: "np.dtype[Any]") -> "Iterator[NDArray[Any]]":
     except BaseException:
         _watcher.forget(pages)
         with suppress(BufferError):  # the traceback has views, with the last of which it ends
-            pages.close()
+            pages.mapping.close()
         raise
     _watcher.forget(pages)
-    pages.close()
+    pages.mapping.close()
 
 
 class _Watcher:
@@ -151,96 +152,59 @@ class _Watcher:
     Attributes
     ----------
     live : dict
-        The files by their `id`; a dictionary since any thread may drop one at any moment.
+        The files by their `id`. A collection of garbage may drop one at any moment, in any thread:
+        `forget` takes no lock.
+    others : int
+        Resident bytes of other files, which are mostly libraries.
     """
 
     def __init__(self) -> None:
         self.live: dict[int, _Pages] = {}
-        self._lock = Lock()  # for who prepares: never while a file is freed, as there is none
-        self._compiled: Any = None
-        self._state: Any = None
-        self._table: Any = None
-        self._statm = -1
-        self._thread: Thread | None = None
+        self.others = 0
+        self.is_running = False
+        self._lock = Lock()
 
     def watch(self, pages: _Pages) -> None:
         with self._lock:
-            if self._compiled is None:
-                self._prepare()
-        self.live[id(pages)] = pages
-        if self._add(pages):
-            thread = Thread(target=self._run, name="spatialq files", daemon=True)
-            with suppress(RuntimeError):  # the process is ending
-                thread.start()
-                self._thread = thread
-                self._compiled.wait(self._state)
+            if not self.live:
+                self.others = memory.resident().of_files
+            self.live[id(pages)] = pages
+            if not self.is_running:
+                self.is_running = True
+                Thread(target=self._run, name="spatialq files", daemon=True).start()
 
     def forget(self, pages: _Pages) -> None:
-        if self.live.pop(id(pages), None) is not None:
-            self._compiled.remove(self._state, self._table, pages.address)
-
-    def is_running(self) -> bool:
-        """Whether the thread is there."""
-        return self._compiled is not None and bool(self._state[self._compiled.IS_RUNNING])
+        self.live.pop(id(pages), None)
 
     def resident(self) -> int:
-        """Estimate the resident bytes of all files: those of libraries were there before."""
-        if not self.live:
-            return 0
-        return max(memory.resident().of_files - int(self._state[self._compiled.OTHERS]), 0)
+        """Estimate the resident bytes of all files."""
+        return max(memory.resident().of_files - self.others, 0) if self.live else 0
 
     def look(self) -> None:
         """Take pages out if there are too many."""
-        if self.live:
-            self._compiled.look(self._state, self._table, self._statm, SHARE, LEAST)
-
-    def end(self) -> None:
-        """End the thread, before what it runs is unloaded."""
-        if self._compiled is not None:
-            self._state[self._compiled.IS_ENDING] = 1
-        if self._thread is not None:
-            self._thread.join()
+        files = list(self.live.values())
+        if not files:
+            return
+        resident = memory.resident()
+        mapped = max(resident.of_files - self.others, 0)
+        allowed = SHARE * min(each.budget for each in files) - (resident.bytes - mapped)
+        if mapped > max(allowed, LEAST):
+            for each in files:
+                each.take_out()
+            self.others = memory.resident().of_files  # libraries may have been loaded since
 
     def forked(self) -> None:
-        """Begin again in a fork, where the thread does not live on, and the process is another."""
-        self._lock, self._thread = Lock(), None
-        if self._compiled is not None:
-            os.close(self._statm)
-            self._begin()
-            for each in self.live.values():
-                self._add(each)
-            self._state[self._compiled.IS_RUNNING] = 0  # the next file starts it
-
-    def _prepare(self) -> None:
-        """Compile the loop, or load it, when the first array goes to a file.
-
-        All of it: a collection of garbage may call `forget` at any moment.
-        """
-        from spatialq.runtime import resident_pages
-
-        state, table = resident_pages.new_state(), resident_pages.new_table()
-        resident_pages.add(state, table, -1, 0, 0, 0)
-        resident_pages.remove(state, table, 0)
-        resident_pages.look(state, table, -1, SHARE, LEAST)
-        resident_pages.watch(state, table, -1, SHARE, LEAST, INTERVAL)  # no file: it returns
-        resident_pages.wait(state)
-        self._begin()
-        self._compiled = resident_pages
-        atexit.register(self.end)
-
-    def _begin(self) -> None:
-        from spatialq.runtime import resident_pages
-
-        self._state, self._table = resident_pages.new_state(), resident_pages.new_table()
-        self._statm = os.open(memory.STATM, os.O_RDONLY | os.O_CLOEXEC)
-
-    def _add(self, pages: _Pages) -> bool:
-        given = pages.address, pages.size, pages.budget
-        return bool(self._compiled.add(self._state, self._table, self._statm, *given))
+        """Begin again in a fork, where the thread does not live on: the next file starts it."""
+        self._lock, self.is_running = Lock(), False
 
     def _run(self) -> None:
-        given = self._state, self._table, self._statm, SHARE, LEAST
-        self._compiled.watch(*given, INTERVAL)
+        while True:
+            with self._lock:
+                if not self.live:
+                    self.is_running = False
+                    return
+            self.look()
+            time.sleep(INTERVAL)
 
 
 _watcher = _Watcher()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from spatialq.errors import FileError
 from spatialq.functions.declaration import Parameter
-from spatialq.io.clouds import at_resolution
+from spatialq.io.clouds import are_las, at_resolution
 from spatialq.io.formats import open_source
 from spatialq.io.source import LAS, PointSource, Progress
 from spatialq.workflows.lengths import with_numbers
@@ -145,13 +145,6 @@ def thinned(
 def are_whole(clouds: Sequence[PointSource]) -> bool:
     """Whether all points of files are read."""
     return all(cloud.is_whole for cloud in clouds)
-
-
-def are_las(clouds: Sequence[PointSource]) -> bool:
-    """Whether points can be copied from files record by record."""
-    from spatialq.io.las.source import LasSource
-
-    return all(isinstance(cloud, LasSource) for cloud in clouds)
 
 
 def write_with_columns(

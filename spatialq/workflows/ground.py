@@ -10,11 +10,11 @@ import numpy as np
 from spatialq.data.frame import Frame
 from spatialq.errors import files_read_by
 from spatialq.export.atomic import together
+from spatialq.io.clouds import are_las
 from spatialq.io.source import LAS, Progress
 from spatialq.runtime import budget, buffers
 from spatialq.runtime.threads import chunks
 from spatialq.workflows.cloud_files import (
-    are_las,
     crs_of,
     las_outputs,
     open_clouds,
@@ -262,14 +262,15 @@ def write_cloud(
     FileError
         If a source cannot be read, or the target cannot be written.
     """
-    from spatialq.export.las import write_classified
+    from spatialq.export.las import write_copy
 
     rows = points.rows_of(clouds)
     new, some = points.classes[rows], None if keep is None else keep[rows]
     if not are_las(clouds):
         return write_with_columns(clouds, target, {CLASS: new}, tick, crs=crs, keep=some)
     paths = [cloud.path for cloud in clouds]
-    return write_classified(paths, target, new, some, partial(tick, target), crs=crs)
+    told = partial(tick, target)
+    return write_copy(paths, target, classes=new, keep=some, progress=told, crs=crs)
 
 
 def _write_maps(

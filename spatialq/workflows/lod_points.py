@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.octree import Octree
+from spatialq.io.clouds import are_las
 from spatialq.io.source import LAS
 from spatialq.runtime import buffers
-from spatialq.workflows.cloud_files import are_las, are_whole, write_with_columns
+from spatialq.workflows.cloud_files import are_whole, write_with_columns
 from spatialq.workflows.lod_table import TreeSummary
 from spatialq.workflows.lod_tree import FUNCTION, TreeBuild
 

@@ -10,11 +10,11 @@ import numpy as np
 from spatialq.data.frame import Frame
 from spatialq.errors import files_read_by
 from spatialq.export.atomic import together
+from spatialq.io.clouds import are_las
 from spatialq.io.crs import with_one_unit
 from spatialq.io.source import LAS, Progress
 from spatialq.runtime import budget
 from spatialq.workflows.cloud_files import (
-    are_las,
     crs_of,
     las_outputs,
     open_clouds,
@@ -185,7 +185,7 @@ def _write_clouds(
     crs: str | None,
 ) -> None:
     """Write the points with their planes."""
-    from spatialq.export.las import write_with_fields
+    from spatialq.export.las import write_copy
 
     if not (wanted := las_outputs(clouds, targets)):
         return
@@ -197,7 +197,8 @@ def _write_clouds(
         keep = None if points.keep is None else points.keep[rows]
         if are_las(group):
             paths = [cloud.path for cloud in group]
-            write_with_fields(paths, target, fields, keep, partial(tick, target), crs=crs)
+            told = partial(tick, target)
+            write_copy(paths, target, fields=fields, keep=keep, progress=told, crs=crs)
         else:
             added = {field.name: field.values for field in fields}
             write_with_columns(group, target, added, tick, crs=crs, keep=keep)

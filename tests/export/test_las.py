@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from spatialq.errors import FileError
-from spatialq.export.las import write_classified
+from spatialq.export.las import write_copy
 from spatialq.io.las.source import LasSource
 
 from ..conftest import real_file
@@ -111,10 +111,10 @@ def test_every_point_format(tmp_path, point_format, ending, extra):
     classes = some_classes(source)
     if ending == "laz" and point_format in (9, 10):
         with pytest.raises(FileError, match=r"cannot be compressed without loss; write a \.las"):
-            write_classified(source, target, classes)
+            write_copy(source, target, classes=classes)
         assert not target.exists()
         return
-    assert write_classified(source, target, classes) == 3000
+    assert write_copy(source, target, classes=classes) == 3000
     assert_copied(source, target, classes)
 
 
@@ -124,7 +124,7 @@ def test_every_point_format(tmp_path, point_format, ending, extra):
 def test_older_versions_become_1_4(tmp_path, version, point_format):
     source, target = tmp_path / "a.laz", tmp_path / "b.las"
     write(source, point_format, 500, version=version, crs="EPSG:25832")
-    write_classified(source, target, some_classes(source))
+    write_copy(source, target, classes=some_classes(source))
     assert_copied(source, target, some_classes(source))
 
 
@@ -137,7 +137,7 @@ def test_later_versions_stay(tmp_path):
     struct.pack_into("<H", raw, 94, 393)
     struct.pack_into("<I", raw, 96, struct.unpack_from("<I", old, 96)[0] + 18)
     source.write_bytes(raw)
-    write_classified(source, target, some_classes(source))
+    write_copy(source, target, classes=some_classes(source))
     written = target.read_bytes()
     assert written[24:26] == bytes([1, 5])
     assert written[375:393] == bytes(range(18))
@@ -151,9 +151,9 @@ def test_real_files(tmp_path, name):
     point_format = LasSource(source).header.point_format
     target = tmp_path / ("b.las" if point_format in (9, 10) else "b.laz")
     keep = np.arange(LasSource(source).rows) % 3 == 0
-    write_classified(source, target, some_classes(source))
+    write_copy(source, target, classes=some_classes(source))
     assert_copied(source, target, some_classes(source))
-    write_classified(source, target, some_classes(source), keep)
+    write_copy(source, target, classes=some_classes(source), keep=keep)
     assert_copied(source, target, some_classes(source), keep)
 
 
@@ -166,7 +166,7 @@ def test_waveforms_of_1_3_are_kept(tmp_path):
     struct.pack_into("<Q", raw, 227, len(raw))
     record = struct.pack("<2x16sHQ32s", b"LASF_Spec", 65535, 1000, b"waves") + bytes(range(200)) * 5
     source.write_bytes(raw + record)
-    write_classified(source, target, some_classes(source))
+    write_copy(source, target, classes=some_classes(source))
     written = target.read_bytes()
     begin, first, n = struct.unpack_from("<QQI", written, 227)
     assert (begin, n) == (first, 1)
@@ -178,7 +178,7 @@ def test_the_octree_is_left_out(tmp_path):
     keys = [(0, 0, 0, 0), (1, 0, 0, 0), (1, 1, 0, 0)]
     source = write_copc(tmp_path / "a.copc.laz", list(zip(keys, grids, strict=True)))
     target = tmp_path / "b.laz"
-    write_classified(source, target, some_classes(source))
+    write_copy(source, target, classes=some_classes(source))
     assert_copied(source, target, some_classes(source))
     assert not LasSource(target).header.find("copc", 1)
 
@@ -186,7 +186,9 @@ def test_the_octree_is_left_out(tmp_path):
 def test_no_point_is_kept(tmp_path):
     source = write(tmp_path / "a.las", 7, 10)
     for target in (tmp_path / "b.las", tmp_path / "b.laz"):
-        assert write_classified(source, target, some_classes(source), np.zeros(10, bool)) == 0
+        assert (
+            write_copy(source, target, classes=some_classes(source), keep=np.zeros(10, bool)) == 0
+        )
         assert LasSource(target).rows == 0
 
 
@@ -194,11 +196,11 @@ def test_a_class_that_does_not_fit(tmp_path):
     source = write(tmp_path / "a.las", 3, 10)
     classes = np.full(10, 64, np.uint8)
     with pytest.raises(ValueError, match="class 64 does not fit point format 3 of"):
-        write_classified(source, tmp_path / "b.las", classes)
+        write_copy(source, tmp_path / "b.las", classes=classes)
     keep = np.arange(10) < 0
-    assert write_classified(source, tmp_path / "b.las", classes, keep) == 0
+    assert write_copy(source, tmp_path / "b.las", classes=classes, keep=keep) == 0
     with pytest.raises(ValueError, match=r"a value for each of the 10 points, got \(9,\) and None"):
-        write_classified(source, tmp_path / "b.las", classes[:9])
+        write_copy(source, tmp_path / "b.las", classes=classes[:9])
 
 
 def test_a_count_of_records_that_lies(tmp_path):
@@ -207,7 +209,7 @@ def test_a_count_of_records_that_lies(tmp_path):
     raw = bytearray(source.read_bytes())
     struct.pack_into("<I", raw, 100, 2**32 - 1)
     source.write_bytes(raw)
-    write_classified(source, target, some_classes(source))
+    write_copy(source, target, classes=some_classes(source))
     assert [vlr[:2] for vlr in described(target)[3]] == [vlr[:2] for vlr in described(source)[3]]
     assert len(laspy.read(target).points) == 10
 
@@ -219,7 +221,7 @@ def test_damaged_points_leave_nothing(tmp_path):
         file.seek(last.offset + 30)  # behind the first point: the sizes of the layers
         file.write(b"\xff" * 40)
     with pytest.raises(FileError, match="read_las"):
-        write_classified(source, target, np.zeros(200_000, np.uint8))
+        write_copy(source, target, classes=np.zeros(200_000, np.uint8))
     assert list(tmp_path.iterdir()) == [source]
 
 
@@ -227,7 +229,7 @@ def test_damaged_points_leave_nothing(tmp_path):
 def test_what_cannot_be_read_whole_is_refused(tmp_path, name):
     source = real_file(f"data/bad/{name}")
     with pytest.raises(FileError, match=name):
-        write_classified(source, tmp_path / "b.las", np.zeros(1, np.uint8))
+        write_copy(source, tmp_path / "b.las", classes=np.zeros(1, np.uint8))
     assert not list(tmp_path.iterdir())
 
 
@@ -239,7 +241,7 @@ def test_a_full_disk(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limit[1]))
         try:
             with pytest.raises(FileError, match="cannot be written: "):
-                write_classified(source, target, np.zeros(100_000, np.uint8))
+                write_copy(source, target, classes=np.zeros(100_000, np.uint8))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limit)
         assert list(tmp_path.iterdir()) == [source]
@@ -260,11 +262,11 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
             file.write(raw[begin:])
     code = (
         "import resource, sys; from pathlib import Path; import numpy as np; "
-        "from spatialq.export.las import write_classified; "
+        "from spatialq.export.las import write_copy; "
         "from spatialq.io.las.source import open_las; "
         "open_las(sys.argv[1]); "
         "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; before = peak(); "
-        "write_classified(Path(sys.argv[1]), Path(sys.argv[2]), np.zeros(10_000_000, 'u1')); "
+        "write_copy(Path(sys.argv[1]), Path(sys.argv[2]), classes=np.zeros(10_000_000, 'u1')); "
         "print((peak() - before) >> 10)"
     )
     command = [sys.executable, "-c", code, str(source), str(tmp_path / "b.las")]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spatialq.errors import FileError
-from spatialq.export.las import write_with_fields
+from spatialq.export.las import write_copy
 from spatialq.export.las_extra import Field, lay_out
 from spatialq.io.las.source import LasSource
 
@@ -54,11 +54,11 @@ def test_every_point_format(tmp_path, point_format, ending, extra):
     write(source, point_format, 3000, extra=extra, crs="EPSG:25832")
     if ending == "laz" and point_format in (9, 10):
         with pytest.raises(FileError, match=r"cannot be compressed without loss; write a \.las"):
-            write_with_fields(source, target, fields(3000))
+            write_copy(source, target, fields=fields(3000))
         assert not target.exists()
         return
     added = fields(3000)
-    assert write_with_fields(source, target, added) == 3000
+    assert write_copy(source, target, fields=added) == 3000
     assert_extended(source, target, added)
     dimensions = list(laspy.read(target).point_format.extra_dimension_names)
     assert dimensions == [*(each.name for each in extra), "plane_id", "plane_distance"]
@@ -71,13 +71,13 @@ def test_real_files(tmp_path, name):
     opened = LasSource(source)
     target = tmp_path / ("b.las" if opened.header.point_format in (9, 10) else "b.laz")
     added = fields(opened.rows)
-    assert write_with_fields(source, target, added) == opened.rows
+    assert write_copy(source, target, fields=added) == opened.rows
     assert_extended(source, target, added)
 
 
 def test_a_reader_learns_what_they_are(tmp_path):
     source, target = write(tmp_path / "a.las", 6, 10), tmp_path / "b.laz"
-    write_with_fields(source, target, fields(10))
+    write_copy(source, target, fields=fields(10))
     first, second = laspy.read(target).header.vlrs.get("ExtraBytesVlr")[0].extra_bytes_structs
     assert first.description == b"plane of the point, 0: none"
     assert second.description == b"from it along its normal"
@@ -90,7 +90,7 @@ def test_fields_of_an_earlier_run_are_written_over(tmp_path):
     paths = [tmp_path / f"{name}.laz" for name in "abc"]
     write(paths[0], 7, 500, extra=EXTRA)
     for source, target, seed in ((*paths[:2], 1), (*paths[1:], 2)):
-        write_with_fields(source, target, fields(500, seed))
+        write_copy(source, target, fields=fields(500, seed))
     again, once = laspy.read(paths[2]), laspy.read(paths[1])
     assert again.header.point_format.num_extra_bytes == once.header.point_format.num_extra_bytes
     for field in fields(500, 2):
@@ -108,7 +108,7 @@ def test_a_field_of_another_type_is_not_touched(tmp_path):
         source = write(tmp_path / "a.las", 3, 10, extra=[other])
         sentence = r"a\.las': has extra bytes 'plane_id' of another type; rename or drop them"
         with pytest.raises(FileError, match=sentence):
-            write_with_fields(source, tmp_path / "b.las", fields(10))
+            write_copy(source, tmp_path / "b.las", fields=fields(10))
         assert list(tmp_path.iterdir()) == [source]
 
 
@@ -124,7 +124,7 @@ def test_bytes_that_nothing_describes_keep_their_place(tmp_path, left):
     source.write_bytes(raw)
     opened = LasSource(source)
     added = fields(200)
-    write_with_fields(source, target, added)
+    write_copy(source, target, fields=added)
     copy = laspy.read(target)
     for field in added:
         np.testing.assert_array_equal(copy[field.name], field.values)
@@ -138,7 +138,7 @@ def test_a_file_without_room_is_refused(tmp_path):
     most = [laspy.ExtraBytesParams(f"e{k}", "uint8") for k in range(341)]
     source = write(tmp_path / "a.las", 0, 3, extra=most)
     with pytest.raises(FileError, match="has no room for plane_id, plane_distance: its point rec"):
-        write_with_fields(source, tmp_path / "b.las", fields(3))
+        write_copy(source, tmp_path / "b.las", fields=fields(3))
     assert len(lay_out(LasSource(source).header, ()).description) == 341 * 192
 
 
@@ -146,7 +146,7 @@ def test_the_octree_is_left_out(tmp_path):
     grids = [np.full((100, 3), 10 * i, np.int32) for i in range(1, 4)]
     keys = [(0, 0, 0, 0), (1, 0, 0, 0), (1, 1, 0, 0)]
     source = write_copc(tmp_path / "a.copc.laz", list(zip(keys, grids, strict=True)))
-    write_with_fields(source, tmp_path / "b.laz", fields(300))
+    write_copy(source, tmp_path / "b.laz", fields=fields(300))
     assert_extended(source, tmp_path / "b.laz", fields(300))
     assert not LasSource(tmp_path / "b.laz").header.find("copc", 1)
 
@@ -154,7 +154,7 @@ def test_the_octree_is_left_out(tmp_path):
 def test_no_points(tmp_path):
     source = write(tmp_path / "a.las", 7, 0)
     for target in (tmp_path / "b.las", tmp_path / "b.laz"):
-        assert write_with_fields(source, target, fields(0)) == 0
+        assert write_copy(source, target, fields=fields(0)) == 0
         assert LasSource(target).rows == 0
 
 
@@ -164,7 +164,7 @@ def test_a_full_disk(tmp_path):
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limit[1]))
     try:
         with pytest.raises(FileError, match="cannot be written: "):
-            write_with_fields(source, tmp_path / "b.laz", fields(100_000))
+            write_copy(source, tmp_path / "b.laz", fields=fields(100_000))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
     assert list(tmp_path.iterdir()) == [source]

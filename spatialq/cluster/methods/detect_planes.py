@@ -47,7 +47,7 @@ def write_cloud(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
     dict
         `rows` written.
     """
-    from spatialq.export.las import write_with_fields
+    from spatialq.export.las import write_copy
     from spatialq.workflows.planes import fields_of
 
     data = part.data
@@ -70,7 +70,7 @@ def write_cloud(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
     keep = np.zeros(n, np.bool_)
     keep[positions(every.own(every.read())["point_id"])] = True
     fields = fields_of(plane_id, distance)
-    return {"rows": write_with_fields(files, path, fields, keep, crs=data["crs"])}
+    return {"rows": write_copy(files, path, fields=fields, keep=keep, crs=data["crs"])}
 
 
 METHODS = (

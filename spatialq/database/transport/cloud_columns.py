@@ -9,6 +9,7 @@ from spatialq.data.boxes import in_box
 from spatialq.data.columns import NUMBERS, NUMPY_TYPES
 from spatialq.database.transport.columns import attributes_of
 from spatialq.functions.catalogue import Function
+from spatialq.io.clouds import are_las
 from spatialq.io.source import PointSource, Progress, numbers_of
 from spatialq.io.view import check_bounds
 from spatialq.runtime import buffers, progress
@@ -127,20 +128,13 @@ def read_clouds(
         If memory, or the disk for what is beyond the budget, is not enough, in a sentence.
     """
     try:
-        if bounds is not None or (more and not _have_all_values(clouds)):
+        if bounds is not None or (more and not are_las(clouds)):
             batches = batches_of_clouds(function, clouds, tick, more, bounds)
             return joined(function, clouds, batches, more)
         return _read_all(function, clouds, tick, more)
     except MemoryError as full:
         message = f"{function.name}: not enough memory to read the files: {full}"
         raise MemoryError(message) from full
-
-
-def _have_all_values(clouds: Sequence[PointSource]) -> bool:
-    """Whether no value of the files can be NULL: LAS has none that are."""
-    from spatialq.io.las.source import LasSource
-
-    return all(isinstance(cloud, LasSource) for cloud in clouds)
 
 
 def _read_all(
@@ -209,7 +203,7 @@ class _Columns:
             name for name in attributes if name not in self._absent
             and not all(name in each for each in there)
         }  # fmt: skip
-        if not _have_all_values(clouds):
+        if not are_las(clouds):
             self._partial.update(more)
         self._types = {
             name: dtype

@@ -62,9 +62,16 @@ def answers(
         The elements of the first and the second table.
     road : 'native' or 'lists'
     """
-    a = _set_of(function, request, parts, 0)
-    b = None if request.source["within"] else _set_of(function, request, parts, 1)
-    yield _pairs(function, a, b, request, road=road)
+    sets: list[ElementSet] = []
+    notes = []
+    for part in (0,) if request.source["within"] else (0, 1):
+        pin = pins.of_request(request, part, function.name)
+        if pin is None:
+            sets.append(set_of(f"{function.name}: {'ab'[part]}", parts[part]))
+        else:
+            sets.append(pin.kept)
+            notes.append(pin.note)
+    yield _pairs(function, sets, request, road=road, note="; ".join(notes))
 
 
 def source_of(elements: str, part: int) -> Source:
@@ -105,7 +112,7 @@ def stated_by(function: Function, request: Request, table: str, part: int) -> pi
     cte = f'"spatialq stated {part}"'
     return pins.Lookup(
         cte,
-        f"{cte} AS MATERIALIZED (SELECT to_json({{{', '.join(lists)}}})::VARCHAR AS stated "
+        f"{cte} AS MATERIALIZED (SELECT to_json({{{', '.join(lists)}}}) AS stated "
         f"FROM (FROM query_table({literal(table)}) UNION ALL BY NAME SELECT {absent} WHERE false))",
     )
 
@@ -113,17 +120,6 @@ def stated_by(function: Function, request: Request, table: str, part: int) -> pi
 def list_of(source: Source) -> str:
     """Write the query for the list of a table's elements."""
     return f"(SELECT list({ROW}) AS elements FROM {source.rows})"
-
-
-def _set_of(
-    function: Function, request: Request, parts: Sequence[Mapping[str, Any]], part: int
-) -> "ElementSet":
-    """Give the elements of the first or the second table, which may be pinned."""
-    pin = pins.of_request(request, part, function.name)
-    if pin is None:
-        return set_of(f"{function.name}: {'ab'[part]}", parts[part])
-    kept: ElementSet = pin.kept
-    return kept
 
 
 def _query(
@@ -142,9 +138,7 @@ def _query(
     sources = []
     for part, table in enumerate([a] if b is None else [a, b]):
         source = source_of(table, part)
-        pin = pins.lookup(
-            table, pins.ELEMENTS, pins.ELEMENT_COLUMNS, source.rows, part, on_gpu=False
-        )
+        pin = pins.lookup(table, pins.ELEMENTS, part, on_gpu=False)
         stated = stated_by(function, request, table, part)
         sources.append(replace(source.unless_pinned(pin), stated=stated))
     second = "NULL" if b is None else "b.elements"
@@ -284,15 +278,15 @@ def _flat(place: str, name: str, lists: Any, global_id: Any) -> tuple[Any, Any]:
 
 
 def _pairs(
-    function: Function, a: ElementSet, b: ElementSet | None, request: Request, *, road: Road
+    function: Function, sets: Sequence[ElementSet], request: Request, *, road: Road, note: str
 ) -> Any:
-    """Run the kernel on two sets and name the pairs: a struct each."""
-    sets = {"a": a.meshes, "b": None if b is None else b.meshes}
+    """Run the kernel on one set, or on two, and name the pairs: a struct each."""
+    a, other, is_one = sets[0], sets[-1], len(sets) == 1
+    given = {"a": a.meshes, "b": None if is_one else other.meshes}
     with request.within_memory(function.name):
-        result, _ = call(function, sets, *request.choose(function), road=road)
-    other = a if b is None else b
+        result, _ = call(function, given, *request.choose(function), road=road, note=note)
     # an element that is in both sets does not meet itself
-    keep = a.identity[result["a"]] != other.identity[result["b"]] if b is not None else slice(None)
+    keep = slice(None) if is_one else a.identity[result["a"]] != other.identity[result["b"]]
     result = {name: values[keep] for name, values in result.items()}
     n = len(result["a"])
     odd = np.zeros((n, len(FLAGS)), bool)

@@ -107,7 +107,10 @@ def answers(
                 device = "gpu"
                 stack.enter_context(cuda.beside(function.name, *columns.values()))
         way = "files" if is_file else road
-        result, _ = call(function, columns, options, device, road=way, frame=request.frame)
+        result, _ = call(
+            function, columns, options, device,
+            road=way, frame=request.frame, note="" if pin is None else pin.note,
+        )  # fmt: skip
         result = {
             name: to_host(cuda.device(), values) if on_gpu(values) else values
             for name, values in result.items()
@@ -128,13 +131,12 @@ def source_of(
     return table_of(function, points, columns, request, more)
 
 
-def _pin_of(function: Function, points: str, rows: str, request: Request) -> pins.Lookup | None:
+def _pin_of(function: Function, points: str, request: Request) -> pins.Lookup | None:
     """Write what looks for the pin of a table of points."""
     options, device = request.choose(function)
     may_be_on_gpu = device != "cpu" and function.has_kernel("gpu")
     may_be_on_gpu = may_be_on_gpu and not function.declaration.cpu_only(options)
-    columns = tuple(points_of(function))
-    return pins.lookup(points, pins.columns_key(columns), columns, rows, on_gpu=may_be_on_gpu)
+    return pins.lookup(points, tuple(points_of(function)), on_gpu=may_be_on_gpu)
 
 
 def _query(function: Function, road: Road, given: str | None, text: str) -> str:
@@ -152,7 +154,7 @@ def _query(function: Function, road: Road, given: str | None, text: str) -> str:
     more = _more_columns(function, request)
     source = source_of(function, points, request, more)
     rows = source.rows
-    source = source.unless_pinned(_pin_of(function, points, source.rows, request))
+    source = source.unless_pinned(_pin_of(function, points, request))
     source = source.within(getattr(options, BOUNDS, None))
     columns = (f"list({value}) AS {name}" for name, value in source.columns.items())
     given = (

@@ -68,12 +68,13 @@ def request_of(request: Request, sources: Sequence[Source]) -> str:
     text = literal(request.text)
     stated = [f"{each.stated.name}.stated" for each in sources if each.stated is not None]
     if stated:
-        text = f"spatialq_with_stated({text}, [{', '.join(stated)}])"
+        text = f"spatialq_with_source({text}, 'stated', to_json([{', '.join(stated)}])::VARCHAR)"
     for frame in (each.frame for each in sources if each.frame is not None):
-        text = f"spatialq_with_frame({text}, {frame.name}.frame)"
+        text = f"spatialq_with_source({text}, 'frame', {frame.name}.frame)"
     if any(each.pin for each in sources):
         pins = ("NULL" if each.pin is None else f"{each.pin.name}.pin" for each in sources)
-        text = f"spatialq_with_pins({text}, [{', '.join(pins)}]::BIGINT[])"
+        numbers = f"to_json([{', '.join(pins)}]::BIGINT[])::VARCHAR"
+        text = f"spatialq_with_source({text}, 'pins', {numbers})"
     return text
 
 

@@ -1,7 +1,7 @@
 """What a query asks a kernel for: one text that travels with the rows."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import count
@@ -89,7 +89,8 @@ class Request:
             if not each.is_optional and named.get(each.name, 0) is None:
                 message = f"{caller}: {each.name} must not be NULL"
                 raise ValueError(message)
-            stated = self.source.get("stated", {}).get(each.name)
+            tables = self.source.get("stated", ())
+            stated = sorted({value for table in tables for value in table.get(each.name) or ()})
             if stated and named.get(each.name) is None:
                 if max(stated) - min(stated) > SAME:
                     several = " and ".join(f"{value:.6g}" for value in stated)
@@ -105,27 +106,12 @@ class Request:
         return function.choose(named, caller), device
 
 
-def with_frame(texts: Any, frames: Any) -> pa.Array:
-    """Put what is known of the coordinates into requests."""
+def with_source(texts: Any, names: Any, values: Any) -> pa.Array:
+    """Put what a query has found out, as JSON, into the `source` of requests."""
     found = []
-    for text, frame in zip(texts.to_pylist(), frames.to_pylist(), strict=True):
+    rows = zip(*(each.to_pylist() for each in (texts, names, values)), strict=True)
+    for text, name, value in rows:
         request = json.loads(text)
-        request["source"]["frame"] = json.loads(frame)
+        request["source"][name] = json.loads(value)
         found.append(json.dumps(request))
     return pa.array(found, pa.string())
-
-
-def with_stated(texts: Any, stated: Any) -> pa.Array:
-    """Put the values of parameters that tables state into requests."""
-    rows = zip(texts.to_pylist(), stated.to_pylist(), strict=True)
-    return pa.array([_with_stated(*row) for row in rows], pa.string())
-
-
-def _with_stated(text: str, stated: Iterable[str]) -> str:
-    request = json.loads(text)
-    found: dict[str, set[float]] = {}
-    for each in map(json.loads, stated):
-        for name, values in each.items():
-            found.setdefault(name, set()).update(values or ())
-    request["source"]["stated"] = {name: sorted(values) for name, values in found.items()}
-    return json.dumps(request)

@@ -1,8 +1,9 @@
 """The columns of a LAS file: from packed point records to Arrow arrays, under laspy's names."""
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,17 @@ EXTRA_BYTES_RECORD = 192
 EXTRA_TYPES = ("u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f4", "f8")
 
 Records = npt.NDArray[np.void]
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """A standard field of point records."""
+
+    name: str
+    field: str
+    """Of the record, which holds other dimensions, too, where there is a mask."""
+    dtype: np.dtype[Any]
+    mask: int | None = None
 
 
 @dataclass(frozen=True)
@@ -69,23 +81,12 @@ def record_columns(header: Header) -> tuple[np.dtype[np.void], list[Column]]:
 
     Extra bytes whose name is taken get a number and add a warning to the header.
     """
-    from laspy.point import dims
-
-    base = dims.POINT_FORMATS_DTYPE[header.point_format]
-    packed = dims.COMPOSED_FIELDS[header.point_format]
     columns = [
         _coordinate(axis, scale, offset)
         for axis, scale, offset in zip("xyz", header.scales, header.offsets, strict=True)
     ]
-    for field in base.names[3:]:
-        if field in packed:
-            columns += [_bits(field, name, mask) for name, mask in packed[field]]
-        elif field == "scan_angle":
-            columns.append(Column(field, pa.float32(), _layer(field), _scan_angle))
-        else:
-            columns.append(_plain(field, field, base[field], _layer(field)))
-
-    fields = [(name, base[name]) for name in base.names]
+    columns += [_standard(each) for each in dimensions(header.point_format).values()]
+    fields = []
     taken = {"point_id", "file_name", *(column.name for column in columns)}
     extras = extra_bytes(header)
     described = len(header.find(*EXTRA_BYTES) or b"") // EXTRA_BYTES_RECORD
@@ -96,11 +97,35 @@ def record_columns(header: Header) -> tuple[np.dtype[np.void], list[Column]]:
         )
     for i, extra in enumerate(extras):
         field = f"extra bytes {i}"  # no LAS dimension can have this name
-        fields.append((field, np.dtype((f"<{extra.dtype}", (extra.count,)))))
+        fields.append((field, f"<{extra.dtype}", (extra.count,)))
         name = _free_name(header, extra.name or f"extra_{i + 1}", taken)
         taken.add(name.lower())
         columns.append(_extra(field, name, extra))
-    return np.dtype(fields), columns
+    return record_dtype(header.point_format, fields), columns
+
+
+@cache
+def dimensions(point_format: int) -> Mapping[str, Dimension]:
+    """Name the standard fields of a point format, but for X, Y and Z."""
+    from laspy.point import dims
+
+    record = dims.POINT_FORMATS_DTYPE[point_format]
+    packed = dims.COMPOSED_FIELDS[point_format]
+    found = []
+    for field in record.names[3:]:
+        parts = packed.get(field, [(field, None)])
+        found += [Dimension(name, field, record[field], mask) for name, mask in parts]
+    return {each.name: each for each in found}
+
+
+def record_dtype(
+    point_format: int, extra: Sequence[tuple[str, Any, tuple[int, ...]]] = ()
+) -> np.dtype[np.void]:
+    """Give the dtype of a point record with extra bytes: name, type and shape of each field."""
+    from laspy.point import dims
+
+    base = dims.POINT_FORMATS_DTYPE[point_format]
+    return np.dtype([*((name, base[name]) for name in base.names), *extra])
 
 
 def _layer(field: str) -> str:
@@ -120,22 +145,19 @@ def _coordinate(axis: str, scale: float, offset: float) -> Column:
     return Column(axis, pa.float64(), _layer(axis), convert)
 
 
-def _plain(field: str, name: str, dtype: np.dtype[Any], layer: str) -> Column:
-    return Column(
-        name,
-        pa.from_numpy_dtype(dtype),
-        layer,
-        lambda records: pa.array(np.ascontiguousarray(records[field])),
-    )
-
-
-def _scan_angle(records: Records) -> Any:
-    return pa.array((records["scan_angle"] * SCAN_ANGLE_STEP).astype(np.float32))
-
-
-def _bits(field: str, name: str, mask: int) -> Column:
+def _standard(dimension: Dimension) -> Column:
+    name, field, mask = dimension.name, dimension.field, dimension.mask
     # the scanner channel shares a byte with the flags but sits in the base layer
     layer = _layer("bit_fields" if name == "scanner_channel" else field)
+    if field == "scan_angle":
+        return Column(name, pa.float32(), layer, _scan_angle)
+    if mask is None:
+        return Column(
+            name,
+            pa.from_numpy_dtype(dimension.dtype),
+            layer,
+            lambda records: pa.array(np.ascontiguousarray(records[field])),
+        )
     if mask.bit_count() == 1:
         return Column(
             name, pa.bool_(), layer, lambda records: pa.array((records[field] & mask) != 0)
@@ -144,6 +166,10 @@ def _bits(field: str, name: str, mask: int) -> Column:
     return Column(
         name, pa.uint8(), layer, lambda records: pa.array((records[field] & mask) >> shift)
     )
+
+
+def _scan_angle(records: Records) -> Any:
+    return pa.array((records["scan_angle"] * SCAN_ANGLE_STEP).astype(np.float32))
 
 
 def _extra(field: str, name: str, extra: ExtraBytes) -> Column:

@@ -8,7 +8,7 @@ hierarchy costs speed and a warning, never a point. Layout: COPC specification 1
 import math
 import struct
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
@@ -30,19 +30,29 @@ class _DamagedError(Exception):
 
 
 @dataclass(frozen=True)
-class _Cube:
+class Cube:
+    """The cell of the root of an octree.
+
+    Parameters
+    ----------
+    x, y, z : float
+        Its corner with the least coordinates.
+    side : float
+    spacing : float
+        Of the points of the root.
+    """
+
     x: float
     y: float
     z: float
     side: float
     spacing: float
-    """Of the points of the root."""
 
     def coarser(self, level: int) -> float:
         """Give the spacing of points of the level above."""
         return math.ldexp(self.spacing, 1 - level) if level else math.inf
 
-    def cell(self, level: int, keys: tuple[int, int, int], margins: tuple[float, ...]) -> Box:
+    def cell(self, level: int, keys: Sequence[int], margins: Sequence[float]) -> Box:
         """Give the box of a node, wider by a margin: points are rounded to the file's grid."""
         side = self.side / (1 << level)
         low = [
@@ -108,7 +118,15 @@ def octree_said(nodes: int, spacing: float, points: Mapping[int, int]) -> dict[s
     }
 
 
-def _info(raw: bytes) -> tuple[_Cube, int, int]:
+def orphan(keys: Collection[tuple[int, ...]]) -> str | None:
+    """Name a node whose parent is not there, by level, x, y and z."""
+    for level, *cell in keys:
+        if level and (level - 1, *(k >> 1 for k in cell)) not in keys:
+            return "-".join(map(str, (level, *cell)))
+    return None
+
+
+def _info(raw: bytes) -> tuple[Cube, int, int]:
     if len(raw) < 72:
         message = f"the info record has {len(raw)} bytes, 160 are usual"
         raise _DamagedError(message)
@@ -119,12 +137,12 @@ def _info(raw: bytes) -> tuple[_Cube, int, int]:
     if not (math.isfinite(spacing) and spacing >= 0):
         message = f"the spacing of its points is {spacing}"
         raise _DamagedError(message)
-    cube = _Cube(x - halfsize, y - halfsize, z - halfsize, 2 * halfsize, spacing)
+    cube = Cube(x - halfsize, y - halfsize, z - halfsize, 2 * halfsize, spacing)
     return cube, offset, size
 
 
 def _walk(
-    file: BinaryIO, header: Header, cube: _Cube, root: tuple[int, int]
+    file: BinaryIO, header: Header, cube: Cube, root: tuple[int, int]
 ) -> Iterator[tuple[int, tuple[int, int, Box, float]]]:
     """Give the nodes of all pages: file offset, and bytes, points, box, spacing above."""
     margins = tuple(abs(scale) for scale in header.scales)
@@ -157,10 +175,9 @@ def _walk(
             if n_points:
                 box = cube.cell(level, (x, y, z), margins)
                 yield begin, (n_bytes, n_points, box, cube.coarser(level))
-    for level, *cell in keys:
-        if level and (level - 1, *(k >> 1 for k in cell)) not in keys:
-            message = f"node {'-'.join(map(str, (level, *cell)))} has no parent"
-            raise _DamagedError(message)
+    if name := orphan(keys):
+        message = f"node {name} has no parent"
+        raise _DamagedError(message)
 
 
 def _match(

@@ -50,15 +50,9 @@ def read_crs(header: Header) -> tuple[str | None, str | None]:
 
 def _geo_keys(raw: bytes) -> dict[int, int]:
     """Read the keys whose value stands in the key itself, as all codes do."""
-    if len(raw) < 8:
-        return {}
-    (promised,) = struct.unpack_from("<H", raw, 6)
-    keys = {}
-    for i in range(1, min(promised, len(raw) // 8 - 1) + 1):
-        key, location, _, value = struct.unpack_from("<4H", raw, 8 * i)
-        if location == 0:
-            keys[key] = value
-    return keys
+    entries = list(struct.iter_unpack("<4H", raw[: len(raw) // 8 * 8]))
+    promised = entries[0][3] if entries else 0
+    return {key: value for key, location, _, value in entries[1 : promised + 1] if location == 0}
 
 
 @crs.in_proj_thread

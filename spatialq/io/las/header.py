@@ -33,14 +33,22 @@ INTERNAL_WAVEFORMS = 2
 LONG_HOLE = 1 << 20
 """Bytes that a hole in a file has, at least, to count."""
 
+VLR, EVLR = struct.Struct("<2x16sHH32x"), struct.Struct("<2x16sHQ32x")
+"""The headers of variable length records: user, number and bytes of the data."""
 MAX_EVLRS = 10_000
 MAX_RECORD_DATA = 16 << 20  # the longest useful record, a CRS in WKT, has a few kB
+COPY_BYTES = 1 << 20
+
+Identity = tuple[str, int]
+"""User and number of a variable length record."""
 
 
 @dataclass(frozen=True)
 class Vlr:
     """One variable length record, extended or not."""
 
+    path: Path
+    """The file that has it."""
     user_id: str
     record_id: int
     data: bytes
@@ -49,6 +57,18 @@ class Vlr:
     size: int
     """Its bytes in the file, the record's own header included."""
     extended: bool
+
+    @property
+    def identity(self) -> Identity:
+        """Give what says of which kind it is."""
+        return self.user_id, self.record_id
+
+    def parts(self) -> Iterator[bytes]:
+        """Read it piece by piece, its own header included."""
+        with self.path.open("rb") as file:
+            file.seek(self.begin)
+            for begin in range(0, self.size, COPY_BYTES):
+                yield file.read(min(COPY_BYTES, self.size - begin))
 
 
 @dataclass
@@ -82,7 +102,7 @@ class Header:
     def find(self, user_id: str, record_id: int) -> bytes | None:
         """Give the data of the first such record, or None."""
         for vlr in self.vlrs:
-            if (vlr.user_id, vlr.record_id) == (user_id, record_id):
+            if vlr.identity == (user_id, record_id):
                 return vlr.data
         return None
 
@@ -221,23 +241,21 @@ def _vlrs(file: BinaryIO, header: Header, position: int) -> Iterator[Vlr]:
     (promised,) = struct.unpack("<I", file.read(4))
     end = min(header.data_offset, header.file_size)
     for i in range(promised):
-        if position + 54 > end:
+        if position + VLR.size > end:
             header.warnings.append(
                 f"the header promises {promised} variable length records; only {i} fit before "
                 "the points and were read"
             )
             return
-        file.seek(position)
-        user_id, record_id, length = struct.unpack("<2x16sHH32x", file.read(54))
-        if position + 54 + length > end:
+        vlr = _vlr(file, header, position, VLR, end)
+        if vlr is None:
             header.warnings.append(
                 f"variable length record {i + 1} of {promised} runs into the points; it and "
                 "those after it were not read"
             )
             return
-        data = file.read(length)
-        yield Vlr(_text(user_id), record_id, data, position, 54 + length, extended=False)
-        position += 54 + length
+        yield vlr
+        position += vlr.size
 
 
 def _evlrs(file: BinaryIO, header: Header) -> Iterator[Vlr]:
@@ -247,17 +265,29 @@ def _evlrs(file: BinaryIO, header: Header) -> Iterator[Vlr]:
         if i == MAX_EVLRS:
             header.warnings.append(f"{unread}are too many")
             return
-        if position < header.data_offset or position + 60 > header.file_size:
+        if position < header.data_offset or position + EVLR.size > header.file_size:
             header.warnings.append(f"{unread}begins outside the file")
             return
-        file.seek(position)
-        user_id, record_id, length = struct.unpack("<2x16sHQ32x", file.read(60))
-        if position + 60 + length > header.file_size:
+        vlr = _vlr(file, header, position, EVLR, header.file_size)
+        if vlr is None:
             header.warnings.append(f"{unread}runs past the end of the file")
             return
-        data = file.read(length) if length <= MAX_RECORD_DATA else b""
-        yield Vlr(_text(user_id), record_id, data, position, 60 + length, extended=True)
-        position += 60 + length
+        yield vlr
+        position += vlr.size
+
+
+def _vlr(
+    file: BinaryIO, header: Header, position: int, head: struct.Struct, end: int
+) -> Vlr | None:
+    """Read the record at a byte, unless it runs past the end."""
+    file.seek(position)
+    user_id, record_id, length = head.unpack(file.read(head.size))
+    size = head.size + length
+    if position + size > end:
+        return None
+    data = file.read(length) if length <= MAX_RECORD_DATA else b""
+    user = user_id.split(b"\0", 1)[0].decode("utf-8", "replace")
+    return Vlr(header.path, user, record_id, data, position, size, extended=head is EVLR)
 
 
 def _evlrs_place(header: Header) -> tuple[int, int]:
@@ -269,10 +299,6 @@ def _evlrs_place(header: Header) -> tuple[int, int]:
         (position,) = struct.unpack_from("<Q", header.raw, 227)
         return position, int(position > 0)
     return 0, 0
-
-
-def _text(raw: bytes) -> str:
-    return raw.split(b"\0", 1)[0].decode("utf-8", "replace")
 
 
 def chunk_table_offset(file: BinaryIO, header: Header) -> int:

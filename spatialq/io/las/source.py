@@ -21,7 +21,7 @@ from spatialq.io.las.copc import about_octree, octree_boxes
 from spatialq.io.las.crs import read_crs
 from spatialq.io.las.header import READER, read_header, reject
 from spatialq.io.las.laz import Chunk, Laszip, read_chunks, read_laszip
-from spatialq.io.source import ROW_GROUP, Box, Layout, Progress
+from spatialq.io.source import ROW_GROUP, Box, Layout, Progress, in_row_groups, touch
 from spatialq.io.storage import as_path
 from spatialq.runtime.threads import n_threads, workers
 
@@ -113,9 +113,7 @@ class LasSource:
                 else f"cannot be read by resolution: {damage}"
             )
             raise FileError.of(reader, self.path, reason)
-        found = copy(self)
-        found._chunks, found.is_whole = kept, len(kept) == len(self._chunks)
-        return found
+        return self._only(kept)
 
     def of_rows(self, ranges: Sequence[tuple[int, int]]) -> "LasSource":
         """Give the file without the parts that have no rows in ranges; rows keep their `point_id`.
@@ -132,8 +130,11 @@ class LasSource:
             if (k := bisect_right(stops, chunk.first)) < len(ranges)
             and ranges[k][0] < chunk.first + chunk.rows
         ]
+        return self._only(kept)
+
+    def _only(self, chunks: list[Chunk]) -> "LasSource":
         found = copy(self)
-        found._chunks, found.is_whole = kept, len(kept) == len(self._chunks)
+        found._chunks, found.is_whole = chunks, len(chunks) == len(self._chunks)
         return found
 
     def spans(self, hint: Box | None = None) -> list[tuple[Chunk, ...]]:
@@ -148,13 +149,7 @@ class LasSource:
         FileError
             If its points are damaged.
         """
-        rows = sum(chunk.rows for chunk in span)
-        records = np.empty(rows * self._dtype.itemsize, np.uint8)
-        selection = self._selection(columns)
-        if selection is not None:
-            with self._open() as file:
-                self._decode(file, span, selection, records)
-        return self._batch(records.view(self._dtype), _point_ids(span), columns)
+        return self._batch(self._records_of(span, columns), _point_ids(span), columns)
 
     def batches(self, columns: Sequence[str], hint: Box | None = None) -> Iterator[pa.RecordBatch]:
         """Read the columns in batches of a multiple of `ROW_GROUP` rows, the last one shorter.
@@ -164,16 +159,10 @@ class LasSource:
         FileError
             If the points are damaged.
         """
-        chunks = self._inside(hint)
-        selection = self._selection(columns)
-        if selection is None:
-            yield from self._counted(chunks, columns)
-            return
         extent = _Extent()
-        with self._open() as file:
-            for batch in self._decoded(file, chunks, selection, columns):
-                extent.add(batch)
-                yield batch
+        for batch in in_row_groups(self._pieces(self._inside(hint), columns)):
+            extent.add(batch)
+            yield batch
         self._warn_outside(extent)
 
     def read_into(
@@ -200,10 +189,8 @@ class LasSource:
             for values, array in zip(batch.columns, arrays.values(), strict=True):
                 rows = slice(first, first + batch.num_rows)
                 array[rows] = values.to_numpy(zero_copy_only=False)
-            own = _Extent()
-            own.add(batch)
             with lock:
-                extent.include(own)
+                extent.add(batch)
                 done += batch.num_rows
                 if tick is not None:
                     tick(self.path, done, self.rows)
@@ -226,64 +213,36 @@ class LasSource:
         FileError
             If the points are damaged.
         """
-        import lazrs
+        for group in _groups(self._chunks, GROUP_ROWS):
+            yield self._records_of(group, self.schema.names)
 
-        with self._open() as file:
-            for group in _groups(self._chunks, GROUP_ROWS):
-                n = sum(chunk.rows for chunk in group)
-                records = np.empty(n * self._dtype.itemsize, np.uint8)
-                self._decode(file, group, int(lazrs.SELECTIVE_DECOMPRESS_ALL), records)
-                yield records.view(self._dtype)
-
-    def _decoded(
-        self, file: BufferedReader, chunks: Sequence[Chunk], selection: int, columns: Sequence[str]
-    ) -> Iterator[pa.RecordBatch]:
-        # bytes, since NumPy copies records field by field; used again and again, since fresh
-        # memory costs page faults
-        length = self._dtype.itemsize
-        space = np.empty(0, np.uint8)
-        n_kept, ids = 0, np.empty(0, np.int64)
+    def _pieces(self, chunks: Sequence[Chunk], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         # the first group is small: a LIMIT then decodes no more than it needs
         for group in _groups(chunks, GROUP_ROWS, first=ROW_GROUP):
-            n = n_kept + sum(chunk.rows for chunk in group)
-            if n * length > space.size:
-                fresh = np.empty((n - n_kept) * length, np.uint8)
-                space = np.concatenate([space[: n_kept * length], fresh])
-            self._decode(file, group, selection, space[n_kept * length : n * length])
-            records = space[: n * length].view(self._dtype)
-            ids = np.concatenate([ids, _point_ids(group)])
-            whole = n - n % ROW_GROUP
+            records, ids = self._records_of(group, columns), _point_ids(group)
             # one row group at a time: larger arrays leave the processor's cache
-            for begin in range(0, whole, ROW_GROUP):
+            for begin in range(0, ids.size, ROW_GROUP):
                 rows = slice(begin, begin + ROW_GROUP)
                 yield self._batch(records[rows], ids[rows], columns)
-            n_kept, ids = n - whole, ids[whole:]
-            space[: n_kept * length] = space[whole * length : n * length].copy()
-        if n_kept:
-            yield self._batch(space[: n_kept * length].view(self._dtype), ids, columns)
+            del records, ids  # before there is memory for the next
 
-    def _decode(
-        self,
-        file: BufferedReader,
-        chunks: Sequence[Chunk],
-        selection: int,
-        records: npt.NDArray[np.uint8],
-    ) -> None:
-        if self._laszip is None:
-            done = 0
-            for chunk in chunks:
-                file.seek(chunk.offset)
-                if file.readinto(records[done : done + chunk.size].data) != chunk.size:
+    def _records_of(self, chunks: Sequence[Chunk], columns: Sequence[str]) -> npt.NDArray[np.void]:
+        """Decode the records of chunks, but for fields that are not in the columns."""
+        records = np.empty(sum(chunk.rows for chunk in chunks) * self._dtype.itemsize, np.uint8)
+        selection = self._selection(columns)
+        if selection is None:
+            return records.view(self._dtype)
+        compressed = bytearray(0 if self._laszip is None else sum(chunk.size for chunk in chunks))
+        raw, done = records.data if self._laszip is None else memoryview(compressed), 0
+        with self._open() as file:
+            for begin, size in _byte_ranges(chunks):
+                file.seek(begin)
+                if file.readinto(raw[done : done + size]) != size:
                     self.header.reject(SHRUNK)
-                done += chunk.size
-            return
-        compressed = bytearray()
-        for begin, size in _byte_ranges(chunks):
-            file.seek(begin)
-            compressed += file.read(size)
-        if len(compressed) != sum(chunk.size for chunk in chunks):
-            self.header.reject(SHRUNK)
-        self._laszip.decode(compressed, chunks, selection, records)
+                done += size
+        if self._laszip is not None:
+            self._laszip.decode(compressed, chunks, selection, records)
+        return records.view(self._dtype)
 
     def _batch(
         self, records: npt.NDArray[np.void], ids: npt.NDArray[np.int64], columns: Sequence[str]
@@ -294,11 +253,6 @@ class LasSource:
         ]
         schema = pa.schema([self.schema.field(name) for name in columns])
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-    def _counted(self, chunks: Sequence[Chunk], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        nothing = np.empty(0, self._dtype)
-        for group in _groups(chunks, GROUP_ROWS):
-            yield self._batch(nothing, _point_ids(group), columns)
 
     def _selection(self, columns: Sequence[str]) -> int | None:
         """Give lazrs' flags of the layers that hold the columns; None: nothing to decode."""
@@ -313,7 +267,7 @@ class LasSource:
     def _inside(self, hint: Box | None) -> list[Chunk]:
         if hint is None:
             return self._chunks
-        return [chunk for chunk in self._chunks if chunk.box is None or _touch(chunk.box, hint)]
+        return [chunk for chunk in self._chunks if chunk.box is None or touch(chunk.box, hint)]
 
     def _warn_outside(self, extent: "_Extent") -> None:
         if self.box and (outside := extent.outside(self.box, self.header.scales)):
@@ -348,15 +302,8 @@ class _Extent:
         for axis in "xyz":
             if axis in batch.schema.names and batch.num_rows:
                 values = batch.column(axis).to_numpy()
-                self._reach(axis, float(values.min()), float(values.max()))
-
-    def include(self, other: "_Extent") -> None:
-        for axis, (lowest, highest) in other._ranges.items():
-            self._reach(axis, lowest, highest)
-
-    def _reach(self, axis: str, low: float, high: float) -> None:
-        lowest, highest = self._ranges.get(axis, (np.inf, -np.inf))
-        self._ranges[axis] = min(lowest, low), max(highest, high)
+                low, high = self._ranges.get(axis, (np.inf, -np.inf))
+                self._ranges[axis] = min(low, float(values.min())), max(high, float(values.max()))
 
     def outside(self, box: Box, scales: tuple[float, float, float]) -> str | None:
         """Say where the points leave the box by more than one step of the grid."""
@@ -409,7 +356,3 @@ def _byte_ranges(chunks: Sequence[Chunk]) -> Iterator[tuple[int, int]]:
 
 def _point_ids(chunks: Sequence[Chunk]) -> npt.NDArray[np.int64]:
     return np.concatenate([np.arange(c.first, c.first + c.rows) for c in chunks])
-
-
-def _touch(a: Box, b: Box) -> bool:
-    return all(a[i] <= b[i + 3] and b[i] <= a[i + 3] for i in range(3))
