@@ -177,8 +177,8 @@ OWN = {
     "spatialq/io/las/source.py:LasSource.read_into": "lives as long as a call, in its threads",
     "spatialq/io/ifc/process.py:Session.__init__": "lives as long as a call, in its threads",
     "spatialq/cluster/local_executor.py:LocalExecutor.map": "lives as long as a call",
-    "spatialq/cluster/object_folder.py:Segments.__init__": "of a run, which has a thread for it",
-    "spatialq/cluster/object_folder.py:_Beat.__init__": "of a run, which has a thread for it",
+    "spatialq/cluster/files.py:ObjectFiles.__init__": "of a run, which has a thread for it",
+    "spatialq/cluster/locks.py:ObjectLock.__init__": "of a run, which has a thread for it",
 }
 """Where locks are made that `forks` need not know, and why."""
 
