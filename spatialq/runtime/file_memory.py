@@ -162,7 +162,7 @@ class _Watcher:
         self.live: dict[int, _Pages] = {}
         self.others = 0
         self.is_running = False
-        self._lock = Lock()
+        self._lock, self._looks = Lock(), Lock()
 
     def watch(self, pages: _Pages) -> None:
         with self._lock:
@@ -181,21 +181,23 @@ class _Watcher:
         return max(memory.resident().of_files - self.others, 0) if self.live else 0
 
     def look(self) -> None:
-        """Take pages out if there are too many."""
-        files = list(self.live.values())
-        if not files:
+        """Take pages out if there are too many; who looks meanwhile brings none in, but waits."""
+        if not self.live:
             return
-        resident = memory.resident()
-        mapped = max(resident.of_files - self.others, 0)
-        allowed = SHARE * min(each.budget for each in files) - (resident.bytes - mapped)
-        if mapped > max(allowed, LEAST):
-            for each in files:
-                each.take_out()
-            self.others = memory.resident().of_files  # libraries may have been loaded since
+        with self._looks:
+            files = list(self.live.values())
+            resident = memory.resident()
+            mapped = max(resident.of_files - self.others, 0)
+            budgets = min((each.budget for each in files), default=mapped)
+            allowed = SHARE * budgets - (resident.bytes - mapped)
+            if mapped > max(allowed, LEAST):
+                for each in files:
+                    each.take_out()
+                self.others = memory.resident().of_files  # libraries may have been loaded since
 
     def forked(self) -> None:
         """Begin again in a fork, where the thread does not live on: the next file starts it."""
-        self._lock, self.is_running = Lock(), False
+        self._lock, self._looks, self.is_running = Lock(), Lock(), False
 
     def _run(self) -> None:
         while True:
