@@ -11,6 +11,7 @@ import mmap
 import os
 import tempfile
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -34,6 +35,8 @@ INTERVAL = 0.001
 """Seconds between two looks at the resident memory."""
 SHARE = 0.7
 """Part of the budget at which pages are taken out: more are used until the next look."""
+LOOKS = 8
+"""Times that pages are taken out until a library that was loaded is known as no page of a file."""
 LEAST = 32 << 20
 """Bytes of files that may be resident, however much the process has otherwise."""
 
@@ -155,12 +158,14 @@ class _Watcher:
         The files by their `id`. A collection of garbage may drop one at any moment, in any thread:
         `forget` takes no lock.
     others : int
-        Resident bytes of other files, which are mostly libraries.
+        Resident bytes of other files, which are mostly libraries: estimated as the least of what
+        there was after pages were last taken out, as other threads bring some in again at once.
     """
 
     def __init__(self) -> None:
         self.live: dict[int, _Pages] = {}
         self.others = 0
+        self._left = deque[int]()
         self.is_running = False
         self._lock, self._looks = Lock(), Lock()
 
@@ -168,6 +173,7 @@ class _Watcher:
         with self._lock:
             if not self.live:
                 self.others = memory.resident().of_files
+                self._left = deque([self.others], LOOKS)
             self.live[id(pages)] = pages
             if not self.is_running:
                 self.is_running = True
@@ -193,7 +199,8 @@ class _Watcher:
             if mapped > max(allowed, LEAST):
                 for each in files:
                     each.take_out()
-                self.others = memory.resident().of_files  # libraries may have been loaded since
+                self._left.append(memory.resident().of_files)
+                self.others = min(self._left)
 
     def forked(self) -> None:
         """Begin again in a fork, where the thread does not live on: the next file starts it."""
