@@ -35,8 +35,9 @@ INTERVAL = 0.001
 """Seconds between two looks at the resident memory."""
 SHARE = 0.7
 """Part of the budget at which pages are taken out: more are used until the next look."""
-LOOKS = 8
-"""Times that pages are taken out until a library that was loaded is known as no page of a file."""
+ESTIMATES = 8
+"""Estimates of what other files have in memory, of which the least counts. A library that is loaded
+meanwhile counts as pages of files until so many newer ones are there."""
 LEAST = 32 << 20
 """Bytes of files that may be resident, however much the process has otherwise."""
 
@@ -173,7 +174,7 @@ class _Watcher:
         with self._lock:
             if not self.live:
                 self.others = memory.resident().of_files
-                self._left = deque([self.others], LOOKS)
+                self._left = deque([self.others], ESTIMATES)
             self.live[id(pages)] = pages
             if not self.is_running:
                 self.is_running = True
@@ -192,10 +193,11 @@ class _Watcher:
             return
         with self._looks:
             files = list(self.live.values())
+            if not files:  # a collection of garbage has dropped the last one
+                return
             resident = memory.resident()
             mapped = max(resident.of_files - self.others, 0)
-            budgets = min((each.budget for each in files), default=mapped)
-            allowed = SHARE * budgets - (resident.bytes - mapped)
+            allowed = SHARE * min(each.budget for each in files) - (resident.bytes - mapped)
             if mapped > max(allowed, LEAST):
                 for each in files:
                     each.take_out()
