@@ -43,9 +43,9 @@ def cloud(n=N):
 CLOUD = cloud()
 
 
-def opened(road):
-    """Open a database on a road; the lists serve where the extension is not loaded."""
-    if road == "native":
+def opened(transport):
+    """Open a database by a transport; the lists serve where the extension is not loaded."""
+    if transport == "native":
         return spatialq.connect()
     con = duckdb.connect()
     spatialq.install(con)
@@ -266,9 +266,9 @@ def test_the_kernel_runs_once_and_no_row_is_collected(con, monkeypatch):
     collected = []
     answers = points_transport.answers
 
-    def watch(function, request, parts, *, road):
+    def watch(function, request, parts, *, transport):
         collected.extend(len(part["x"]) for part in parts)
-        return answers(function, request, parts, road=road)
+        return answers(function, request, parts, transport=transport)
 
     monkeypatch.setattr(points_transport, "answers", watch)
     log._entries.clear()
