@@ -30,6 +30,8 @@ KINDS: dict[str, Any] = {
     **dict.fromkeys(("parts", "points", "rows"), COUNT),
 }
 """What a manifest has at least, and of which type."""
+LATEST, LARGEST = 1e11, 1 << 63
+"""What times and counts in it are below."""
 
 
 def folder_of(caller: str, path: str | os.PathLike[str]) -> "JobFolder":
@@ -133,8 +135,10 @@ class JobFolder:
         for name, kind in KINDS.items():
             if not isinstance(found, dict) or name not in found:
                 raise FileError.of(CALLER, path, f"is no manifest of a job: it has no {name}")
-            if not isinstance(found[name], kind):
-                reason = f"is no manifest of a job: its {name} is {found[name]!r}"
+            value, end = found[name], LATEST if kind is NUMBER else LARGEST
+            is_number = isinstance(value, NUMBER)
+            if not isinstance(value, kind) or (is_number and not 0 <= value < end):
+                reason = f"is no manifest of a job: its {name} is {value!r}"
                 raise FileError.of(CALLER, path, reason)
         return found
 
