@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from spatialq.cluster.files import LocalFiles, ObjectFiles
-from spatialq.cluster.names import CALLER, MANIFEST, OWN, PARTS, STAGES, UNFINISHED
+from spatialq.cluster.names import CALLER, LOCK, MANIFEST, OWN, PARTS, STAGES, UNFINISHED
 from spatialq.cluster.task import Done, place_of
 from spatialq.errors import FileError, JobError
 from spatialq.io import access
@@ -103,8 +103,15 @@ class JobFolder:
             yield
 
     def is_held(self) -> bool:
-        """Whether a run is going on in the folder."""
-        return self._files.lock.is_held()
+        """Whether a run is going on in the folder.
+
+        Raises
+        ------
+        FileError
+            If the lock cannot be read.
+        """
+        with _told(self.path / LOCK, "read"):
+            return self._files.lock.is_held()
 
     def _require_lock(self, *, anew: bool = True) -> None:
         if not self._files.lock.is_kept(anew=anew):
@@ -229,8 +236,15 @@ class JobFolder:
         return self._files.position
 
     def lines_behind(self, position: int) -> int:
-        """Count the tasks in the journal that a manifest with a position does not know yet."""
-        return self._files.lines_behind(position)
+        """Count the tasks in the journal that a manifest with a position does not know yet.
+
+        Raises
+        ------
+        FileError
+            If it cannot be read.
+        """
+        with _told(self._files.journal, "read"):
+            return self._files.lines_behind(position)
 
     def is_there(self, done: Done, *, is_last: bool = False) -> bool:
         """Whether the files of a task are there as they were written.

@@ -261,6 +261,23 @@ def test_a_run_that_ended_before_its_manifest_is_begun_anew(at_once, tiles, tmp_
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", [".lock", "journal.jsonl"])
+def test_files_of_a_job_that_cannot_be_read_are_told(at_once, tiles, tmp_path, name):
+    out = tmp_path / "out"
+    run(tiles, out)
+    manifest = json.loads((out / "job.json").read_text())
+    (out / "job.json").write_text(json.dumps(manifest | {"state": "parts"}))
+    (out / name).unlink()
+    (out / name).mkdir()
+    with pytest.raises(FileError, match=rf"out/{name}': cannot be read: Is a directory"):
+        cluster.jobs(out)
+    run(tiles, tmp_path / "good")
+    with pytest.warns(FileWarning, match=rf"out/{name}': cannot be read: Is a directory"):
+        (listed,) = cluster.jobs(tmp_path)
+    assert listed["folder"] == str(tmp_path / "good")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "[]", "3", "{}", '{"state": "done"}', "{", "\\xff"])
 def test_a_damaged_manifest(at_once, tiles, tmp_path, text):
     out = tmp_path / "out"
