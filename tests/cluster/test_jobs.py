@@ -19,6 +19,7 @@ import spatialq
 from spatialq import cluster
 from spatialq.cluster import survey
 from spatialq.cluster.executor import environment
+from spatialq.cluster.files import LocalFiles
 from spatialq.cluster.folder import JobFolder
 from spatialq.cluster.task import Done
 from spatialq.errors import FileError, FileWarning, JobError
@@ -240,6 +241,16 @@ def test_two_runs_into_one_folder_are_refused(at_once, tiles, tmp_path):
         pytest.raises(JobError, match=r"another run is writing into '.*out'"),
     ):
         run(tiles, tmp_path / "out")
+
+
+def test_a_job_whose_manifest_has_no_room_leaves_no_folder(at_once, tiles, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(LocalFiles, "keep", full)
+    with pytest.raises(FileError, match=r"out/job\.json': cannot be written: No space left"):
+        run(tiles, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("what", ["journal.jsonl", "parts/0000000.parquet"])
