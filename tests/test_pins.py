@@ -400,6 +400,21 @@ def test_instances_have_pins_of_their_own(con):
         assert not spatialq.unpin(other, "none")
 
 
+def test_what_is_no_table_is_not_pinned(con, tmp_path):
+    """A variable of Python, or a file, may be another one at the next call, with as many rows."""
+    here = CLOUD  # noqa: F841 (DuckDB finds it by its name)
+    con.execute(f"COPY pts TO '{tmp_path}/there.parquet'")
+    for name in ("here", f"{tmp_path}/there.parquet"):
+        with pytest.raises(duckdb.Error, match=f"the name of a table or view, got '{name}'"):
+            con.execute(f"FROM spatialq_pin('{name}')")
+    spatialq.pin(con, "pts")
+    con.execute("DROP TABLE pts")
+    pts = CLOUD.set_column(3, "z", pa.array(np.zeros(N)))  # noqa: F841
+    assert con.execute("SELECT DISTINCT z FROM owm_ground('pts')").fetchall() == [(0.0,)]
+    con.register("known", CLOUD)
+    spatialq.pin(con, "known")
+
+
 def test_pins_go_when_the_database_is_closed(tmp_path):
     def all_pins():
         return {each.number for each in instances.all_pins()}
