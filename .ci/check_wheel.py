@@ -7,6 +7,8 @@ import venv
 import zipfile
 from pathlib import Path
 
+from spatialq.runtime import cubins
+
 ROOT = Path(__file__).parents[1]
 
 USE = """
@@ -29,7 +31,7 @@ def tracked() -> set[str]:
 
     Whatever is under version control in the packages' folders belongs to the wheel, but for the
     READMEs, which are for readers of the repository, and the C sources of the extension, which is
-    in the wheel itself.
+    in the wheel itself. It also has code for GPUs, which `make wheel` has compiled.
     """
     command = ["git", "ls-files", "spatialq", "sql", "udfs"]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
@@ -38,7 +40,12 @@ def tracked() -> set[str]:
         for name in listed.splitlines()
         if not name.endswith((".md", ".c", ".h"))
     }
-    return {*sources, "spatialq/database/native/spatialq.duckdb_extension"}
+    compiled = (
+        {f"spatialq/compiled/cuda/{name}" for name in cubins.names()}
+        if cubins.find_nvrtc()
+        else set()
+    )
+    return {*sources, *compiled, "spatialq/database/native/spatialq.duckdb_extension"}
 
 
 def main() -> None:

@@ -116,6 +116,8 @@ BENCHMARKS = [
     Benchmark("detect_planes_gpu", "--sizes 800 --repeat 1", gpu=True, slow=True),
     Benchmark("elements_gpu", "{house} --copies 1 --repeat 1", "{house}", gpu=True,
               slow=True),
+    Benchmark("first_calls_gpu", gpu=True,
+              not_on_host="it starts processes, in which nothing stands in for a GPU"),
     Benchmark("gpu_tiles", "--points 2000 --kinds tiny --functions owm_ground --repeat 1",
               gpu=True),
     Benchmark("gpus", "--parts call tiles --points 8000 --cells 51200 --elements 8 --rounds 1",
