@@ -1,7 +1,7 @@
 """First calls on a GPU in new processes: code that was shipped against code compiled by NVRTC.
 
 python -m spatialq.runtime.cubins
-python benchmarks/first_calls_gpu.py --out first_calls_gpu.json
+python benchmarks/first_calls_gpu.py --out benchmarks/results
 
 Each function runs in a process with empty caches of CuPy, Numba and the driver, and in a second one
 that finds what the first one compiled. The compilations of NVRTC are listed with their kernels and
@@ -99,7 +99,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--functions", nargs="+", choices=FUNCTIONS, default=FUNCTIONS)
     parser.add_argument("--points", type=int, default=200_000)
-    parser.add_argument("--out", type=Path)
+    measure.add_arguments(parser)
     parser.add_argument("--child", nargs=3, help="function, way, points: one process")
     chosen = parser.parse_args()
     if chosen.child:
@@ -107,13 +107,15 @@ def main():
         print(json.dumps(child(function, way, int(points))))
         return
     found = {}
+    report = measure.header(
+        list(chosen.functions), chosen.commit, points=chosen.points, calls=found
+    )
     for function in chosen.functions:
         for way in ("shipped", "nvrtc"):
             with tempfile.TemporaryDirectory() as caches:
                 both = [in_new_process(caches, function, way, chosen.points) for _ in range(2)]
             found.setdefault(function, {})[way] = both
-            if chosen.out:
-                chosen.out.write_text(json.dumps(found, indent=1))
+            measure.write(chosen.out, "first_calls_gpu", report)
             for number, each in enumerate(both, 1):
                 print(f"{function:16} {way:8} process {number}", summary(each), flush=True)
         of_ways = {each.get("digest") for both in found[function].values() for each in both}
