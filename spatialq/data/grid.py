@@ -152,7 +152,7 @@ def count_values(whose: str, grid: Grid) -> int:
         beyond = xp.isinf(grid.z)
     else:
         beyond = (grid.z > MAX_HEIGHT) | (grid.z < -MAX_HEIGHT)
-    if beyond.any():
+    if cuda.count(beyond):
         row, column = divmod(int(beyond.argmax()), int(grid.z.shape[1]))
         x = grid.x0 + (grid.first_column + column) * grid.dx
         y = grid.y0 + (grid.first_row + row) * grid.dy
@@ -160,7 +160,7 @@ def count_values(whose: str, grid: Grid) -> int:
         must = f"from {-MAX_HEIGHT:g} to {MAX_HEIGHT:g}, or missing"
         message = f"{whose}: z must be {must}, got {value!r} at x = {x!r}, y = {y!r}"
         raise ValueError(message)
-    return int(grid.z.size - xp.count_nonzero(xp.isnan(grid.z)))
+    return int(grid.z.size) - cuda.count(xp.isnan(grid.z))
 
 
 def require_values(whose: str, grid: Grid) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.runtime import buffers
+from spatialq.runtime import buffers, cuda
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import n_threads, workers
 
@@ -33,7 +33,7 @@ def all_finite(*arrays: Any) -> bool:
 
 def _is_finite(values: Any) -> bool:
     if not isinstance(values, np.ndarray):
-        return bool(np.isfinite(values).all())
+        return cuda.count(np.isfinite(values)) == int(values.size)
     view = read_only(values)
     return all(in_parts(lambda first, stop: _finite(view, first, stop), view.size))
 

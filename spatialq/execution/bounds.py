@@ -80,7 +80,7 @@ def _on_gpu(columns: Mapping[str, Any], box: tuple[float, ...]) -> dict[str, Any
     """Choose points of arrays of the GPU."""
     device = cuda.device()
     chosen = in_box(device.view(columns["x"]), device.view(columns["y"]), box)
-    if bool(chosen.all()):
+    if cuda.count(chosen) == chosen.size:
         return dict(columns)
     here = device.download(chosen)  # for masked attributes, which are in main memory
     found = {

@@ -99,14 +99,14 @@ def require_unique(function: str, ids: Any) -> None:
     xp = cuda.device().xp if on_gpu(ids) else np
     arrays: Any = buffers if xp is np else xp
     ids = cuda.device().view(ids) if on_gpu(ids) else ids
-    if ascends(ids) if xp is np else bool((ids[1:] > ids[:-1]).all()):
+    if ascends(ids) if xp is np else cuda.count(ids[1:] > ids[:-1]) == len(ids) - 1:
         return
     first, last = int(ids.min()), int(ids.max())
     if last - first < DENSE * len(ids):  # faster than sorting, also in any order
         seen = arrays.zeros(last - first + 1, np.bool_)
         for start in range(0, len(ids), buffers.CHUNK):
             seen[ids[start : start + buffers.CHUNK] - first] = True
-        if int(xp.count_nonzero(seen)) == len(ids):
+        if cuda.count(seen) == len(ids):
             return
     ordered = arrays.empty(len(ids), np.int64)
     ordered[:] = ids
@@ -130,7 +130,7 @@ def as_whole(function: str, name: str, values: Any, kind: str) -> Any:
         return values if on_gpu(values) else array
     if got.kind in "iu":
         wrong = (array < limits.min) | (array > limits.max)
-        if not wrong.any():
+        if not cuda.count(wrong):
             return array.astype(wanted)
         got = array[wrong.argmax()]
     elif not array.size:  # NumPy takes [] for numbers with fractions

@@ -142,7 +142,7 @@ def _output(nvrtc: ctypes.CDLL, program: ctypes.c_void_p, what: str) -> bytes:
 def sources() -> list[Path]:
     """List the CUDA sources of the checkout."""
     package = Path(__file__).parents[1]
-    return sorted([*package.parent.glob("udfs/*/*.cu"), *package.glob("geometry/*.cu")])
+    return sorted([*package.parent.glob("udfs/*/*.cu"), *package.glob("*/*.cu")])
 
 
 def names() -> dict[str, tuple[Path, str]]:

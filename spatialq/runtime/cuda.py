@@ -16,6 +16,7 @@ import numpy as np
 from spatialq.runtime import cubins, forks, progress
 from spatialq.runtime.threads import workers
 
+MASKS = Path(__file__).with_name("masks.cu")
 PIECE = 8 << 20  # bytes per transfer from memory that is not pinned
 PORTABLE = 1  # cudaHostRegisterPortable: locked for all devices
 SMALL = 4 << 20  # bytes up to which arrays are copied together
@@ -264,6 +265,25 @@ class _Lane:
         """Copy the first bytes of the buffer to the device."""
         target.copy_from_host_async(self._buffers[self._current].ctypes.data, size, stream)
         self._sent[self._current].record(stream)
+
+
+def count(mask: Any) -> int:
+    """Count the values of a mask that are set.
+
+    `count_nonzero`, `all` and `any` of CuPy would compile CUB first, which takes seconds for each.
+
+    Parameters
+    ----------
+    mask : bool or uint8, any shape
+        Of NumPy, or contiguous on the GPU of this thread.
+    """
+    if not on_gpu(mask):
+        return int(np.count_nonzero(mask))
+    here = device()
+    total = here.filled(0, 8).view(np.uint64)
+    blocks = max(1, min(-(-mask.size // 256), 8 * here.multiprocessors))
+    here.launch(MASKS, "count_set", (blocks,), 256, mask, mask.size, total)
+    return int(here.download(total)[0])
 
 
 def on_gpu(array: Any) -> bool:

@@ -234,7 +234,7 @@ class _Kernels:
             place = west, south, side
             out = *_sizes(shape), occupied
             cloud.each(lambda x, y, _: self.points("mark", x, y, place=place, out=out))
-            return int(self.device.download(self.device.xp.count_nonzero(occupied)))
+            return cuda.count(occupied)
 
         x_ends, y_ends = ((low, high) for low, high in sides)
         return lay_grid(x_ends, y_ends, cloud.size, count_occupied)
@@ -248,7 +248,7 @@ class _Kernels:
         out = *_sizes(grid.shape), lowest
         cloud.each(lambda *xyz: self.points("lowest", *xyz, place=place, out=out))
         in_order = xp.sort(lowest)  # cells without a point come last
-        n = int(self.device.download(xp.count_nonzero(lowest != np.uint64(2**64 - 1))))
+        n = cuda.count(lowest != np.uint64(2**64 - 1))
         central = self.device.download(in_order[[(n - 1) // 2, n // 2]])
         low, high = cuda.from_ordered(central)
         level = (low + high) / 2
