@@ -715,11 +715,11 @@ def test_each_gpu_has_its_free_memory(monkeypatch):
     monkeypatch.setattr(devices, "_found_gpus", lambda: found)
     monkeypatch.setattr(devices.nvml, "free_bytes", told.get)
     monkeypatch.setattr(cuda, "is_started", lambda _: False)
-    devices._told_free.cache_clear()
+    devices._reported_free.cache_clear()
     assert [each.room for each in devices.gpus()] == [2**30, 2**33, 2**33]
     monkeypatch.setenv(devices.GPU_MEMORY, "3GiB")
     assert [each.room for each in devices.gpus()] == [2**30, 3 * 2**30, 3 * 2**30]
-    devices._told_free.cache_clear()
+    devices._reported_free.cache_clear()
 
 
 def test_devices_in_sql_have_all_gpus(monkeypatch):

@@ -10,7 +10,7 @@ from spatialq.cluster.folder import CALLER
 from spatialq.cluster.survey import stamp_of
 from spatialq.database.transport.grid import frame_of
 from spatialq.errors import CrsWarning, FileError
-from spatialq.execution.frames import Fitted, announce
+from spatialq.execution.units import Fitted, announce
 from spatialq.execution.validation import is_finite
 from spatialq.functions.catalogue import Function
 from spatialq.io.formats import reader_of

@@ -8,7 +8,7 @@ import numpy as np
 
 from spatialq.cluster.job import Job
 from spatialq.data.frame import Frame
-from spatialq.execution.frames import Fitted, fit
+from spatialq.execution.units import Fitted, fit
 from spatialq.functions.catalogue import Function
 from spatialq.io.clouds import what_reprojects
 from spatialq.io.formats import open_source

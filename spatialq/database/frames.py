@@ -20,7 +20,7 @@ from spatialq.database.lineage import Entry, Lineage, Scope, file_of, read_crs, 
 from spatialq.database.pins import Lookup
 from spatialq.database.syntax import parse
 from spatialq.errors import CrsWarning, SpatialqError
-from spatialq.execution.frames import units_of
+from spatialq.execution.units import units_of
 from spatialq.functions.declaration import CoordinateParameters
 from spatialq.functions.sql_text import literal, parts_of
 from spatialq.io.access import for_connection
@@ -103,7 +103,7 @@ def metres(callers: Any, frames: Any, units: Any, systems: Any) -> pa.Array:
     Raises
     ------
     CrsError
-        As `spatialq.execution.frames.units_of`.
+        As `spatialq.execution.units.units_of`.
     ValueError
         If a unit is not > 0.
     """
@@ -112,10 +112,10 @@ def metres(callers: Any, frames: Any, units: Any, systems: Any) -> pa.Array:
     for caller, frame, unit, crs in zip(*(each.to_pylist() for each in columns), strict=True):
         given = CoordinateParameters(unit=unit, crs=crs, caller=caller)
         known = Frame(**json.loads(frame))
-        told = units_of(caller, given, known, needs_metres=True, allows_degrees=False)
-        if told.note:
-            warnings.warn(told.note, CrsWarning, stacklevel=2)
-        found.append([told.across, told.up])
+        unit = units_of(caller, given, known, needs_metres=True, allows_degrees=False)
+        if unit.note:
+            warnings.warn(unit.note, CrsWarning, stacklevel=2)
+        found.append([unit.across, unit.up])
     return pa.array(found, pa.list_(pa.float64()))
 
 

@@ -350,8 +350,8 @@ class Lineage:
             ]
             # a column without a table is in one of them: in that whose coordinates are known
             there = [each for each in sides if each is not None]
-            told = [each for each in there if any(o.crs for o in each)]
-            return frozenset().union(*(told or there)) if there else None
+            with_crs = [each for each in there if any(o.crs for o in each)]
+            return frozenset().union(*(with_crs or there)) if there else None
         names = [source.get("alias") or "", *source.get("qualified_name", {}).get("path", ())[-1:]]
         if kind == "TABLE_FUNCTION":
             names.append(called(source["function"]))

@@ -22,7 +22,7 @@ from spatialq.runtime import forks
 POINTS = ("point_id", "x", "y", "z")
 ELEMENTS = ("global_id", "mesh")
 MEMORY = {"cpu": "host", "gpu": "GPU"}
-SHARE = 0.5
+SHARE_OF_MEMORY = 0.5
 """Of the memory of a device that pins may take, unless `pin_budget` says otherwise."""
 
 _lock = forks.rlock()
@@ -256,4 +256,4 @@ def _budget(device: str) -> int:
     if given is not None:
         return given
     memory = next((i.memory_bytes for i in devices.devices() if i.device == device), 0)
-    return int(SHARE * (memory or 0))
+    return int(SHARE_OF_MEMORY * (memory or 0))

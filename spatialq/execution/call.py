@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 from spatialq.data.frame import Frame
 from spatialq.execution.bounds import within
-from spatialq.execution.frames import fit
 from spatialq.execution.strays import leave_out
+from spatialq.execution.units import fit
 from spatialq.execution.validation import require_unique
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import Device, GridInput, Size

@@ -10,7 +10,7 @@ import numpy as np
 from spatialq.data.points import ids_of
 from spatialq.data.reach import require_reach
 from spatialq.data.strays import ends_of, strays_of, warn_of
-from spatialq.execution.frames import Fitted
+from spatialq.execution.units import Fitted
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import GridInput, PointsAndElementsInput, PointsInput
 from spatialq.runtime import buffers, cuda

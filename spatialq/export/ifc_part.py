@@ -33,8 +33,8 @@ from typing import Any, TypeAlias
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from spatialq.io.ifc.entities import entities
-from spatialq.io.ifc.frames import private_stdout
 from spatialq.io.ifc.layouts import Layouts
+from spatialq.io.ifc.mesh_stream import private_stdout
 from spatialq.io.ifc.worker import SPARE_SECONDS, complaints
 
 Entity: TypeAlias = Any

@@ -109,13 +109,13 @@ def _with_room(info: DeviceInfo, most: int | None) -> DeviceInfo:
     free = cuda.free_bytes(info.memory_bytes, info.number)
     if free is None:
         free = info.memory_bytes
-        if (told := _told_free(info.bus, int(4 * time.monotonic()))) is not None:
-            free = min(free, told)
+        if (reported := _reported_free(info.bus, int(4 * time.monotonic()))) is not None:
+            free = min(free, reported)
     return replace(info, free_bytes=free if most is None else min(free, most))
 
 
 @lru_cache(maxsize=64)
-def _told_free(bus: str, moment: int) -> int | None:
+def _reported_free(bus: str, moment: int) -> int | None:
     """Ask the driver for the free memory of a GPU once in a moment."""
     del moment
     return nvml.free_bytes(bus)

@@ -52,7 +52,7 @@ EXPECTED = {
     "DOT": ".",
 }
 """What error sentences call the terminals, in the order in which they are told."""
-TOLD = 4
+MAX_EXPECTED = 4
 """If more would be right, a sentence tells none of them."""
 
 
@@ -274,9 +274,9 @@ def _unreadable(rest: str) -> str:
 
 def _unexpected(token: Token, names: set[str]) -> str:
     got = "the script ends" if token.type == "$END" else f"{str(token.value)[:40]!r} stands here"
-    told = [EXPECTED[name] for name in EXPECTED if name in names]
+    expected = [EXPECTED[name] for name in EXPECTED if name in names]
     if "SIGN" in names and "EQUAL" not in names:
-        told = [each for each in told if each not in ("the end", ".", "[")]
-    if not told or len(told) > TOLD:
+        expected = [each for each in expected if each not in ("the end", ".", "[")]
+    if not expected or len(expected) > MAX_EXPECTED:
         return f"{got}, where something else must follow"
-    return f"{got}, where {' or '.join(told)} must follow"
+    return f"{got}, where {' or '.join(expected)} must follow"

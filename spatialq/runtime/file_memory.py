@@ -33,7 +33,7 @@ IS_POSSIBLE = (
 """Whether this system has what it takes, as Linux has: elsewhere all arrays are in memory."""
 INTERVAL = 0.001
 """Seconds between two looks at the resident memory."""
-SHARE = 0.7
+SHARE_OF_BUDGET = 0.7
 """Part of the budget at which pages are taken out: more are used until the next look."""
 ESTIMATES = 8
 """Estimates of what other files have in memory, of which the least counts. A library that is loaded
@@ -197,7 +197,9 @@ class _Watcher:
                 return
             resident = memory.resident()
             mapped = max(resident.of_files - self.others, 0)
-            allowed = SHARE * min(each.budget for each in files) - (resident.bytes - mapped)
+            allowed = SHARE_OF_BUDGET * min(each.budget for each in files) - (
+                resident.bytes - mapped
+            )
             if mapped > max(allowed, LEAST):
                 for each in files:
                     each.take_out()

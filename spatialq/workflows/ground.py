@@ -123,7 +123,7 @@ def write_ground(
     CrsWarning
         If metres are assumed since there is no CRS, or heights have another unit than x and y.
     """
-    from spatialq.execution.frames import units_for
+    from spatialq.execution.units import units_for
     from spatialq.functions.catalogue import catalogue
     from spatialq.functions.declaration import BOUNDS, COORDINATES, parameters_of
     from spatialq.udfs.ground_surface import TerrainOptions
@@ -269,8 +269,8 @@ def write_cloud(
     if not are_las(clouds):
         return write_with_columns(clouds, target, {CLASS: new}, tick, crs=crs, keep=some)
     paths = [cloud.path for cloud in clouds]
-    told = partial(tick, target)
-    return write_copy(paths, target, classes=new, keep=some, progress=told, crs=crs)
+    report = partial(tick, target)
+    return write_copy(paths, target, classes=new, keep=some, progress=report, crs=crs)
 
 
 def _write_maps(

@@ -136,7 +136,7 @@ def write_lod(
         of a file that is read all the same.
     """
     from spatialq.database.transport.cloud_columns import numbers_in
-    from spatialq.execution.frames import announce
+    from spatialq.execution.units import announce
     from spatialq.functions.catalogue import catalogue
 
     began = time.perf_counter()

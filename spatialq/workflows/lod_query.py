@@ -174,13 +174,13 @@ def _said_of(path: Path, copy: Path) -> Iterator[None]:
     def said(text: str) -> str:
         return text.replace(str(copy), str(path)).replace(copy.name, path.name)
 
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             yield
         except (FileError, CrsError) as error:
             raise type(error)(said(str(error))) from error
         finally:
-            again = list(told)
+            again = list(caught)
     for each in again:
         warnings.warn(said(str(each.message)), each.category, stacklevel=4)

@@ -118,7 +118,7 @@ class TreeBuild:
     @property
     def level(self) -> float:
         """Units of x and y in one unit of z."""
-        from spatialq.execution.frames import units_for
+        from spatialq.execution.units import units_for
         from spatialq.functions.catalogue import catalogue
 
         return units_for(catalogue()[FUNCTION], self.options, self.frame).level

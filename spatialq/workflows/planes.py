@@ -116,7 +116,7 @@ def write_planes(
 
     from spatialq.database.transport.arrow import structs
     from spatialq.execution.call import call_outputs
-    from spatialq.execution.frames import units_for
+    from spatialq.execution.units import units_for
     from spatialq.functions.catalogue import catalogue
 
     paths, targets = input_files(COMMAND, source), Outputs.of(COMMAND, outputs, ENDINGS)
@@ -197,8 +197,8 @@ def _write_clouds(
         keep = None if points.keep is None else points.keep[rows]
         if are_las(group):
             paths = [cloud.path for cloud in group]
-            told = partial(tick, target)
-            write_copy(paths, target, fields=fields, keep=keep, progress=told, crs=crs)
+            report = partial(tick, target)
+            write_copy(paths, target, fields=fields, keep=keep, progress=report, crs=crs)
         else:
             added = {field.name: field.values for field in fields}
             write_with_columns(group, target, added, tick, crs=crs, keep=keep)
@@ -223,8 +223,8 @@ def _write_pictures(
 
 def _orientation(normal_up: "NDArray[np.float64]", tolerance: float) -> "NDArray[np.int8]":
     """Give the codes of `orientation` by the part of the normals that points up."""
-    upright, angle = np.abs(normal_up), np.radians(tolerance)
-    codes = np.where(upright >= np.cos(angle), 0, np.where(upright <= np.sin(angle), 1, 2))
+    vertical, angle = np.abs(normal_up), np.radians(tolerance)
+    codes = np.where(vertical >= np.cos(angle), 0, np.where(vertical <= np.sin(angle), 1, 2))
     return codes.astype(np.int8)
 
 

@@ -146,9 +146,9 @@ def _columns(
     places = (sums[:, 1:4] / counts[:, None] + 0.5) / assign.PART
     centres = np.array(cube.low) + places * step
     offsets = (normals * np.array(cube.low)).sum(1) + planes[plane, 3] * step
-    upright = np.abs(normals[:, 2])
+    vertical = np.abs(normals[:, 2])
     tolerance = np.radians(options.orientation_tolerance)
-    level, steep = upright >= np.cos(tolerance), upright <= np.sin(tolerance)
+    level, steep = vertical >= np.cos(tolerance), vertical <= np.sin(tolerance)
     pixels = outlines.areas(len(surfaces.plane))[order]
     rings = outlines
     if options.outline == "convex":

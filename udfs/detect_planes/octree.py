@@ -70,7 +70,7 @@ PARALLEL, DEPTHS, MAJORITY = 0.9999, 10, 0.9
 """Stairs: minimum cosine between their normals, their minimum number, their minimum share of the
 exact nodes. Exact models have a few depths per direction, and other directions, too."""
 
-AREA, SHARE = 0.75, 0.25
+WEIGHT_OF_AREA, WEIGHT_OF_COUNT = 0.75, 0.25
 """Weights of the side and of the points of a node: w_a and w_d in the paper."""
 
 MIN_S_MS = 6
@@ -223,7 +223,7 @@ class PlanarNodes:
 
     def weights(self, size: int) -> Any:
         """Give the weight with which each node votes in a cloud of `size` points: float64[n]."""
-        return AREA * 2.0**-self.level + SHARE * self.count / size
+        return WEIGHT_OF_AREA * 2.0**-self.level + WEIGHT_OF_COUNT * self.count / size
 
     def join(self, kept: Any, more: "PlanarNodes | None" = None) -> "PlanarNodes":
         """Give the nodes that are kept, followed by more."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from .options import Options
 
-STAGE, SHARE = "features of patches", 0.9
+STAGE, SHARE_OF_PROGRESS = "features of patches", 0.9
 """The stage of the work in runs, and its share of the whole."""
 
 RUN = 4096
@@ -133,10 +133,10 @@ def each_run(division: Division, examples: Examples, work: Callable[[Run, int], 
 
     if division.x.size > RUN:
         for at in range(len(tasks)):
-            progress.stage(STAGE, SHARE * (at + 1) / len(tasks))
+            progress.stage(STAGE, SHARE_OF_PROGRESS * (at + 1) / len(tasks))
             some((at, at + 1))
     else:
-        progress.stage(STAGE, SHARE)
+        progress.stage(STAGE, SHARE_OF_PROGRESS)
         in_threads(some, len(tasks))
 
 

@@ -20,7 +20,7 @@ from spatialq.cluster.methods.clash_tasks import (
     write_related,
 )
 from spatialq.cluster.task import Task, name_of
-from spatialq.execution.frames import Fitted
+from spatialq.execution.units import Fitted
 from spatialq.execution.validation import is_finite
 from spatialq.functions.catalogue import Function
 from spatialq.functions.sql_text import literal

@@ -16,7 +16,7 @@ from spatialq.database.transport.arrow import each_list, list_of_structs, struct
 from spatialq.database.transport.queries import call_of, lookups_of, names_of, request_of, table_of
 from spatialq.database.transport.request import Request, Transport
 from spatialq.execution.call import call
-from spatialq.execution.frames import announce
+from spatialq.execution.units import announce
 from spatialq.functions.catalogue import Function
 from spatialq.functions.sql_text import literal
 from spatialq.io.files import find_files, is_pattern, warn_about

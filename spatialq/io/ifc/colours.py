@@ -10,9 +10,9 @@ import sys
 import threading
 from pathlib import Path
 
-from spatialq.io.ifc.frames import private_stdout, send
 from spatialq.io.ifc.guard import checked
 from spatialq.io.ifc.ifclite import limit_memory
+from spatialq.io.ifc.mesh_stream import private_stdout, send
 from spatialq.io.ifc.process import Process
 
 SECONDS = 60.0

@@ -3,14 +3,14 @@
 It may crash, hang or need too much memory, so it is a process of its own
 (`python -m spatialq.io.ifc.ifclite FILE SECONDS`), beside that of IfcOpenShell. It answers with
 the frame ``M`` for each mesh and with ``E`` in the end, whose body is where the library has its
-origin, see `spatialq.io.ifc.frames`; one that ends without ``E`` has failed.
+origin, see `spatialq.io.ifc.mesh_stream`; one that ends without ``E`` has failed.
 """
 
 import signal
 import sys
 from pathlib import Path
 
-from spatialq.io.ifc.frames import IDENTITY, MESH, ORIGIN, private_stdout, send
+from spatialq.io.ifc.mesh_stream import IDENTITY, MESH, ORIGIN, private_stdout, send
 
 MEMORY = 2 << 30
 MEMORY_PER_BYTE = 64

@@ -20,7 +20,7 @@ import numpy as np
 
 from spatialq.io.ifc import shapes
 from spatialq.io.ifc.columns import Geometry
-from spatialq.io.ifc.frames import FRAME, IDENTITY, MESH, ORIGIN
+from spatialq.io.ifc.mesh_stream import FRAME, IDENTITY, MESH, ORIGIN
 from spatialq.io.ifc.representations import NONE
 from spatialq.io.ifc.shapes import RawMesh, Shapes
 from spatialq.io.ifc.tables import products

@@ -13,7 +13,7 @@ It reads one JSON command a line from standard input:
 - ``{"copies": [step ids]}`` for those of products that share mapped geometry, which is shaped once.
   Whatever is without an answer in the end, is to be asked for singly.
 
-It answers with frames, see `spatialq.io.ifc.frames`:
+It answers with frames, see `spatialq.io.ifc.mesh_stream`:
 
 - ``O`` the file is open;
 - ``J`` a JSON object: the facts, or an ``error`` after which the worker ends;
@@ -27,7 +27,7 @@ import signal
 import sys
 from typing import Any, BinaryIO
 
-from spatialq.io.ifc.frames import IDENTITY, MESH, private_stdout, send
+from spatialq.io.ifc.mesh_stream import IDENTITY, MESH, private_stdout, send
 from spatialq.io.ifc.representations import Representations
 
 SETTINGS = {"use-world-coords": True, "weld-vertices": True, "reorient-shells": True}
