@@ -12,7 +12,7 @@ CHECKED := $(wildcard tests/test_layers.py tests/test_layout.py tests/test_gener
 .PHONY: demo generate check test test-all test-gpu lint wheel bench bench-gpu lock
 
 ## the village, its house, the README's queries and four pictures, in demo/
-demo: .venv/.ready
+demo: .venv/.demo
 	$(BIN)/spatialq demo
 
 ## what to run while working: style, types, and quick tests of the house and of the kernels
@@ -57,7 +57,7 @@ bench-gpu: .venv/.ready
 
 ## newer versions of everything into constraints.txt
 lock:
-	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
+	uv pip compile pyproject.toml --extra all --group dev --universal --python-version 3.11 \
 	  --upgrade --no-annotate --no-header --quiet --output-file constraints.txt
 
 ## a server of object storage for tests, in an environment of its own: it needs an older dateutil
@@ -66,9 +66,14 @@ lock:
 	.venv/moto/bin/python -m pip install --quiet --disable-pip-version-check --requirement tests/moto.txt
 	touch $@
 
-.venv/.ready: pyproject.toml constraints.txt setup.py $(wildcard spatialq/database/native/*.[ch])
+.venv/.ready: .venv/.demo
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group dev --editable '.[all]'
+	touch $@
+
+## what the demo needs, which is less than half of what the tests need
+.venv/.demo: pyproject.toml constraints.txt setup.py $(wildcard spatialq/database/native/*.[ch])
 	@$(PYTHON) -c 'import sys; sys.exit("spatialq needs Python 3.11 or newer, this is " + sys.version if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev --editable .
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[ifc]'
 	touch $@
