@@ -29,7 +29,7 @@ def tracked() -> set[str]:
 
     Whatever is under version control in the packages' folders belongs to the wheel, but for the
     READMEs, which are for readers of the repository, and the C sources of the extension, which is
-    in the wheel itself.
+    in the wheel itself. It also has the code for GPUs that `make wheel` has compiled, if it has.
     """
     command = ["git", "ls-files", "spatialq", "sql", "udfs"]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
@@ -38,7 +38,9 @@ def tracked() -> set[str]:
         for name in listed.splitlines()
         if not name.endswith((".md", ".c", ".h"))
     }
-    return {*sources, "spatialq/database/native/spatialq.duckdb_extension"}
+    cuda = ROOT / "spatialq" / "compiled" / "cuda"
+    compiled = {path.relative_to(ROOT).as_posix() for path in cuda.glob("*")}
+    return {*sources, *compiled, "spatialq/database/native/spatialq.duckdb_extension"}
 
 
 def main() -> None:
