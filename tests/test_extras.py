@@ -24,11 +24,79 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PACKAGES = [package for _, *packages in EXTRAS.values() for package in packages]
 OTHERS = ["cupy", "geopandas", "numba_cuda", "pandas", "polars", "scipy", "shapely", "sklearn"]
 """What is in the environment of the tests, but no dependency."""
+SQL = {
+    "ifc": [
+        "FROM read_ifc('{IFC}')",
+        "FROM '{IFC}'",
+        "FROM read_ifc_objects('{IFC}')",
+        "FROM objects_where('IfcWall', objects := 't_las')",
+        "FROM ql4bim('m = ImportModel(\"{IFC}\")')",
+        "FROM write_tiles('{IFC}', '{folder}/tileset.json')",
+    ],
+    "raster": [
+        "FROM read_grid('{Raster}')",
+        "FROM pops_features('{Raster}', example_scale := 2, scales := [2.0])",
+        "FROM write_ground('{LAS}', ['{folder}/terrain.tif'])",
+    ],
+    "e57": ["FROM read_points('{E57}')", "FROM detect_planes('{E57}')"],
+    "s3": ["FROM read_las('s3://bucket/a.laz')", "FROM owm_ground('s3://bucket/a.laz')"],
+    "ray": ["FROM cluster_run('owm_ground', '{LAS}', '{folder}/job', executor := 'ray')"],
+    "": [
+        "FROM owm_ground('t_las')",
+        "FROM pops_features('grid', example_scale := 2, scales := [2.0])",
+        "SELECT is_a('IfcWallStandardCase', 'IfcWall')",
+        "FROM write_ground('{LAS}', ['{folder}/ground.laz'])",
+        "FROM cluster_run('owm_ground', '{LAS}', '{folder}/serial', executor := 'serial')",
+    ],
+}
+"""Queries by the extra that they need."""
+CLI = {
+    "ifc": [
+        "info {IFC}",
+        "clash {IFC}",
+        "tiles {IFC} -o {folder}/tileset.json",
+        "sql \"FROM '{IFC}'\"",
+        "load {IFC} --database {folder}/a.duckdb",
+        "demo --folder {folder}/demo",
+    ],
+    "raster": [
+        "info {Raster}",
+        "features {Raster} --scales 2u --example-scale 4u",
+        "ground {LAS} -o {folder}/terrain.tif",
+        "sql \"FROM '{folder}/a.npy'\" -o {folder}/grid.tif",
+        "ground {LAS} -o {folder}/parts/ --executor serial --part-format tif",
+    ],
+    "vector": ["sql 'SELECT 1 AS x, 2 AS y' -o {folder}/a.gpkg", "planes {LAS} -o {folder}/a.fgb"],
+    "xlsx": ["sql 'SELECT 1 AS a' -o {folder}/a.xlsx", "planes {LAS} -o {folder}/a.xlsx"],
+    "e57": [
+        "info {E57}",
+        "sql \"SELECT x, y, z FROM '{LAS}'\" -o {folder}/a.e57",
+        "planes {E57}",
+    ],
+    "s3": [
+        "info s3://bucket/a.laz",
+        "ground s3://bucket/a.laz -o {folder}/ground.laz",
+        "seeds {LAS} -o s3://bucket/seeds",
+    ],
+    "ray": ["seeds {LAS} -o {folder}/seeds --executor ray"],
+    "": [
+        "--help",
+        "ground --help",
+        "formats",
+        "devices",
+        "jobs {folder}",
+        "info {LAS} {PLY}",
+        "sql \"SELECT count(*) FROM owm_ground('{LAS}')\"",
+        "sql \"FROM '{LAS}' LIMIT 9\" -o {folder}/a.laz",
+        "sql 'SELECT 1 AS a' -o {folder}/a.parquet",
+        "seeds {LAS} -o {folder}/seeds --executor serial",
+    ],
+}
+"""Commands by the extra that they need."""
 USE = """
-import json, sys, warnings
-from pathlib import Path
+import contextlib, io, json, shlex, sys, warnings
 warnings.simplefilter("ignore")
-hidden, samples, folder = json.loads(sys.argv[1])
+hidden, sql, commands, samples, folder = json.loads(sys.argv[1])
 
 class Without:
     def __init__(self, finder):
@@ -44,6 +112,7 @@ class Without:
 sys.meta_path[:] = map(Without, sys.meta_path)
 import numpy as np
 import spatialq, spatialq.cluster
+from spatialq.cli import main as cli
 from spatialq.database.writers import writers
 
 said = {}
@@ -55,17 +124,23 @@ def attempt(name, call):
     except Exception as error:
         said[name] = str(error)
 
+def command(name, words):
+    sys.argv = ["spatialq", *words]
+    told = io.StringIO()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(told):
+        try:
+            cli.main()
+            failed = False
+        except SystemExit as stop:
+            failed = bool(stop.code)
+    said[name] = told.getvalue().strip().rpartition("\\n")[2] if failed else ""
+
 con = spatialq.connect()
 for name, path in samples.items():
     attempt(f"read {name}", lambda: spatialq.load(con, path, "t_" + name.lower()))
 attempt("read S3", lambda: spatialq.load(con, "s3://bucket/a.laz", "t"))
 np.save(f"{folder}/a.npy", np.add.outer(np.arange(5.0), np.arange(6.0)))
 attempt("read NumPy", lambda: spatialq.load(con, f"{folder}/a.npy", "grid"))
-attempt("owm_ground", lambda: con.execute("FROM owm_ground('t_las')").fetchall())
-query = "FROM pops_features('grid', example_scale := 2, scales := [2.0])"
-attempt("pops_features", lambda: con.execute(query).fetchall())
-query = "FROM objects_where('IfcWall', objects := 't_las')"
-attempt("selector", lambda: con.execute(query).fetchall())
 rows = {
     "points": "FROM t_las LIMIT 10", "cells": "SELECT x, y, z FROM grid",
     "geometries": "SELECT x, y FROM grid", "rows": "SELECT 1 AS a",
@@ -76,41 +151,59 @@ for writer in writers():
         attempt(f"write {writer.name}", lambda: spatialq.write(con.sql(rows[writer.takes]), path))
 attempt("export_ifc", lambda: spatialq.export_ifc(
     con, "SELECT 'x' AS global_id, '%s' AS file_name" % samples["IFC"], f"{folder}/part.ifc"))
+attempt("builder", lambda: spatialq.read_ifc(con, samples["IFC"]).count())
 attempt("ray", lambda: spatialq.cluster.run(
     "owm_ground", samples["LAS"], f"{folder}/job", executor="ray"))
+for query in sql:
+    attempt(query, lambda: con.execute(query).fetchall())
+for text in commands:
+    command(text, shlex.split(text))
 print(json.dumps(said))
 """
 
 
+def placed(uses, places):
+    """What to do, by the extra that it needs, with the files that it is done to."""
+    return {text.format(**places): extra for extra, each in uses.items() for text in each}
+
+
 @pytest.fixture(scope="module")
-def said(tmp_path_factory):
-    """What each use said in a process without the optional packages; nothing where it worked."""
+def uses(tmp_path_factory):
+    """What was done in a process without the optional packages: the extra that it needs, or "",
+    and what was said; nothing where it worked.
+    """
     folder = tmp_path_factory.mktemp("extras")
     samples = {name: str(sample(name, folder)) for name in SAMPLES}
-    given = json.dumps([PACKAGES + OTHERS, samples, str(folder)])
+    places = samples | {"folder": str(folder)}
+    sql, commands = placed(SQL, places), placed(CLI, places)
+    given = json.dumps([PACKAGES + OTHERS, list(sql), list(commands), samples, str(folder)])
     command = [sys.executable, "-c", USE, given]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    here = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    done = subprocess.run(
+        command, env=here, capture_output=True, text=True, timeout=300, check=False
+    )
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])  # DuckDB may have shown its progress
+    said = json.loads(done.stdout.splitlines()[-1])  # DuckDB may have shown its progress
+    need = {"read S3": "s3", "export_ifc": "ifc", "builder": "ifc", "ray": "ray"}
+    need |= {f"read {each.name}": each.extra for each in readers()}
+    need |= {f"write {each.name}": each.extra for each in writers()}
+    need |= sql | commands
+    return {use: (need.get(use, ""), sentence) for use, sentence in said.items()}
 
 
-NEED = {"read S3": "s3", "selector": "ifc", "export_ifc": "ifc", "ray": "ray"}
-NEED |= {f"read {each.name}": each.extra for each in readers() if each.extra}
-NEED |= {f"write {each.name}": each.extra for each in writers() if each.extra}
-
-
-def test_what_needs_an_extra_says_the_command(said):
-    for use, sentence in said.items():
-        if extra := NEED.get(use):
+def test_what_needs_an_extra_says_the_command(uses):
+    """In one sentence, from Python, in SQL, and on the command line."""
+    for use, (extra, sentence) in uses.items():
+        if extra:
             needs, package, *_ = EXTRAS[extra]
             end = f": {needs} {package}: pip install 'spatialq[{extra}]'"
             # of an error in SQL the rest shows the place in the query
             assert sentence.partition("\n")[0].endswith(end), f"{use}: {sentence}"
 
 
-def test_everything_else_works(said):
-    assert {use: sentence for use, sentence in said.items() if sentence and use not in NEED} == {}
-    assert set(EXTRAS) == {NEED[use] for use in said if use in NEED}
+def test_everything_else_works(uses):
+    assert {use: said for use, (extra, said) in uses.items() if said and not extra} == {}
+    assert set(EXTRAS) == {extra for extra, _ in uses.values() if extra}
 
 
 def test_the_extras_are_those_of_the_project():

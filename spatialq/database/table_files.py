@@ -91,8 +91,7 @@ def require_output(path: Path, takes: Takes | None = None) -> Writer:
         endings = sorted(suffix for each in there for suffix in each.suffixes)
         message = f"{WRITER}: '{path}' must end in one of {', '.join(endings)}"
         raise ValueError(message)
-    if found.extra:
-        require(found.extra, WRITER, path)
+    require(found.extra, WRITER, path)
     has_own_folder = path.name.lower() in found.suffixes
     require_writable(path.parent if has_own_folder and not path.parent.exists() else path)
     return found

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from spatialq.runtime import forks
-from spatialq.runtime.extras import missing
+from spatialq.runtime.extras import missing, require
 from spatialq.runtime.temporary import temporary_folder
 
 if TYPE_CHECKING:
@@ -348,6 +348,8 @@ def require_url(caller: str, given: str | os.PathLike[str]) -> ObjectPath:
 
     Raises
     ------
+    FileError
+        If the package that it needs is not installed.
     ValueError
         As `as_path`, with the name of the caller.
     """
@@ -357,6 +359,7 @@ def require_url(caller: str, given: str | os.PathLike[str]) -> ObjectPath:
         message = f"{caller}: {error}"
         raise ValueError(message) from None
     assert isinstance(path, ObjectPath)
+    require("s3", caller, path)
     return path
 
 

@@ -27,11 +27,11 @@ def missing(extra: str) -> str:
 
 
 def require(extra: str, caller: str, path: object) -> None:
-    """Reject a file that needs an extra which is not installed.
+    """Reject a file that needs an extra which is not installed; '' stands for none.
 
     Raises
     ------
     FileError
     """
-    if reason := missing(extra):
+    if extra and (reason := missing(extra)):
         raise FileError.of(caller, path, reason)
