@@ -1,6 +1,6 @@
 # Every target works on a bare machine with git, make and Python >= 3.11.
 PYTHON ?= python3
-BIN := .venv/bin
+BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 # Processes that run tests. Those of a module are run by one, which makes its fixtures once; where
 # some take minutes, a process that runs out of tests takes some of another's instead.
 WORKERS ?= 2
@@ -43,10 +43,11 @@ lint: .venv/.ready
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-## compile CUDA sources, build the wheel with them, install it into a clean environment and use it there
+## compile CUDA sources, build the wheel with them, install it into a clean environment and use it there;
+## KEEP=dist keeps it
 wheel: .venv/.ready
 	$(BIN)/python -m spatialq.runtime.cubins
-	$(BIN)/python .ci/check_wheel.py
+	$(BIN)/python .ci/check_wheel.py $(if $(KEEP),--keep $(KEEP))
 
 ## the ratios of benchmarks/README.md: all benchmarks of benchmarks/registry.py on the CPU
 bench: .venv/.ready
