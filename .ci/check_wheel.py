@@ -1,5 +1,7 @@
 """Build the wheel, look at what is in it, and use it in a clean environment elsewhere."""
 
+import argparse
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -8,6 +10,8 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+MOST_BYTES = 12_000_000  # of the wheel
+MOST_INSTALLED_BYTES = 650_000_000  # with all that it needs, without extras
 
 USE = """
 import importlib.resources, sys
@@ -20,6 +24,12 @@ assert con.sql("FROM owm_ground('p')").fetchall()
 rows = "function_name = 'spatialq_owm_ground_rows'"
 assert con.sql(f"FROM duckdb_functions() WHERE {rows}").fetchall(), "the extension is not loaded"
 assert not {"udfs", "sql", "tests"} & set(sys.modules)
+try:
+    con.sql("FROM read_ifc('house.ifc')")
+except Exception as error:
+    assert "pip install 'spatialq[ifc]'" in str(error), error
+else:
+    raise AssertionError("an extra is installed")
 print("the wheel works:", spatialq.__version__)
 """
 
@@ -45,11 +55,17 @@ def tracked() -> set[str]:
 
 def main() -> None:
     """Run all checks; an AssertionError or a failing command says what is wrong."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--source", default=ROOT, help="what to build: the checkout, or an sdist")
+    parser.add_argument("--keep", type=Path, help="a folder for the wheel")
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         pip = [sys.executable, "-m", "pip"]
-        build = [*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, str(ROOT)]
+        build = [*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, str(given.source)]
         subprocess.run(build, check=True)
         (wheel,) = Path(folder).glob("spatialq-*.whl")
+        print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB")
+        assert wheel.stat().st_size <= MOST_BYTES, f"more than {MOST_BYTES / 1e6:.0f} MB"
         with zipfile.ZipFile(wheel) as archive:
             names = {name for name in archive.namelist() if ".dist-info/" not in name}
         outside = {name for name in names if not name.startswith("spatialq/")}
@@ -65,8 +81,15 @@ def main() -> None:
         constraints = ["--constraint", str(ROOT / "constraints.txt")]
         install = [python, "-m", "pip", "install", "--quiet", *constraints, str(wheel)]
         subprocess.run(install, check=True)
+        files = (path for path in clean.rglob("*") if "__pycache__" not in path.parts)
+        size = sum(path.lstat().st_size for path in files if path.is_file())
+        print(f"installed without extras: {size / 1e6:.0f} MB")
+        assert size <= MOST_INSTALLED_BYTES, f"more than {MOST_INSTALLED_BYTES / 1e6:.0f} MB"
         subprocess.run([python, "-c", USE], check=True, cwd=folder)
         subprocess.run([clean / python.parent.name / "spatialq", "devices"], check=True, cwd=folder)
+        if given.keep:
+            given.keep.mkdir(parents=True, exist_ok=True)
+            shutil.copy(wheel, given.keep)
 
 
 if __name__ == "__main__":

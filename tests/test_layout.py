@@ -1,5 +1,6 @@
 """The layout is a promise: one name, one glob."""
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -83,3 +84,13 @@ def test_the_readme_gives_the_two_commands_and_the_demos_queries():
     assert "make test" in readme
     shown = [query for _, query in queries() if query.strip() in readme]
     assert len(shown) >= 3, "the README shows queries that the demo runs"
+
+
+def test_the_changelog_has_a_section_for_each_version():
+    changes = (ROOT / "CHANGES.md").read_text(encoding="utf-8")
+    first, *released = re.findall("^## (.*)$", changes, re.MULTILINE)
+    assert first == "[Unreleased]"
+    for heading in released:
+        assert re.fullmatch(r"\[\d+\.\d+\.\d+\] - \d{4}-\d{2}-\d{2}", heading), heading
+    kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    assert set(re.findall("^### (.*)$", changes, re.MULTILINE)) <= kinds

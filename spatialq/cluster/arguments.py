@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from spatialq.cluster.folder import CALLER, MANIFEST, OWN, PARTS, JobFolder, folder_of
+from spatialq.database.writers import find_writer
 from spatialq.errors import FileError
 from spatialq.io.files import is_pattern, matches, require_name
 from spatialq.io.formats import Kind, find_sources, would_match
 from spatialq.io.storage import ObjectPath, as_path
 from spatialq.runtime.budget import parse_size
+from spatialq.runtime.extras import require
 
 
 def check_types(*, resume: Any, memory: Any, progress: Any) -> None:
@@ -81,7 +83,8 @@ def new_folder_of(folder: Any, source: Any, files: Sequence[Path], part_format: 
     Raises
     ------
     FileError
-        If it is a file; if a file of the job is in it, or `source` would mean its own files.
+        If it is a file; if a file of the job is in it, or `source` would mean its own files; if
+        its parts need an extra that is not installed.
     ValueError
         If it is no path, a bucket, or a URL that cannot be read.
     """
@@ -98,6 +101,8 @@ def new_folder_of(folder: Any, source: Any, files: Sequence[Path], part_format: 
             raise ValueError(message)
     elif path.exists() and not path.is_dir():
         raise FileError.of(CALLER, folder, "folder must be a folder, this is a file")
+    if writer := find_writer(Path(f"part.{part_format}")):
+        require(writer.extra, CALLER, folder)
     own = path.resolve()
     for each in files:
         if each.parent == own or _is_within(each, own):
