@@ -1,7 +1,8 @@
-"""`point_elements` as a job: the rows of one call on all files and all models."""
+"""`point_elements` and `plane_elements` as jobs: the rows of one call on all files and models."""
 
 import functools
 
+import laspy
 import numpy as np
 import pytest
 
@@ -10,7 +11,8 @@ from spatialq import cluster
 from spatialq.demo.house import write_house
 from spatialq.errors import FileError, FileWarning, JobError
 from tests.cluster import surveys
-from tests.conftest import made_once
+from tests.cluster.test_jobs import needs_ray
+from tests.conftest import made_once, real_file
 from tests.io.ifc_models import Builder
 
 LOW, HIGH = np.array([-2.0, -2.0, -1.5]), np.array([12.0, 10.0, 11.0])
@@ -38,7 +40,7 @@ def make(folder):
 
 
 def scan(triangles, rng, n=9000):
-    """Draw points on triangles, each by its area, with noise, and some anywhere."""
+    """Draw points on triangles, each by its area, with noise; on a fence; and some anywhere."""
     sides = triangles[:, 1:] - triangles[:, :1]
     areas = np.linalg.norm(np.cross(sides[:, 0], sides[:, 1]), axis=1)
     drawn = rng.choice(len(areas), n, p=areas / areas.sum())
@@ -49,7 +51,9 @@ def scan(triangles, rng, n=9000):
         + (1 - v)[:, None] * triangles[drawn, 2]
     )
     anywhere = LOW + rng.random((n // 9, 3)) * (HIGH - LOW)
-    return np.concatenate([on + rng.normal(0.0, 0.004, on.shape), anywhere])
+    fence = np.array([11.5, 0.0, 0.0]) + rng.random((n // 15, 3)) * [0.0, 6.0, 2.0]
+    near = np.concatenate([on, fence])
+    return np.concatenate([near + rng.normal(0.0, 0.004, near.shape), anywhere])
 
 
 @pytest.fixture(scope="session")
@@ -64,7 +68,10 @@ def in_sql(con, source, models, function, **options):
     if function == "point_elements":
         con.execute(f"CREATE OR REPLACE VIEW cloud AS FROM read_points({points})")
         points = "'cloud'"
-    more = (f"{name} := {value!r}" for name, value in options.items())
+    more = (
+        f"{name} := {list(value) if isinstance(value, tuple) else value!r}"
+        for name, value in options.items()
+    )
     call = ", ".join([points, "'elements'", *more])
     con.execute(f"CREATE OR REPLACE TABLE expected AS FROM {function}({call})")
     return con.sql("FROM expected")
@@ -93,9 +100,113 @@ def test_points_are_near_the_elements_of_one_call(at_once, house, tmp_path, limi
     with spatialq.connect() as con:
         in_sql(con, source, models, "point_elements", max_distance=limit, unit=1.0)
         assert made["rows"] == require_same(con, tmp_path / "out")
-    assert made["points"] == 10000
+    assert made["points"] == 10600
     assert made["parts"] == 6 if tile_size is None else made["parts"] > 6
     assert made["rows"] > (100 if limit == 0 else 9000)
+
+
+OF_PLANES = {
+    "default": {},
+    "not split": {"split": False, "outline": "convex", "max_distance": 0.05},
+    "with far faces": {"max_offset": 0.4, "max_angle": 20.0, "min_overlap": 0.01},
+    "bounds": {"bounds": (1.5, -1.0, 9.25, 5.5)},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OF_PLANES)
+@pytest.mark.parametrize("tile_size", [None, 3.0])
+def test_planes_have_the_elements_of_one_call(at_once, house, tmp_path, name, tile_size):
+    source, models, options = f"{house}/*.laz", f"{house}/*.ifc", surveys.QUIET | OF_PLANES[name]
+    made = cluster.run(
+        "plane_elements", source, tmp_path / "out", elements=models, tile_size=tile_size, **options
+    )
+    with spatialq.connect() as con:
+        in_sql(con, source, models, "plane_elements", **options)
+        assert made["rows"] == require_same(con, tmp_path / "out")
+        found = con.sql("SELECT plane_id, rank FROM found").fetchall()
+        assert found == con.sql("SELECT plane_id, rank FROM expected").fetchall()
+        ((elements, others),) = con.sql(
+            "SELECT count(global_id), count(*) FILTER (global_id IS NULL) FROM found"
+        ).fetchall()
+    assert elements > 10
+    assert others == (name != "bounds")
+    assert made["parts"] == 1
+
+
+OF_REAL = {
+    "point_elements": {"max_distance": 0.1},
+    "plane_elements": {"max_offset": 0.3, "max_angle": 20.0},
+}
+
+
+@pytest.fixture(scope="session")
+def real(tmp_path_factory):
+    return made_once(tmp_path_factory, "real_kitchen", make_real)
+
+
+def make_real(folder):
+    """Write a real scan of a kitchen, moved into a real model of a house, in three files."""
+    model = real_file("data/ifc/AC20-FZK-Haus.ifc")
+    (folder / "house.ifc").symlink_to(model)
+    with spatialq.connect() as con:
+        (box,) = con.sql(f"""
+            SELECT min(xmin), min(ymin), min(zmin), max(xmax), max(ymax), max(zmax)
+            FROM read_ifc('{model}') WHERE ifc_class LIKE 'IfcWall%'
+        """).fetchall()
+    xyz = laspy.read(real_file("data/indoor/redkitchen_000.laz")).xyz[::5]
+    ends = xyz.min(axis=0), xyz.max(axis=0)
+    xyz += np.reshape(box, (2, 3)).mean(axis=0) - np.mean(ends, axis=0)
+    for k, part in enumerate(np.array_split(xyz[np.argsort(xyz[:, 0])], 3)):
+        surveys.write_tile(folder / f"scan_{k}.laz", *part.T)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", OF_REAL)
+@pytest.mark.parametrize(
+    ("executor", "tile_size"), [("local", 3.0), pytest.param("ray", None, marks=needs_ray)]
+)
+def test_a_real_scan_in_a_real_model(real, tmp_path, function, executor, tile_size):
+    """On two processes, with less memory than a call takes by itself."""
+    source, models, options = (
+        f"{real}/*.laz",
+        f"{real}/house.ifc",
+        surveys.QUIET | OF_REAL[function],
+    )
+    made = cluster.run(
+        function, source, tmp_path / "out", elements=models, executor=executor, workers=2,
+        tile_size=tile_size, memory="300MB", **options,
+    )  # fmt: skip
+    with spatialq.connect() as con:
+        in_sql(con, source, models, function, **options)
+        assert made["rows"] == require_same(con, tmp_path / "out") > 5
+        ((named,),) = con.sql("SELECT count(global_id) FROM found").fetchall()
+    assert named > 0
+
+
+@pytest.mark.slow
+def test_points_without_planes(at_once, house, tmp_path):
+    source, models = f"{house}/*.laz", f"{house}/*.ifc"
+    made = cluster.run(
+        "plane_elements", source, tmp_path / "out", elements=models, min_points=100_000,
+        **surveys.QUIET,
+    )  # fmt: skip
+    assert (made["rows"], made["parts"]) == (0, 1)
+    with spatialq.connect() as con:
+        in_sql(con, source, models, "plane_elements", min_points=100_000, unit=1.0)
+        assert require_same(con, tmp_path / "out") == 0
+
+
+@pytest.mark.slow
+def test_models_elsewhere_are_one_sentence(at_once, house, tmp_path):
+    builder = Builder()
+    builder.add("IfcWall", "far", [builder.box((5000.0, 1.0, 0.0), (8.0, 6.0, 2.5))])
+    builder.write(tmp_path / "far.ifc")
+    with pytest.raises(ValueError, match=r"^plane_elements: points and elements must be in "):
+        cluster.run(
+            "plane_elements", f"{house}/*.laz", tmp_path / "out", elements=tmp_path / "far.ifc",
+            **surveys.QUIET,
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,10 @@ CASES = {
             {"cell_elements": 30}, "models",
         ),
         Case(
+            "plane_elements", "scanned_house", test_elements.make, "*.laz", {"unit": 1.0},
+            {"elements": "{source}/*.ifc"}, "owners",
+        ),
+        Case(
             "point_elements", "scanned_house", test_elements.make, "*.laz",
             {"max_distance": 0.05, "unit": 1.0}, {"elements": "{source}/*.ifc"}, "models",
         ),

@@ -20,7 +20,7 @@ OWN = (
     classify_ground.METHOD,
     *detect_planes.METHODS,
     method_of("ground_surface", devices=("auto", "cpu")),
-    elements.METHOD,
+    *elements.METHODS,
     *intersects_with.METHODS,
     *pops_features.METHODS,
 )

@@ -1,4 +1,4 @@
-"""`point_elements` of a survey: its points, and the elements of building models."""
+"""`point_elements` and `plane_elements` of a survey and of building models."""
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +22,7 @@ from spatialq.execution.frames import Fitted
 from spatialq.functions.catalogue import Function
 from spatialq.functions.stages import Columns, OfCores, TaskResult
 from spatialq.io.files import require_file
+from spatialq.udfs.plane_elements.macros import RANKED
 
 ELEMENTS = "elements"
 """The stage that joins those of all models."""
@@ -77,6 +78,14 @@ class ElementWork(StagedWork):
         self.elements = self.once(ELEMENTS, join, caller, OfCores(MODELS), has_bodies)
         self.shared[ELEMENTS] = job.path(ELEMENTS, ELEMENTS)
         self.write = self.write_all = write_named
+
+
+class PlaneElementWork(ElementWork):
+    """The same, of which each plane has its elements in order."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self.write_all = write_ranked
 
 
 def write_elements(data: dict[str, Any], path: Path) -> dict[str, Any]:
@@ -137,7 +146,9 @@ def join(caller: str, models: Iterator[TaskResult], has_bodies: bool) -> Columns
     return vars(everything) | named
 
 
-def write_named(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
+def write_named(
+    part: CorePart, make: Make, path: Path, query: str = "FROM {rows}"
+) -> dict[str, Any]:
     """Write rows with the GlobalIds of their elements; give their number."""
     _, arrays = read_arrays(part.data[ELEMENTS])
     names = arrays["global_id"].astype(object)
@@ -147,13 +158,16 @@ def write_named(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
         rows = make(part)
         return {**rows, "global_id": Text(rows["element"], names.tolist())}
 
-    return write_table(part, named, path)
+    return write_table(part, named, path, query)
 
 
-METHOD = method_of(
-    "point_elements",
-    {"parquet": ElementWork},
-    open=open_points_and_elements,
-    more=MORE,
-    check=check,
+def write_ranked(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
+    """Write planes and their elements, the best of each plane first; give the number of rows."""
+    return write_named(part, make, path, RANKED)
+
+
+SHARED: dict[str, Any] = {"open": open_points_and_elements, "more": MORE, "check": check}
+METHODS = (
+    method_of("plane_elements", {"parquet": PlaneElementWork}, devices=("auto", "cpu"), **SHARED),
+    method_of("point_elements", {"parquet": ElementWork}, **SHARED),
 )
