@@ -1,6 +1,7 @@
 """`point_elements` and `plane_elements` as jobs: the rows of one call on all files and models."""
 
 import functools
+import json
 
 import laspy
 import numpy as np
@@ -12,6 +13,7 @@ from spatialq.demo.house import write_house
 from spatialq.errors import FileError, FileWarning, JobError
 from tests.cluster import surveys
 from tests.cluster.test_jobs import needs_ray
+from tests.command_line import spatialq_command
 from tests.conftest import made_once, real_file
 from tests.io.ifc_models import Builder
 
@@ -294,3 +296,25 @@ def test_a_job_in_sql(at_once, house, tmp_path):
         source, models = f"{house}/*.laz", f"{house}/house.ifc"
         in_sql(con, source, models, "point_elements", max_distance=0.05, unit=1.0)
         assert require_same(con, tmp_path / "out") > 8000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", OF_REAL)
+def test_on_the_command_line(house, tmp_path, function):
+    """Of a folder of tiles, in which there are models, too."""
+    options = {"elements": str(house / "house.ifc"), "unit": 1.0} | OF_REAL[function]
+    call = (
+        f"FROM cluster_run('{function}', '{house}', '{tmp_path}/out', workers := 2, "
+        f"memory := '300MB', options := {options}"
+    )
+    for more in ("", ", resume := true"):
+        ran = spatialq_command("sql", f"{call}{more})")
+        assert ran.returncode == 0, ran.stderr
+    listed = spatialq_command("jobs", tmp_path, "--json")
+    assert [(row["function"], row["state"]) for row in json.loads(listed.stdout)] == [
+        (function, "done")
+    ]
+    with spatialq.connect() as con:
+        given = surveys.QUIET | OF_REAL[function]
+        in_sql(con, f"{house}/*.laz", f"{house}/house.ifc", function, **given)
+        assert require_same(con, tmp_path / "out") > 10
