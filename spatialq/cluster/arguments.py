@@ -33,8 +33,8 @@ def check_types(*, resume: Any, memory: Any, progress: Any) -> None:
         raise ValueError(message)
 
 
-def files_of_job(source: Any, kind: Kind) -> list[Path]:
-    """Give the files of a job.
+def files_of_job(source: Any, kind: Kind, argument: str = "source") -> list[Path]:
+    """Give the files of a job, or of another argument of it.
 
     Raises
     ------
@@ -43,9 +43,9 @@ def files_of_job(source: Any, kind: Kind) -> list[Path]:
     ValueError
         If there are none, or `source` is neither a path nor several.
     """
-    found = find_sources(CALLER, _several(source), kind)
+    found = find_sources(CALLER, _several(source, argument), kind)
     if not found:
-        message = f"{CALLER}: source must be at least one file, pattern or folder, got none"
+        message = f"{CALLER}: {argument} must be at least one file, pattern or folder, got none"
         raise ValueError(message)
     for path in found:
         require_name(CALLER, path)
@@ -57,13 +57,13 @@ def _path(given: Any) -> Any:
     return Path(given) if is_other else given
 
 
-def _several(source: Any) -> list[str | Path]:
+def _several(source: Any, argument: str = "source") -> list[str | Path]:
     several = [source] if isinstance(source, str | os.PathLike) else source
     if isinstance(several, Sequence) and not isinstance(several, bytes):
         given = [_path(each) for each in several]
         if all(isinstance(each, str | Path) for each in given):
             return given
-    message = f"{CALLER}: source must be a path or a list of paths, got {source!r}"
+    message = f"{CALLER}: {argument} must be a path or a list of paths, got {source!r}"
     raise ValueError(message)
 
 

@@ -151,10 +151,12 @@ class CorePart:
         own = self.is_own(rows)
         return {name: values[own] for name, values in rows.items()}
 
-    def call(self, function: str, columns: Columns, options: Any) -> "dict[str, NDArray[Any]]":
+    def call(
+        self, function: str, arguments: Mapping[str, Any], options: Any
+    ) -> "dict[str, NDArray[Any]]":
         """Run the kernel of a function as it is planned."""
         found, device = call_as_given(
-            catalogue()[function], dict(columns), options, self.data["device"], transport="files"
+            catalogue()[function], dict(arguments), options, self.data["device"], transport="files"
         )
         self.facts["device"] = device
         return found
