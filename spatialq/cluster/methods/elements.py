@@ -18,7 +18,7 @@ from spatialq.cluster.staged import Make, StagedWork, method_of, write_table
 from spatialq.data.columns import Text
 from spatialq.data.meshes import Meshes
 from spatialq.errors import FileWarning
-from spatialq.execution.frames import Fitted
+from spatialq.execution.units import Fitted
 from spatialq.functions.catalogue import Function
 from spatialq.functions.stages import Columns, OfCores, TaskResult
 from spatialq.io.files import require_file
