@@ -41,6 +41,10 @@ def test_relative_links_lead_to_files(page):
         assert (ROOT / page).parent.joinpath(link).exists(), link
 
 
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 300
+
+
 def test_the_page_of_python_has_every_public_name():
     text = (ROOT / "docs/python.md").read_text()
     named = re.findall(r"^::: (?!spatialq\.cluster)[\w.]+\.(\w+)$", text, re.MULTILINE)
