@@ -4,6 +4,7 @@ Pages are written for readers of the repository: a link is relative to the file 
 site the content of docs/ is at the top, and the other pages have their paths in the repository.
 """
 
+import html
 import os.path
 import re
 from pathlib import Path, PurePosixPath
@@ -74,11 +75,16 @@ def macro(comment: str, signature: str, *, is_table: bool) -> str:
     parts = [
         f"## {signature.partition('(')[0]}",
         f"```sql\n{'FROM' if is_table else 'SELECT'} {signature}\n```",
-        " ".join(line for line in lines if not re.match(r"\w+: ", line)),
+        plain(" ".join(line for line in lines if not re.match(r"\w+: ", line))),
         "\n".join(
-            f"- `{name}`: {said}" for name, said in named if name not in ("gives", "example")
+            f"- `{name}`: {plain(said)}" for name, said in named if name not in ("gives", "example")
         ),
-        *(f"Columns of the result: {said}" for name, said in named if name == "gives"),
+        *(f"Columns of the result: {plain(said)}" for name, said in named if name == "gives"),
         *(f"```sql\n{said}\n```" for name, said in named if name == "example"),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def plain(text: str) -> str:
+    """Write a text in Markdown as it is, such as `tiles/*.laz` or `<a>_relations`."""
+    return re.sub(r"([*_])", r"\\\1", html.escape(text, quote=False))

@@ -59,3 +59,12 @@ def test_the_page_of_sql_has_every_macro_that_users_call(hooks):
         called -= set(re.findall(r"^CREATE OR REPLACE MACRO (\w+)", text, re.MULTILINE))
     assert len(headings) == len(set(headings))
     assert set(headings) == called
+
+
+def test_what_macros_say_is_no_markup(hooks):
+    comment = (
+        "-- Rows of <a>_relations in *all* files.\n-- a: A file such as\n--     'tiles/*.laz'.\n"
+    )
+    page = hooks.macro(comment, "f(a)", is_table=True)
+    said = r"Rows of &lt;a&gt;\_relations in \*all\* files."
+    assert page.split("\n\n")[2:] == [said, r"- `a`: A file such as 'tiles/\*.laz'."]
