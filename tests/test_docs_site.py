@@ -41,6 +41,13 @@ def test_relative_links_lead_to_files(page):
         assert (ROOT / page).parent.joinpath(link).exists(), link
 
 
+def test_pictures_are_small_and_shown():
+    pictures = list((ROOT / "docs/images").iterdir())
+    assert all(path.stat().st_size <= 60_000 for path in pictures)
+    text = "".join((ROOT / page).read_text() for page in PAGES if page.startswith("docs/recipes/"))
+    assert {path.name for path in pictures} == set(re.findall(r"images/([\w.]+)\)", text))
+
+
 def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 300
 
