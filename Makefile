@@ -9,7 +9,7 @@ STEALING := --numprocesses $(WORKERS) --dist worksteal
 # Tests of the house, and of each kernel against its oracle.
 CHECKED := $(wildcard tests/test_layers.py tests/test_layout.py tests/test_generated.py tests/*/test_oracle.py)
 
-.PHONY: demo generate check test test-all test-gpu lint wheel bench bench-gpu lock
+.PHONY: demo generate check test test-all test-gpu lint docs docs-images wheel bench bench-gpu lock
 
 ## the village, its house, the README's queries and four pictures, in demo/
 demo: .venv/.demo
@@ -43,6 +43,14 @@ lint: .venv/.ready
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
+## the site of the documentation in site/, without network once its tools are installed; a warning is an error
+docs: .venv/docs/.ready
+	NO_MKDOCS_2_WARNING=1 .venv/docs/bin/mkdocs build --strict
+
+## the pictures of the recipes, from the files of the demo
+docs-images: .venv/.ready
+	$(BIN)/python .ci/docs_images.py
+
 ## compile CUDA sources, build the wheel with them, install it into a clean environment and use it there;
 ## KEEP=dist keeps it
 wheel: .venv/.ready
@@ -59,13 +67,20 @@ bench-gpu: .venv/.ready
 
 ## newer versions of everything into constraints.txt
 lock:
-	uv pip compile pyproject.toml --extra all --group dev --universal --python-version 3.11 \
+	uv pip compile pyproject.toml --extra all --group dev --group docs --universal --python-version 3.11 \
 	  --upgrade --no-annotate --no-header --quiet --output-file constraints.txt
 
 ## a server of object storage for tests, in an environment of its own: it needs an older dateutil
 .venv/moto/.ready: .venv/.ready tests/moto.txt
 	$(PYTHON) -m venv .venv/moto
 	.venv/moto/bin/python -m pip install --quiet --disable-pip-version-check --requirement tests/moto.txt
+	touch $@
+
+## tools that build the documentation: they import nothing of spatialq
+.venv/docs/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv/docs
+	.venv/docs/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	.venv/docs/bin/python -m pip install --quiet --constraint constraints.txt --group docs
 	touch $@
 
 .venv/.ready: .venv/.demo
