@@ -34,8 +34,7 @@ def lookup(table: str, *, is_given: bool) -> Lookup:
     given`, names of the query are not looked into.
     """
     name = '"spatialq frame"'
-    asked = f"FROM spatialq_frame_of({literal(table)}, {literal(is_given)})"
-    return Lookup(name, f"{name} AS MATERIALIZED ({asked})")
+    return Lookup(name, f"{name} AS MATERIALIZED ({_frame_sql(table, is_given)})")
 
 
 def frame_sql(names: Any, given: Any) -> pa.Array:
