@@ -109,10 +109,25 @@ def export_ifc(found):
         ]  # fmt: skip
 
 
+def small_calls(found):
+    before = read("small_calls_before")["functions"]
+    for name, now in found["functions"].items():
+        then = before[name]
+        yield [
+            f"`{name}`", f"{now['processor_ms']['kernel']:.1f}",
+            *(
+                f"{then['beyond'][way]:.1f} / {now['beyond'][way]:.1f}"
+                for way in ("run", "execute", "sql")
+            ),
+            f"{then['groups']:.2f} / {now['groups']:.2f}", f"{now['group_kernels']:.2f}",
+        ]  # fmt: skip
+
+
 TABLES = {
     each.__name__: each
     for each in (
         classify_ground, detect_planes, export_ifc, gpu_tiles, large_clouds, owm_ground,
+        small_calls,
     )
 }  # fmt: skip
 

@@ -13,11 +13,11 @@ from spatialq.execution.call import call_as_given
 from spatialq.export.spatial_order import cells_of, hilbert
 from spatialq.functions.catalogue import catalogue
 from spatialq.functions.stages import Box, Columns
+from spatialq.io.filters import INFINITY
 from spatialq.io.formats import open_source
 from spatialq.io.source import ROW_GROUP, numbers_of
 from spatialq.io.source import Box as BoxOfPoints
 from spatialq.io.storage import as_path
-from spatialq.io.view import INFINITY
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
