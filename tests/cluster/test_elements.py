@@ -318,3 +318,14 @@ def test_on_the_command_line(house, tmp_path, function):
         given = surveys.QUIET | OF_REAL[function]
         in_sql(con, f"{house}/*.laz", f"{house}/house.ifc", function, **given)
         assert require_same(con, tmp_path / "out") > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", OF_REAL)
+def test_coordinates_in_another_unit(at_once, house, tmp_path, function):
+    source, models, options = f"{house}/*.laz", f"{house}/*.ifc", {"unit": 0.3048}
+    options |= OF_REAL[function]
+    cluster.run(function, source, tmp_path / "out", elements=models, **options)
+    with spatialq.connect() as con:
+        in_sql(con, source, models, function, **options)
+        assert require_same(con, tmp_path / "out") > 0
