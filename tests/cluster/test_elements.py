@@ -12,6 +12,7 @@ from spatialq import cluster
 from spatialq.demo.house import write_house
 from spatialq.errors import FileError, FileWarning, JobError
 from tests.cluster import surveys
+from tests.cluster.processes import wait_for_stage
 from tests.cluster.test_jobs import needs_ray
 from tests.command_line import spatialq_command
 from tests.conftest import made_once, real_file
@@ -318,3 +319,36 @@ def test_on_the_command_line(house, tmp_path, function):
         given = surveys.QUIET | OF_REAL[function]
         in_sql(con, f"{house}/*.laz", f"{house}/house.ifc", function, **given)
         assert require_same(con, tmp_path / "out") > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", OF_REAL)
+def test_coordinates_in_another_unit(at_once, house, tmp_path, function):
+    source, models, options = f"{house}/*.laz", f"{house}/*.ifc", {"unit": 0.3048}
+    options |= OF_REAL[function]
+    cluster.run(function, source, tmp_path / "out", elements=models, **options)
+    with spatialq.connect() as con:
+        in_sql(con, source, models, function, **options)
+        assert require_same(con, tmp_path / "out") > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("function", "stage"), [("point_elements", "models"), ("plane_elements", "owners")]
+)
+def test_a_driver_that_is_killed(house, tmp_path, function, stage):
+    out, given = tmp_path / "out", {"elements": f"{house}/*.ifc"} | OF_REAL[function]
+    source = f"{house}/*.laz"
+    with surveys.begin(source, out, function=function, tile_size=3.0, **given) as process:
+        wait_for_stage(out, stage, process)
+        process.kill()
+    run = functools.partial(
+        cluster.run, function, source, out, tile_size=3.0, resume=True, workers=2,
+        **surveys.QUIET, **given,
+    )  # fmt: skip
+    run()
+    with spatialq.connect() as con:
+        in_sql(con, source, f"{house}/*.ifc", function, **surveys.QUIET, **OF_REAL[function])
+        assert require_same(con, out) > 10
+    made = run()
+    assert made["resumed"] == made["parts"]
