@@ -15,6 +15,7 @@ MOST_INSTALLED_BYTES = 650_000_000  # with all that it needs, without extras
 
 USE = """
 import importlib.resources, sys
+from pathlib import Path
 import spatialq
 assert "site-packages" in spatialq.__file__, spatialq.__file__
 con = spatialq.connect()
@@ -24,8 +25,9 @@ assert con.sql("FROM owm_ground('p')").fetchall()
 rows = "function_name = 'spatialq_owm_ground_rows'"
 assert con.sql(f"FROM duckdb_functions() WHERE {rows}").fetchall(), "the extension is not loaded"
 assert not {"udfs", "sql", "tests"} & set(sys.modules)
+Path("house.ifc").write_text("ISO-10303-21;")
 try:
-    con.sql("FROM read_ifc('house.ifc')")
+    con.execute("FROM read_ifc('house.ifc')")
 except Exception as error:
     assert "pip install 'spatialq[ifc]'" in str(error), error
 else:

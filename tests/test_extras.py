@@ -15,6 +15,7 @@ import spatialq
 from spatialq.database.native import loading
 from spatialq.database.writers import writers
 from spatialq.io.formats import readers
+from spatialq.io.ifc.disk_cache import OFF
 from spatialq.runtime.extras import EXTRAS
 
 from .samples import SAMPLES, sample
@@ -106,6 +107,11 @@ class Without:
         absent = name.partition(".")[0] in hidden
         return None if absent else self.finder.find_spec(name, path, target)
 
+    def find_distributions(self, context):
+        find = getattr(self.finder, "find_distributions", lambda context: ())
+        named = lambda each: each.name.replace("-", "_").lower()
+        return (each for each in find(context) if named(each) not in hidden)
+
     def __getattr__(self, name):
         return getattr(self.finder, name)
 
@@ -179,6 +185,7 @@ def uses(tmp_path_factory):
     given = json.dumps([PACKAGES + OTHERS, list(sql), list(commands), samples, str(folder)])
     command = [sys.executable, "-c", USE, given]
     here = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    here.pop(OFF, None)
     done = subprocess.run(
         command, env=here, capture_output=True, text=True, timeout=300, check=False
     )

@@ -18,7 +18,6 @@ from spatialq.io.ifc.guard import READER, StepFile, checked
 from spatialq.io.ifc.process import MAX_SECONDS, Progress, Run, Session, WorkerError
 from spatialq.io.ifc.property_table import property_table, property_texts
 from spatialq.io.storage import as_path
-from spatialq.runtime.extras import require
 
 PRODUCT_SECONDS = 60.0
 MIN_PARSED = 0.5
@@ -144,7 +143,6 @@ def read_model(
         message = f"{READER}: workers must be at least 1, got {workers}"
         raise ValueError(message)
     path = as_path(path)
-    require("ifc", READER, path)
     with checked(path) as step:
         session = Session(
             step.path,
