@@ -43,8 +43,10 @@ lint: .venv/.ready
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-## build the wheel, install it into a clean environment and use it there
+## compile the kernels for a baseline processor, build the wheel with them, install it into a clean
+## environment and use it there
 wheel: .venv/.ready
+	$(BIN)/python .ci/compile.py
 	$(BIN)/python .ci/check_wheel.py
 
 ## the ratios of benchmarks/README.md: all benchmarks of benchmarks/registry.py on the CPU

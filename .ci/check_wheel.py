@@ -1,5 +1,6 @@
 """Build the wheel, look at what is in it, and use it in a clean environment elsewhere."""
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -8,10 +9,16 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+COMPILED = ROOT / "spatialq" / "runtime" / "compiled"
 
 USE = """
-import importlib.resources, sys
+import logging, sys
+from pathlib import Path
 import spatialq
+compiled = []
+cache = logging.getLogger("spatialq.runtime.compile_cache")
+cache.setLevel(logging.INFO)
+cache.addFilter(lambda record: compiled.append(record.getMessage()))
 assert "site-packages" in spatialq.__file__, spatialq.__file__
 con = spatialq.connect()
 con.execute("CREATE TABLE p AS SELECT range AS point_id, range % 97 * 1.0 AS x, "
@@ -20,6 +27,8 @@ assert con.sql("FROM owm_ground('p')").fetchall()
 rows = "function_name = 'spatialq_owm_ground_rows'"
 assert con.sql(f"FROM duckdb_functions() WHERE {rows}").fetchall(), "the extension is not loaded"
 assert not {"udfs", "sql", "tests"} & set(sys.modules)
+if (Path(spatialq.__file__).parent / "runtime" / "compiled").exists():
+    assert not compiled, f"the wheel lacks compiled code: {compiled}"
 print("the wheel works:", spatialq.__version__)
 """
 
@@ -29,7 +38,7 @@ def tracked() -> set[str]:
 
     Whatever is under version control in the packages' folders belongs to the wheel, but for the
     READMEs, which are for readers of the repository, and the C sources of the extension, which is
-    in the wheel itself.
+    in the wheel itself. What `.ci/compile.py` has compiled belongs to it, too.
     """
     command = ["git", "ls-files", "spatialq", "sql", "udfs"]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
@@ -38,7 +47,8 @@ def tracked() -> set[str]:
         for name in listed.splitlines()
         if not name.endswith((".md", ".c", ".h"))
     }
-    return {*sources, "spatialq/database/native/spatialq.duckdb_extension"}
+    compiled = {path.relative_to(ROOT).as_posix() for path in COMPILED.glob("*")}
+    return {*sources, *compiled, "spatialq/database/native/spatialq.duckdb_extension"}
 
 
 def main() -> None:
@@ -63,7 +73,8 @@ def main() -> None:
         constraints = ["--constraint", str(ROOT / "constraints.txt")]
         install = [python, "-m", "pip", "install", "--quiet", *constraints, str(wheel)]
         subprocess.run(install, check=True)
-        subprocess.run([python, "-c", USE], check=True, cwd=folder)
+        empty = {**os.environ, "NUMBA_CACHE_DIR": str(Path(folder) / "cache")}
+        subprocess.run([python, "-c", USE], check=True, cwd=folder, env=empty)
         subprocess.run([clean / python.parent.name / "spatialq", "devices"], check=True, cwd=folder)
 
 

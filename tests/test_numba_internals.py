@@ -31,6 +31,11 @@ def test_numba_has_the_internals_that_the_cache_derives_from(tmp_path, monkeypat
     for name in ("load_overload", "save_overload", "flush", "cache_path"):
         require(hasattr(cache, name), f"FunctionCache.{name} is gone")
     require(issubclass(cache._impl_class, caching.CompileResultCacheImpl), "_impl_class is another")
+    for name in ("_load_index", "_load_data", "_data_path", "load"):
+        require(hasattr(caching.IndexDataCacheFile, name), f"IndexDataCacheFile.{name} is gone")
+    parameters = [*signature(caching.IndexDataCacheFile).parameters]
+    expected = ["cache_path", "filename_base", "source_stamp"]
+    require(parameters == expected, f"IndexDataCacheFile takes {parameters}")
     parameters = [*signature(caching.CompileResultCacheImpl.get_filename_base).parameters]
     require(parameters == ["self", "fullname", "abiflags"], f"get_filename_base takes {parameters}")
     dispatcher = numba.njit(cache=True)(require)
@@ -38,6 +43,9 @@ def test_numba_has_the_internals_that_the_cache_derives_from(tmp_path, monkeypat
     attributes = set(vars(dispatcher._cache._impl))
     expected = {"_lineno", "_locator", "_filename_base"}
     require(attributes == expected, f"a cache implementation has the attributes {attributes}")
+    codegen = dispatcher.targetctx.codegen()
+    key = dispatcher._cache._index_key((), codegen)
+    require(len(key) == len(key[1]) == 3 and key[1] == codegen.magic_tuple(), "keys are others")
     require(dispatcher._cache._py_func is require, "a cache has no _py_func")
 
 

@@ -2,7 +2,8 @@
 
 Numba's own cache checks the file of a function only. When a function that it calls, or a constant
 that it uses, changes in another file, the old code stays compiled into it. The cache here also
-checks the files that the function's module imports from, directly or indirectly.
+checks the files that the function's module imports from, directly or indirectly. What it does not
+have may be in the wheel (`shipped_code.py`).
 """
 
 import atexit
@@ -20,6 +21,7 @@ from typing import Any
 import numba
 from numba.core import caching
 
+from spatialq.runtime import shipped_code
 from spatialq.runtime.temporary import temporary_folder
 
 LOGGER = logging.getLogger(__name__)
@@ -70,7 +72,7 @@ class _Cache(caching.FunctionCache):  # type: ignore[misc]
     _impl_class = _Implementation
 
     def load_overload(self, *wanted: Any) -> Any:
-        """Load if possible; code that is missing or damaged is compiled next."""
+        """Load if possible, also what was shipped; what is missing or damaged is compiled next."""
         try:
             found = super().load_overload(*wanted)
         except Exception:  # pickle raises many types of exceptions
@@ -78,8 +80,16 @@ class _Cache(caching.FunctionCache):  # type: ignore[misc]
             with suppress(OSError):
                 self.flush()
         if found is None:
+            found = self._load_shipped(*wanted)
+        if found is None:
             LOGGER.info("compiling %s", self._py_func.__qualname__)
         return found
+
+    def _load_shipped(self, signature: Any, target: Any) -> Any:
+        key = self._index_key(signature, target.codegen())
+        stamp = self._impl.locator.get_source_stamp()
+        data = shipped_code.load(self._impl.filename_base, stamp, key)
+        return None if data is None else self._impl.rebuild(target, data)
 
     def save_overload(self, *compiled: Any) -> None:
         """Save if possible: the disk may be full."""
@@ -89,7 +99,8 @@ class _Cache(caching.FunctionCache):  # type: ignore[misc]
 
 @functools.cache
 def _stamp(module: str) -> bytes:
-    return sha256(b"".join(map(_content, sorted(_files(module))))).digest()
+    """Digest the contents, in an order that is the same in a checkout and in an installed wheel."""
+    return sha256(b"".join(sorted(map(_content, _files(module))))).digest()
 
 
 def _files(module: str) -> set[str]:
