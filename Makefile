@@ -43,10 +43,11 @@ lint: .venv/.ready
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-## compile the kernels for a baseline processor, build the wheel with them, install it into a clean
-## environment and use it there
+## compile the kernels for a baseline processor and the CUDA sources, build the wheel with them, install
+## it into a clean environment and use it there
 wheel: .venv/.ready
 	$(BIN)/python .ci/compile.py
+	$(BIN)/python -m spatialq.runtime.cubins
 	$(BIN)/python .ci/check_wheel.py
 
 ## the ratios of benchmarks/README.md: all benchmarks of benchmarks/registry.py on the CPU

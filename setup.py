@@ -14,7 +14,7 @@ from setuptools.command.build_ext import build_ext
 
 FOLDER = Path("spatialq/database/native")
 NAME = "spatialq.database.native.spatialq"
-COMPILED = Path("spatialq/runtime/compiled/manifest.json")
+COMPILED = Path("spatialq/compiled/cpu/manifest.json")
 API_VERSION = "v1.2.0"  # of DuckDB's stable C interface, as in duckdb_api.h
 MAGIC = b"\x00\x93\x04\x10duckdb_signature\x80\x04"
 OPTIMISED = ["/O2"] if sys.platform == "win32" else ["-O3", "-fvisibility=hidden"]

@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-COMPILED = ROOT / "spatialq" / "runtime" / "compiled"
+COMPILED = ROOT / "spatialq" / "compiled"
 
 USE = """
 import logging, sys
@@ -27,7 +27,7 @@ assert con.sql("FROM owm_ground('p')").fetchall()
 rows = "function_name = 'spatialq_owm_ground_rows'"
 assert con.sql(f"FROM duckdb_functions() WHERE {rows}").fetchall(), "the extension is not loaded"
 assert not {"udfs", "sql", "tests"} & set(sys.modules)
-if (Path(spatialq.__file__).parent / "runtime" / "compiled").exists():
+if (Path(spatialq.__file__).parent / "compiled" / "cpu").exists():
     assert not compiled, f"the wheel lacks compiled code: {compiled}"
 print("the wheel works:", spatialq.__version__)
 """
@@ -38,7 +38,7 @@ def tracked() -> set[str]:
 
     Whatever is under version control in the packages' folders belongs to the wheel, but for the
     READMEs, which are for readers of the repository, and the C sources of the extension, which is
-    in the wheel itself. What `.ci/compile.py` has compiled belongs to it, too.
+    in the wheel itself. It also has what `make wheel` has compiled.
     """
     command = ["git", "ls-files", "spatialq", "sql", "udfs"]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
@@ -47,7 +47,7 @@ def tracked() -> set[str]:
         for name in listed.splitlines()
         if not name.endswith((".md", ".c", ".h"))
     }
-    compiled = {path.relative_to(ROOT).as_posix() for path in COMPILED.glob("*")}
+    compiled = {path.relative_to(ROOT).as_posix() for path in COMPILED.glob("*/*")}
     return {*sources, *compiled, "spatialq/database/native/spatialq.duckdb_extension"}
 
 

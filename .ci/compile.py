@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FOLDER = ROOT / "spatialq" / "runtime" / "compiled"
+FOLDER = ROOT / "spatialq" / "compiled" / "cpu"
 X86_64_V3 = (
     "x86-64-v3",
     (
@@ -38,7 +38,7 @@ def main() -> None:
         chosen = ["-m", "not (host or gpu or slow)", "--hypothesis-profile", "check"]
         command = [sys.executable, "-m", "pytest", "--quiet", *chosen, *tests]
         subprocess.run(command, check=True, cwd=ROOT, env=environment)
-        FOLDER.mkdir()
+        FOLDER.mkdir(parents=True)
         # only the functions of the package: tests have kernels of their own
         for path in Path(folder).glob("*/*.nb?"):
             if "-spatialq." in path.name:

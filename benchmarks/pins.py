@@ -164,14 +164,18 @@ def main():
     figures = []
     with spatialq.connect() as con:
         con.execute("SET enable_progress_bar = false")
-        road = "native" if loading.is_loaded(con) else "lists"
+        transport = "native" if loading.is_loaded(con) else "lists"
         if chosen.points is not None:
             figures.append(points(con, chosen.points, chosen.repeat))
         if chosen.elements is not None:
             figures.append(elements(con, chosen.elements, chosen.repeat))
     if chosen.out is not None:
         machine = {each.device: each.name for each in devices.devices() if not each.problem}
-        head = {"date": datetime.now(UTC).date().isoformat(), "threads": n_threads(), "road": road}
+        head = {
+            "date": datetime.now(UTC).date().isoformat(),
+            "threads": n_threads(),
+            "transport": transport,
+        }
         chosen.out.write_text(
             json.dumps({**head, "machine": machine, "figures": figures}, indent=1)
         )

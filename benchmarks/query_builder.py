@@ -74,7 +74,7 @@ def against_sql(con, repeat):
     return found
 
 
-def with_pins(con, repeat, road):
+def with_pins(con, repeat, transport):
     """Time a chain of two functions on one cloud, unpinned and pinned."""
     points = table(con, "points").where("z < 1e9")
 
@@ -91,7 +91,7 @@ def with_pins(con, repeat, road):
     base = timed["as SQL"].best
     found = {name: round(1e3 * each.best, 1) for name, each in timed.items()}
     for name, each in timed.items():
-        print(f"{road}: {name:24} {1e3 * each.best:10.1f} ms {base / each.best:6.2f}")
+        print(f"{transport}: {name:24} {1e3 * each.best:10.1f} ms {base / each.best:6.2f}")
     return found
 
 

@@ -211,9 +211,9 @@ def measured(figures, options):
                 figures["kernels"][function][device]["load"] = rounded(folders[folder])
         if starts:
             figures["start"][device] = rounded(statistics.median(starts))
-    figures["roads"] |= {
-        road: {name: rounded(seconds) for name, seconds in vars(rate).items()}
-        for road, rate in calibration.roads().items()
+    figures["transports"] |= {
+        transport: {name: rounded(seconds) for name, seconds in vars(rate).items()}
+        for transport, rate in calibration.transports().items()
     }
     where = [devices.cpu_name(), f"{n_threads()} threads", *([] if gpu.problem else [gpu.name])]
     figures["about"] = (
@@ -225,7 +225,7 @@ def merge(figures, other):
     """Take what another file has of functions and devices, and of its machine."""
     for function, by_device in other["kernels"].items():
         figures["kernels"].setdefault(function, {}).update(by_device)
-    for name in ("gpu", "transfer", "start", "roads"):
+    for name in ("gpu", "transfer", "start", "transports"):
         figures[name] |= other[name]
     figures["about"] = other["about"]
 

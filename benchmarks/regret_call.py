@@ -28,7 +28,7 @@ def measured(name, arguments, options, way, device):
 
 def expected(entry):
     """The estimate of all that the caller waits for, in seconds."""
-    return entry.estimated_seconds + entry.road_seconds
+    return entry.estimated_seconds + entry.transport_seconds
 
 
 class Call:
@@ -63,13 +63,15 @@ class Call:
         return log.entries()[-1]
 
     def planned(self):
-        """Plan it without a wish for a device, by the road that SQL takes on this machine."""
-        road: rates.Road = "arrays"
+        """Plan it without a wish for a device, by the transport that SQL takes on this machine."""
+        transport: rates.Transport = "arrays"
         if self.con is not None:
-            road = next((e.road for e in reversed(log.entries()) if e.road != "arrays"), "lists")
+            transport = next(
+                (e.transport for e in reversed(log.entries()) if e.transport != "arrays"), "lists"
+            )
         size = size_of(self.function.inputs, self.arguments)
         chosen = self.function.choose(self.options)
-        return plan_call([self.function], size, chosen, "auto", road)
+        return plan_call([self.function], size, chosen, "auto", transport)
 
     def _put(self):
         """Make the tables, and write the query: it reads the first column of the result."""

@@ -7,7 +7,7 @@ SELECT unnest(spatialq_devices_udf(0), recursive := true);
 
 -- The last thousand kernel calls of this process and of earlier ones that had this database open: what
 -- ran where, why, and for how long.
--- gives: at (UTC) function row_count device reason estimated_seconds seconds error road road_seconds
+-- gives: at (UTC) function row_count device reason estimated_seconds seconds error transport transport_seconds
 -- example: FROM spatialq_log() ORDER BY "at" DESC LIMIT 5
 CREATE OR REPLACE MACRO spatialq_log() AS TABLE
 SELECT unnest(spatialq_log_udf(0), recursive := true);

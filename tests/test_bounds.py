@@ -1,4 +1,4 @@
-"""`bounds` of every function of points: what `WHERE` gives, on every road; `memory` beside it."""
+"""`bounds` of every function of points: what `WHERE` gives, by every transport; `memory` beside."""
 
 import duckdb
 import numpy as np

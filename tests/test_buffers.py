@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spatialq.runtime import buffers, cuda
+from spatialq.runtime import budget, buffers, cuda
 
 from .host.device import HostDevice
 
@@ -111,6 +111,20 @@ def test_what_exceeds_the_limit_is_not_kept(monkeypatch):
     array = buffers.empty(4 * MIB, np.uint8)
     del array
     assert buffers.usage().unused == 0
+
+
+def test_beyond_the_budget_small_arrays_have_unused_buffers_and_others_make_room():
+    """They are never in files, so that each would have new memory and leave it unused."""
+    with budget.limited(1):
+        array = buffers.empty(3 * MIB, np.uint8)
+        where = address(array)
+        del array
+        again = buffers.empty(3 * MIB, np.uint8)
+        assert address(again) == where
+        del again
+        array = buffers.empty(7 * MIB, np.uint8)
+        assert buffers.usage().unused == 0
+        del array
 
 
 def test_limit_is_the_variable_or_a_part_of_the_memory(monkeypatch):

@@ -176,9 +176,9 @@ def test_a_view_in_duckdb_without_spatialq_says_what_it_needs(tmp_path, query):
         con.sql("FROM asked").fetchall()
 
 
-@pytest.mark.parametrize("road", ["native", "lists"])
-def test_functions_that_macros_call_have_names_that_say_whose_they_are(road):
-    assert [f.name for f in sql_functions(road) if not f.name.startswith("spatialq_")] == []
+@pytest.mark.parametrize("transport", ["native", "lists"])
+def test_functions_that_macros_call_have_names_that_say_whose_they_are(transport):
+    assert [f.name for f in sql_functions(transport) if not f.name.startswith("spatialq_")] == []
 
 
 def test_the_same_version_with_another_body_has_another_comment(monkeypatch, tmp_path):

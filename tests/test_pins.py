@@ -43,9 +43,9 @@ def cloud(n=N):
 CLOUD = cloud()
 
 
-def opened(road):
-    """Open a database on a road; the lists serve where the extension is not loaded."""
-    if road == "native":
+def opened(transport):
+    """Open a database by a transport; the lists serve where the extension is not loaded."""
+    if transport == "native":
         return spatialq.connect()
     con = duckdb.connect()
     spatialq.install(con)
@@ -266,9 +266,9 @@ def test_the_kernel_runs_once_and_no_row_is_collected(con, monkeypatch):
     collected = []
     answers = points_transport.answers
 
-    def watch(function, request, parts, *, road):
+    def watch(function, request, parts, *, transport):
         collected.extend(len(part["x"]) for part in parts)
-        return answers(function, request, parts, road=road)
+        return answers(function, request, parts, transport=transport)
 
     monkeypatch.setattr(points_transport, "answers", watch)
     log._entries.clear()
@@ -398,6 +398,21 @@ def test_instances_have_pins_of_their_own(con):
         spatialq.pin(other, "pts")
         assert state(con) == [(0, 0)]
         assert not spatialq.unpin(other, "none")
+
+
+def test_what_is_no_table_is_not_pinned(con, tmp_path):
+    """A variable of Python, or a file, may be another one at the next call, with as many rows."""
+    here = CLOUD  # noqa: F841 (DuckDB finds it by its name)
+    con.execute(f"COPY pts TO '{tmp_path}/there.parquet'")
+    for name in ("here", f"{tmp_path}/there.parquet"):
+        with pytest.raises(duckdb.Error, match=f"the name of a table or view, got '{name}'"):
+            con.execute(f"FROM spatialq_pin('{name}')")
+    spatialq.pin(con, "pts")
+    con.execute("DROP TABLE pts")
+    pts = CLOUD.set_column(3, "z", pa.array(np.zeros(N)))  # noqa: F841
+    assert con.execute("SELECT DISTINCT z FROM owm_ground('pts')").fetchall() == [(0.0,)]
+    con.register("known", CLOUD)
+    spatialq.pin(con, "known")
 
 
 def test_pins_go_when_the_database_is_closed(tmp_path):

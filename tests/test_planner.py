@@ -27,7 +27,7 @@ from spatialq.functions.declaration import (
 from spatialq.planner import calibration, devices, log, process, rates
 from spatialq.planner.estimate import estimate
 from spatialq.planner.plan import Plan, plan_call
-from spatialq.planner.rates import Rate, RoadRate, Step
+from spatialq.planner.rates import Rate, Step, TransportRate
 from spatialq.planner.statistics import size_of
 from spatialq.runtime import cuda, memory
 
@@ -39,12 +39,15 @@ RATES = {
     "cpu": Rate(0.001, {"points": Step(0.0, 1e-8), **POINT}, load=0.2),
     "gpu": Rate(0.01, {"points": Step(1e-10), **POINT}, load=0.3),
 }
-NOTHING = RoadRate(0.0, 0.0, 0.0)
+NOTHING = TransportRate(0.0, 0.0, 0.0)
 MACHINE = rates.Rates(
     "made up",
     start={"cpu": 0.5, "gpu": 2.0},
     transfer={"pageable": 1e-10, "page-locked": 5e-11, "download": 4e-10},
-    roads={**dict.fromkeys(rates.ROADS, NOTHING), "lists": RoadRate(0.002, 2e-9, 3e-9)},
+    transports={
+        **dict.fromkeys(rates.TRANSPORTS, NOTHING),
+        "lists": TransportRate(0.002, 2e-9, 3e-9),
+    },
     kernels={},
     gpu={"bandwidth": 4e12, "float64_rate": 3e13},
 )
@@ -77,8 +80,8 @@ def machine(monkeypatch):
     return build
 
 
-def plan(function, rows, requested="auto", road="arrays"):
-    return plan_call([function], Size(rows), function.choose({}), requested, road)
+def plan(function, rows, requested="auto", transport="arrays"):
+    return plan_call([function], Size(rows), function.choose({}), requested, transport)
 
 
 def test_small_calls_run_on_the_cpu_and_large_ones_on_the_gpu(function, machine):
@@ -260,20 +263,20 @@ def test_the_plan_counts_the_cores_of_the_machine(function, machine, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("road", "added", "upload"),
+    ("transport", "added", "upload"),
     [("arrays", 0.0, 1e-10), ("native", 0.0, 5e-11), ("lists", 0.002 + 24e6 * 2e-9, 1e-10)],
 )
-def test_an_estimate_is_the_sum_of_what_a_call_costs(function, machine, road, added, upload):
+def test_an_estimate_is_the_sum_of_what_a_call_costs(function, machine, transport, added, upload):
     machine(GPU)
     size, options = Size(10**6), function.choose({})
     work = function.output.work(size, options)
-    gpu = estimate(function, GPU, size, work, road)
+    gpu = estimate(function, GPU, size, work, transport)
     assert gpu.transfer == pytest.approx(24e6 * upload)
     assert gpu.kernel == pytest.approx(0.01 + 1e6 * 1e-10)
-    assert gpu.road == pytest.approx(added)
+    assert gpu.transport == pytest.approx(added)
     assert gpu.call == pytest.approx(gpu.transfer + gpu.kernel)
     assert gpu.total == pytest.approx(gpu.call + added)
-    cpu = estimate(function, CPU, size, work, road)
+    cpu = estimate(function, CPU, size, work, transport)
     assert (cpu.transfer, cpu.total) == (0, pytest.approx(0.001 + 1e6 * 1e-8 + added))
 
 
@@ -378,26 +381,29 @@ def test_threads_may_write_and_read_the_log_at_once():
     assert not failed
 
 
-@pytest.mark.parametrize("road", rates.ROADS)
-def test_the_log_says_by_which_road_a_call_came(road):
+@pytest.mark.parametrize("transport", rates.TRANSPORTS)
+def test_the_log_says_by_which_transport_a_call_came(transport):
     function, x = catalogue()["owm_ground"], np.arange(4.0)
     arguments = {"x": x, "y": x, "z": x, "point_id": np.arange(4)}
-    call(function, arguments, function.choose({}), "cpu", road=road)
+    call(function, arguments, function.choose({}), "cpu", transport=transport)
     *_, entry = log.entries()
-    assert (entry.road, entry.error) == (road, None)
-    assert entry.road_seconds == pytest.approx(
+    assert (entry.transport, entry.error) == (transport, None)
+    assert entry.transport_seconds == pytest.approx(
         rates.current()
-        .roads[road]
+        .transports[transport]
         .seconds(function.output.work(size_of(function.inputs, arguments), function.choose({})))
     )
 
 
-def test_roads_in_sql():
+def test_transports_in_sql():
     with spatialq.connect() as con:
         con.execute("CREATE TABLE points AS SELECT range AS point_id, range AS x, range AS y, "
                     "range AS z FROM range(10)")  # fmt: skip
         con.sql("FROM owm_ground('points')").fetchall()
-        query = 'SELECT road, road_seconds >= 0 FROM spatialq_log() ORDER BY "at" DESC LIMIT 1'
+        query = (
+            "SELECT transport, transport_seconds >= 0 FROM spatialq_log() "
+            'ORDER BY "at" DESC LIMIT 1'
+        )
         assert con.sql(query).fetchall() == [("native", True)]
 
 

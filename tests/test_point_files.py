@@ -73,9 +73,9 @@ def folder(tmp_path_factory):
     return folder
 
 
-def connection(road):
-    con = spatialq.connect() if road == "native" else duckdb.connect()
-    if road == "lists":
+def connection(transport):
+    con = spatialq.connect() if transport == "native" else duckdb.connect()
+    if transport == "lists":
         spatialq.install(con)
     put(con, "elements", global_id=["a"], mesh=[box((20, 10, 0), (30, 20, 6))])
     return con
@@ -349,10 +349,10 @@ def test_loading_a_folder(delivered):
         assert len(loaded) == 2
 
 
-@pytest.mark.parametrize("road", ["native", "lists"])
-def test_two_connections_at_once(folder, road):
+@pytest.mark.parametrize("transport", ["native", "lists"])
+def test_two_connections_at_once(folder, transport):
     wanted, found, errors = {}, {}, []
-    cons = [connection(road) for _ in range(2)]
+    cons = [connection(transport) for _ in range(2)]
     queries = [call("classify_ground", f"'{folder}/'"), call("plane_points", f"'{folder}/*.laz'")]
     for k, query in enumerate(queries):
         wanted[k] = rows(cons[k], query)

@@ -148,7 +148,7 @@ def test_the_limit_is_one_of_metres():
 
 @pytest.fixture(scope="module", params=["native", "lists"])
 def con(request):
-    """Both roads: the extension, and lists."""
+    """Both transports: the extension, and lists."""
     opened = spatialq.connect() if request.param == "native" else duckdb.connect()
     with opened as con:
         spatialq.install(con)

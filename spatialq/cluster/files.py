@@ -67,8 +67,11 @@ class LocalFiles:
     def write(self, name: str, content: bytes) -> None:
         """Let a file with a content appear."""
         partial = self._unfinished / name
-        partial.write_bytes(content)
-        self.keep(partial, name)
+        try:
+            partial.write_bytes(content)
+            self.keep(partial, name)
+        finally:
+            partial.unlink(missing_ok=True)
 
     def has(self, name: str, size: int | None, digest: str) -> bool:
         """Whether a file is there as it was kept."""

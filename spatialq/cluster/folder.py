@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from spatialq.cluster.files import LocalFiles, ObjectFiles
-from spatialq.cluster.names import CALLER, MANIFEST, OWN, PARTS, STAGES, UNFINISHED
+from spatialq.cluster.names import CALLER, LOCK, MANIFEST, OWN, PARTS, STAGES, UNFINISHED
 from spatialq.cluster.task import Done, place_of
 from spatialq.errors import FileError, JobError
 from spatialq.io import access
@@ -30,6 +30,8 @@ KINDS: dict[str, Any] = {
     **dict.fromkeys(("parts", "points", "rows"), COUNT),
 }
 """What a manifest has at least, and of which type."""
+LATEST, LARGEST = 1e11, 1 << 63
+"""What times and counts in it are below."""
 
 
 def folder_of(caller: str, path: str | os.PathLike[str]) -> "JobFolder":
@@ -101,8 +103,15 @@ class JobFolder:
             yield
 
     def is_held(self) -> bool:
-        """Whether a run is going on in the folder."""
-        return self._files.lock.is_held()
+        """Whether a run is going on in the folder.
+
+        Raises
+        ------
+        FileError
+            If the lock cannot be read.
+        """
+        with _told(self.path / LOCK, "read"):
+            return self._files.lock.is_held()
 
     def _require_lock(self, *, anew: bool = True) -> None:
         if not self._files.lock.is_kept(anew=anew):
@@ -133,8 +142,10 @@ class JobFolder:
         for name, kind in KINDS.items():
             if not isinstance(found, dict) or name not in found:
                 raise FileError.of(CALLER, path, f"is no manifest of a job: it has no {name}")
-            if not isinstance(found[name], kind):
-                reason = f"is no manifest of a job: its {name} is {found[name]!r}"
+            value, end = found[name], LATEST if kind is NUMBER else LARGEST
+            is_number = isinstance(value, NUMBER)
+            if not isinstance(value, kind) or (is_number and not 0 <= value < end):
+                reason = f"is no manifest of a job: its {name} is {value!r}"
                 raise FileError.of(CALLER, path, reason)
         return found
 
@@ -225,8 +236,15 @@ class JobFolder:
         return self._files.position
 
     def lines_behind(self, position: int) -> int:
-        """Count the tasks in the journal that a manifest with a position does not know yet."""
-        return self._files.lines_behind(position)
+        """Count the tasks in the journal that a manifest with a position does not know yet.
+
+        Raises
+        ------
+        FileError
+            If it cannot be read.
+        """
+        with _told(self._files.journal, "read"):
+            return self._files.lines_behind(position)
 
     def is_there(self, done: Done, *, is_last: bool = False) -> bool:
         """Whether the files of a task are there as they were written.

@@ -173,7 +173,7 @@ class Tile:
             grid = source.grid(south, north, (west, east))
             self.facts["valued"] += count_values(whose, grid)
             found, self.facts["device"] = call(
-                self.function, {"grid": grid}, self.options, self.data["device"], road="files",
+                self.function, {"grid": grid}, self.options, self.data["device"], transport="files",
                 frame=frame_of(source, is_announced=True),
             )  # fmt: skip
             yield found

@@ -154,7 +154,7 @@ class CorePart:
     def call(self, function: str, columns: Columns, options: Any) -> "dict[str, NDArray[Any]]":
         """Run the kernel of a function as it is planned."""
         found, device = call_as_given(
-            catalogue()[function], dict(columns), options, self.data["device"], road="files"
+            catalogue()[function], dict(columns), options, self.data["device"], transport="files"
         )
         self.facts["device"] = device
         return found

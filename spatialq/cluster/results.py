@@ -46,12 +46,13 @@ def jobs(folder: str | Path = ".") -> list[dict[str, Any]]:
     Raises
     ------
     FileError
-        If there is no such folder, or its own manifest is damaged or cannot be read.
+        If there is no such folder, its own manifest is damaged, or files of its own job cannot be
+        read.
 
     Warns
     -----
     FileWarning
-        If that of a folder in it is.
+        If that is so of a folder in it.
     """
     top = folder_of(LISTER, folder).path
     try:
@@ -67,14 +68,12 @@ def jobs(folder: str | Path = ".") -> list[dict[str, Any]]:
     for path in (top, *sorted(folders)):
         job = folder_of(LISTER, path)
         try:
-            manifest = job.manifest()
+            if (manifest := job.manifest()) is not None:
+                found.append(_described(job, manifest))
         except FileError as error:
             if path == top:
                 raise
             warnings.warn(str(error), FileWarning, stacklevel=2)  # the other jobs are shown
-            continue
-        if manifest is not None:
-            found.append(_described(job, manifest))
     return found
 
 

@@ -77,7 +77,7 @@ class AttributePart(CorePart):
         from spatialq.execution.call import planned
 
         call = [catalogue()[function]], Size(rows), options, self.data["device"]
-        with planned(*call, road="files") as execution:
+        with planned(*call, transport="files") as execution:
             yield execution
         self.facts["device"] = execution.device
 

@@ -25,8 +25,8 @@ PAUSE = 1.0
 TABLE = """
 CREATE TABLE IF NOT EXISTS spatialq_calls (
     process VARCHAR, "at" TIMESTAMP, function VARCHAR, row_count BIGINT, device VARCHAR,
-    reason VARCHAR, estimated_seconds DOUBLE, seconds DOUBLE, error VARCHAR, road VARCHAR,
-    road_seconds DOUBLE
+    reason VARCHAR, estimated_seconds DOUBLE, seconds DOUBLE, error VARCHAR, transport VARCHAR,
+    transport_seconds DOUBLE
 )
 """
 INSERT = f"INSERT INTO spatialq_calls VALUES ({', '.join(['?'] * 11)})"

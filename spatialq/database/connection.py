@@ -14,7 +14,7 @@ from spatialq.database import call_log, instances, sources
 from spatialq.database.macros import macros
 from spatialq.database.native import loading
 from spatialq.database.sql_functions import sql_functions
-from spatialq.database.transport.request import Road
+from spatialq.database.transport.request import Transport
 from spatialq.functions.sql_text import identifier, literal
 from spatialq.io import storage
 from spatialq.runtime import forks, user_cache
@@ -55,11 +55,11 @@ def connect(
     is_new = str(path) == MEMORY
     # a database file has one instance in the process, which one of two threads opens
     with contextlib.nullcontext() if is_new else _lock:
-        con, road = _open(str(path), instance, read_only=read_only, config=config or {})
+        con, transport = _open(str(path), instance, read_only=read_only, config=config or {})
         try:
             _add_object_storage(con)
             if is_new:
-                _install_in_memory(con, road, instance)
+                _install_in_memory(con, transport, instance)
             else:
                 _install(con, instance)
         except BaseException:
@@ -80,7 +80,7 @@ def _add_object_storage(con: duckdb.DuckDBPyConnection) -> None:
 
 def _open(
     path: str, instance: instances.Instance, *, read_only: bool, config: dict[str, Any]
-) -> tuple[duckdb.DuckDBPyConnection, Road]:
+) -> tuple[duckdb.DuckDBPyConnection, Transport]:
     """Open a database with the extension, or without it where that cannot be.
 
     DuckDB loads an extension that is not signed by its makers only if that was allowed when the
@@ -128,10 +128,10 @@ def _install(con: duckdb.DuckDBPyConnection, instance: instances.Instance) -> No
     _require_version()
     # by a cursor: a transaction of the caller's must not begin before the functions
     with con.cursor() as cursor:
-        road: Road = "native" if loading.is_loaded(cursor) else "lists"
+        transport: Transport = "native" if loading.is_loaded(cursor) else "lists"
     with _lock:  # two threads that create the same entry get a catalog conflict
-        are_new = _install_functions(con, road, instance)
-        _install_macros(con, road)
+        are_new = _install_functions(con, transport, instance)
+        _install_macros(con, transport)
         if are_new:
             instance.add(con)
         else:
@@ -139,36 +139,36 @@ def _install(con: duckdb.DuckDBPyConnection, instance: instances.Instance) -> No
 
 
 def _install_in_memory(
-    con: duckdb.DuckDBPyConnection, road: Road, instance: instances.Instance
+    con: duckdb.DuckDBPyConnection, transport: Transport, instance: instances.Instance
 ) -> None:
     """Install on a database that is new and nobody else's: nothing to look for, one transaction."""
     _require_version()
     with _lock:  # also for what is read once, and then kept for good
         with con.cursor() as cursor:
-            _create_functions(cursor, road, instance)
+            _create_functions(cursor, transport, instance)
         instance.add(con)
-        if not _copy_macros(con, road):
-            con.execute(f"BEGIN; {_statements('memory', road)} COMMIT")
+        if not _copy_macros(con, transport):
+            con.execute(f"BEGIN; {_statements('memory', transport)} COMMIT")
 
 
-def _statements(database: str, road: Road) -> str:
-    return "".join(macro.statements(database) for macro in macros(road))
+def _statements(database: str, transport: Transport) -> str:
+    return "".join(macro.statements(database) for macro in macros(transport))
 
 
-def _copy_macros(con: duckdb.DuckDBPyConnection, road: Road) -> bool:
+def _copy_macros(con: duckdb.DuckDBPyConnection, transport: Transport) -> bool:
     """Copy the macros from a file that has them, which is ten times as fast as to create them.
 
     The file is in the user's cache folder, and made at the first time. False where there is none,
     it is damaged, or the database may open no files: then nothing is copied.
     """
-    made_by = f"{duckdb.__version__} {_statements('memory', road)}"
+    made_by = f"{duckdb.__version__} {_statements('memory', transport)}"
     try:
         folder = user_cache.folder()
         if folder is None:
             return False
         path = folder / f"macros-{sha256(made_by.encode()).hexdigest()[:32]}.duckdb"
         if not path.exists():
-            _write_macros(path, road)
+            _write_macros(path, transport)
         con.execute(f"ATTACH {literal(str(path))} AS spatialq_macros (READ_ONLY)")
         con.execute("COPY FROM DATABASE spatialq_macros TO memory (SCHEMA)")
         con.execute("DETACH spatialq_macros")
@@ -179,7 +179,7 @@ def _copy_macros(con: duckdb.DuckDBPyConnection, road: Road) -> bool:
     return True
 
 
-def _write_macros(path: Path, road: Road) -> None:
+def _write_macros(path: Path, transport: Transport) -> None:
     """Write the file of macros; it appears whole, however many processes write it at once."""
     with temporary_folder("macros_", path.parent) as folder:
         part = folder / "macros.duckdb"
@@ -187,7 +187,7 @@ def _write_macros(path: Path, road: Road) -> None:
         con, road_there = _open(str(part), instance, read_only=False, config={})
         with con:
             _create_functions(con, road_there, instance)
-            con.execute(_statements("macros", road))
+            con.execute(_statements("macros", transport))
             con.execute("CHECKPOINT")  # closing does it, too, but ignores a full disk
         part.replace(path)
 
@@ -200,7 +200,7 @@ def _require_version() -> None:
 
 def _create_functions(
     con: duckdb.DuckDBPyConnection,
-    road: Road,
+    transport: Transport,
     instance: instances.Instance,
     present: Collection[str] = (),
 ) -> bool:
@@ -209,7 +209,7 @@ def _create_functions(
 
     is_new = INSTANCE not in present
     owner = instance if is_new else instances.of(con)
-    for function in sql_functions(road):
+    for function in sql_functions(transport):
         if function.name not in present:
             con.create_function(  # type: ignore[call-overload]  # it takes the strings, too
                 function.name,
@@ -229,7 +229,7 @@ def _create_functions(
 
 
 def _install_functions(
-    con: duckdb.DuckDBPyConnection, road: Road, instance: instances.Instance
+    con: duckdb.DuckDBPyConnection, transport: Transport, instance: instances.Instance
 ) -> bool:
     # By a cursor, which has a transaction of its own: what a rollback of the caller's took away,
     # the caller's connection would never let anyone create again.
@@ -237,10 +237,10 @@ def _install_functions(
         rows = cursor.execute(
             "SELECT DISTINCT function_name FROM duckdb_functions() WHERE database_name = 'system'"
         ).fetchall()
-        return _create_functions(cursor, road, instance, {name for (name,) in rows})
+        return _create_functions(cursor, transport, instance, {name for (name,) in rows})
 
 
-def _install_macros(con: duckdb.DuckDBPyConnection, road: Road) -> None:
+def _install_macros(con: duckdb.DuckDBPyConnection, transport: Transport) -> None:
     (database, read_only) = con.execute(
         "SELECT database_name, readonly FROM duckdb_databases() "
         "WHERE database_name = current_database()"
@@ -254,7 +254,7 @@ def _install_macros(con: duckdb.DuckDBPyConnection, road: Road) -> None:
         [home],
     ).fetchall()
     present = {(name, is_table): comment for name, is_table, comment in rows}
-    wanted = macros(road)
+    wanted = macros(transport)
     for macro in macros("lists"):  # one that stands in for an aggregate of the extension hides it
         if macro not in wanted and (macro.name, macro.is_table) in present:
             con.execute(f"DROP MACRO {identifier(home)}.main.{macro.name}")

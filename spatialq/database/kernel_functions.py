@@ -5,7 +5,7 @@ Users call the macros of `sql/*.sql`, which call these. `spatialq.database.trans
 
 from spatialq.data.arrow import MESH
 from spatialq.database.transport.columns import ELEMENT, given_by, points_of
-from spatialq.database.transport.request import Road
+from spatialq.database.transport.request import Transport
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import (
     ElementsInput,
@@ -18,21 +18,20 @@ from spatialq.functions.sql_function import SqlFunction, struct_type
 TRANSPORT = "spatialq.database.transport"
 
 
-def kernel_functions(function: Function, road: Road) -> tuple[SqlFunction, ...]:
+def kernel_functions(function: Function, transport: Transport) -> tuple[SqlFunction, ...]:
     """Give the SQL functions of a spatial function.
 
-    `spatialq_<name>_sql` writes the query of a call while it is bound. On the road of lists that
+    `spatialq_<name>_sql` writes the query of a call while it is bound. Where rows go as lists, that
     query calls `spatialq_<name>_udf`, which gets a list for each column and the request as JSON,
     and gives a list of structs: one row is one call of the kernel, so that it serves a whole table
-    (one row) and GROUP BY (one row per group). What reads files on that road has a function of its
-    own.
+    (one row) and GROUP BY (one row per group). Files have a function of their own there.
     """
     rows = f"{struct_type(given_by(function))}[]"
 
     def writes_query(module: str, *parameters: str) -> SqlFunction:
         return SqlFunction(
             f"spatialq_{function.name}_sql", (*parameters, "VARCHAR"), "VARCHAR",
-            f"{TRANSPORT}.{module}:query", (function, road), volatile=False,
+            f"{TRANSPORT}.{module}:query", (function, transport), volatile=False,
         )  # fmt: skip
 
     def runs(name: str, implementation: str, *parameters: str, returns: str = rows) -> SqlFunction:

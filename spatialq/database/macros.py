@@ -7,7 +7,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import NamedTuple
 
-from spatialq.database.transport.request import Road
+from spatialq.database.transport.request import Transport
 from spatialq.functions.macros import AGGREGATE
 from spatialq.functions.sql_text import identifier, literal
 
@@ -38,8 +38,8 @@ class Macro(NamedTuple):
 
 
 @cache
-def macros(road: Road) -> tuple[Macro, ...]:
-    """All macros for a road, each after those that it calls."""
+def macros(transport: Transport) -> tuple[Macro, ...]:
+    """All macros for a transport, each after those that it calls."""
     found: dict[str, Macro] = {}
     made_by = f"spatialq {version('spatialq')}"
     for file in sorted(files("spatialq.sql").iterdir(), key=lambda file: file.name):
@@ -62,5 +62,7 @@ def macros(road: Road) -> tuple[Macro, ...]:
         if macro.name not in ordered:
             add(macro)
     return tuple(
-        macro for macro in ordered.values() if road == "lists" or not macro.name.endswith(AGGREGATE)
+        macro
+        for macro in ordered.values()
+        if transport == "lists" or not macro.name.endswith(AGGREGATE)
     )

@@ -114,7 +114,9 @@ def _pin_sql(table: str | None, columns: list[str] | None, device: str | None) -
         *(f"list({name}::DOUBLE)" for name in "xyz"),
     ]
     lists += [_attribute(name, kind) if name in wanted else "NULL" for name, kind in known.items()]
-    place = f"{literal(table)}, {state_of(table)}, {literal(device)}"
+    nameless = f"spatialq_pin: table must be the name of a table or view, got {table!r}"
+    state = f"coalesce({state_of(table)}, error({literal(nameless)}))"
+    place = f"{literal(table)}, {state}, {literal(device)}"
     missing = " ".join(
         f"WHEN typeof(any_value({name})) = '\"NULL\"' THEN "
         f"error({literal(f'spatialq_pin: {table!r} must have a column {name}, or mesh')})"

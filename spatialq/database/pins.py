@@ -81,8 +81,9 @@ def state_of(table: str) -> str:
     """Write the expression for what tells one state of a table from another, by metadata alone.
 
     That is the number of rows, their type, where names are looked up, which tables and views have
-    the name, and the statements that would create them. A common table expression that hides a
-    table has no row ids: there `rowid` means the column beside.
+    the name, and the statements that would create them; NULL if there are none, as of a variable
+    of Python. A common table expression that hides a table has no row ids: there `rowid` means the
+    column beside.
     """
     parts = parts_of(table)
     rows = ".".join(map(identifier, parts))
@@ -91,11 +92,12 @@ def state_of(table: str) -> str:
         f"concat_ws(' ', (SELECT count(*) FROM {rows}), "
         "typeof((SELECT {id: id, row: row} FROM (SELECT NULL AS rowid, rowid AS id, "
         f'"spatialq row" AS row FROM {rows} AS "spatialq row" LIMIT 0))), '
-        "current_database(), current_setting('search_path'), (SELECT list(known ORDER BY known) "
+        "current_database(), current_setting('search_path'), '') || "
+        "(SELECT list(known ORDER BY known)::VARCHAR "
         "FROM (SELECT concat_ws(' ', database_oid, table_oid, sql) AS known FROM duckdb_tables() "
         f"WHERE lower(table_name) = {name} UNION ALL "
         "SELECT concat_ws(' ', database_oid, view_oid, sql) FROM duckdb_views() "
-        f"WHERE lower(view_name) = {name})))"
+        f"WHERE lower(view_name) = {name}))"
     )
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 from spatialq.data.arrow import arrow_fields
 from spatialq.database import call_log, sql_functions
 from spatialq.database.native import loading
-from spatialq.database.transport.request import Road
+from spatialq.database.transport.request import Transport
 from spatialq.functions.catalogue import find
 from spatialq.functions.declaration import Size
 from spatialq.planner import devices, log
@@ -19,7 +19,7 @@ LOG = pa.struct(arrow_fields(sql_functions.LOG))
 PLAN = pa.struct(arrow_fields(sql_functions.PLAN))
 
 
-def devices_table(road: Road, calls: Any) -> Any:
+def devices_table(transport: Transport, calls: Any) -> Any:
     """List the devices, and the extension by which rows reach them."""
     rows: list[dict[str, Any]] = [
         {
@@ -35,11 +35,16 @@ def devices_table(road: Road, calls: Any) -> Any:
         for info in devices.devices()
     ]
     problem = None
-    if road == "lists":
+    if transport == "lists":
         reason = loading.problem() or "the database was not opened by spatialq.connect()"
         problem = f"{reason}; rows go as lists, which is slower"
     rows.append(
-        {"device": "extension", "name": "spatialq", "usable": road == "native", "problem": problem}
+        {
+            "device": "extension",
+            "name": "spatialq",
+            "usable": transport == "native",
+            "problem": problem,
+        }
     )
     return pa.array([rows] * len(calls), pa.list_(DEVICES))
 

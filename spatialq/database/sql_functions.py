@@ -9,7 +9,7 @@ from functools import cache
 
 from spatialq.database.kernel_functions import kernel_functions
 from spatialq.database.transport.columns import ELEMENT
-from spatialq.database.transport.request import Road
+from spatialq.database.transport.request import Transport
 from spatialq.functions.catalogue import catalogue, helpers
 from spatialq.functions.declaration import PointsInput
 from spatialq.functions.sql_function import SqlFunction, struct_type
@@ -79,8 +79,8 @@ LOG = {
     "estimated_seconds": "DOUBLE",
     "seconds": "DOUBLE",
     "error": "VARCHAR",
-    "road": "VARCHAR",
-    "road_seconds": "DOUBLE",
+    "transport": "VARCHAR",
+    "transport_seconds": "DOUBLE",
 }
 PLAN = {
     "device": "VARCHAR",
@@ -364,14 +364,14 @@ def _of_pins() -> tuple[SqlFunction, ...]:
 
 
 @cache
-def sql_functions(road: Road) -> tuple[SqlFunction, ...]:
+def sql_functions(transport: Transport) -> tuple[SqlFunction, ...]:
     """All functions of a database instance, which owns what DuckDB calls."""
-    kernels = (made for each in catalogue().values() for made in kernel_functions(each, road))
+    kernels = (made for each in catalogue().values() for made in kernel_functions(each, transport))
     devices = SqlFunction(
         "spatialq_devices_udf",
         ("INTEGER",),
         _list_of(DEVICES),
         f"{PLANNER_TABLES}:devices_table",
-        (road,),
+        (transport,),
     )
     return (*kernels, *helpers(), devices, *ENGINE, *_of_pins())

@@ -19,7 +19,7 @@ from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import Device, GridInput, Size
 from spatialq.planner import log, process
 from spatialq.planner.plan import Plan, plan_call
-from spatialq.planner.rates import Road
+from spatialq.planner.rates import Transport
 from spatialq.planner.statistics import size_of
 from spatialq.runtime import cuda, file_memory
 from spatialq.runtime.progress import (
@@ -44,7 +44,7 @@ def call(
     options: Any,
     requested: str,
     *,
-    road: Road = "arrays",
+    transport: Transport = "arrays",
     frame: Frame | None = None,
     note: str = "",
 ) -> tuple[dict[str, Any], Device]:
@@ -59,7 +59,7 @@ def call(
     options : Parameters
         As `Function.choose` makes them.
     requested : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'
-    road : 'arrays', 'native', 'lists' or 'files'
+    transport : 'arrays', 'native', 'lists' or 'files'
         How the data came and will go, for the estimate and the log: as arrays of Python, by the
         extension of DuckDB, in lists of DuckDB, or from files.
     frame : Frame, optional
@@ -75,7 +75,7 @@ def call(
         and with 'auto' in the end on the CPU.
     """
     found, device = call_outputs(
-        [function], arguments, options, requested, road=road, frame=frame, note=note
+        [function], arguments, options, requested, transport=transport, frame=frame, note=note
     )
     return found[function.name], device
 
@@ -87,7 +87,7 @@ def call_outputs(
     requested: str,
     progress: Listener | None = None,
     *,
-    road: Road = "arrays",
+    transport: Transport = "arrays",
     frame: Frame | None = None,
     note: str = "",
 ) -> tuple[dict[str, dict[str, Any]], Device]:
@@ -99,7 +99,7 @@ def call_outputs(
     ----------
     functions : sequence of Function
         All of one folder, such as `detect_planes` and `plane_points`.
-    arguments, options, requested, road, frame, note
+    arguments, options, requested, transport, frame, note
         As for `call`. Points outside of `options.bounds` do not reach the kernel.
     progress : Listener, optional
         Of a task of its own: called in this thread.
@@ -135,7 +135,7 @@ def call_outputs(
         return _result_size(functions[-1], arguments, options)
 
     task = (None if progress else current()) or Task(progress or observer())
-    plan = planned(functions, size, options, requested, purpose, road=road, note=note)
+    plan = planned(functions, size, options, requested, purpose, transport=transport, note=note)
     found, device = _run_planned(task, plan, functions, arguments, options)
     results = {
         each.name: fitted.results(each, crowd.results(each, found[each.name])) for each in functions
@@ -149,11 +149,11 @@ def call_as_given(
     options: Any,
     requested: str,
     *,
-    road: Road = "arrays",
+    transport: Transport = "arrays",
 ) -> tuple[dict[str, Any], Device]:
     """Plan and run a kernel as `call`, with all points as they are, and write the log."""
     size = size_of(function.inputs, arguments)
-    plan = planned([function], size, options, requested, road=road)
+    plan = planned([function], size, options, requested, transport=transport)
     task = current() or Task(observer())
     found, device = _run_planned(task, plan, [function], arguments, options)
     return found[function.name], device
@@ -280,14 +280,14 @@ def planned(
     requested: str,
     purpose: Callable[[], str] = str,
     *,
-    road: Road = "arrays",
+    transport: Transport = "arrays",
     note: str = "",
 ) -> Iterator[Execution]:
     """Plan a call that is made in the block, and write the log when it ends.
 
     Parameters
     ----------
-    functions, options, requested, road, note
+    functions, options, requested, transport, note
         As for `call_outputs`; the log and errors have the name of the first.
     size : Size
         What is known of its input.
@@ -301,7 +301,7 @@ def planned(
     """
     started, clock, error = datetime.now(UTC), time.perf_counter(), None
     name = functions[0].name
-    plan = plan_call(functions, size, options, requested, road)
+    plan = plan_call(functions, size, options, requested, transport)
     execution = Execution(
         plan.device, plan.reason, requested == "auto", plan.tiles, plan.most_tiles, plan.gpus
     )
@@ -328,8 +328,8 @@ def planned(
                 estimated_seconds=None if estimate is None else estimate.call,
                 seconds=time.perf_counter() - clock,
                 error=error,
-                road=road,
-                road_seconds=None if estimate is None else estimate.road,
+                transport=transport,
+                transport_seconds=None if estimate is None else estimate.transport,
             )
             log.add(entry)
             if error is None and execution.tiles == 1:

@@ -6,7 +6,7 @@ from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import Size, Work
 from spatialq.planner import log, process, rates
 from spatialq.planner.devices import DeviceInfo
-from spatialq.planner.rates import Road
+from spatialq.planner.rates import Transport
 
 
 @dataclass(frozen=True)
@@ -21,20 +21,20 @@ class Estimate:
     """To the memory of a GPU and back, and to the arrays of tiles."""
     kernel: float
     """The kernel, as the rates and this process's log have it."""
-    road: float
+    transport: float
     """From where the data lies to arrays, and back."""
     correction: float = 1.0
     """Factor by which the log corrects the kernel and its transfer; they contain it."""
 
     @property
     def call(self) -> float:
-        """What the log measures: all but the road."""
+        """What the log measures: all but the transport."""
         return self.start + self.load + self.transfer + self.kernel
 
     @property
     def total(self) -> float:
         """What the caller waits for."""
-        return self.call + self.road
+        return self.call + self.transport
 
     @property
     def is_warm(self) -> bool:
@@ -47,14 +47,14 @@ def estimate(
     device: DeviceInfo,
     size: Size,
     work: Work,
-    road: Road,
+    transport: Transport,
     gpus: tuple[int, ...] = (),
 ) -> Estimate | None:
     """Estimate a call; None where its kernel was never measured on the device.
 
     Parameters
     ----------
-    function, size, work, road
+    function, size, work, transport
         As of the call.
     device : DeviceInfo
         One device, of several GPUs the slowest.
@@ -72,7 +72,7 @@ def estimate(
     )
     transfer = 0.0
     if device.device == "gpu" and size.device == "cpu":
-        up = "page-locked" if road in rates.PAGE_LOCKED else "pageable"
+        up = "page-locked" if transport in rates.PAGE_LOCKED else "pageable"
         # a download is as slow as the new memory of the host that it goes to: as arrays of tiles
         into_new = (work.bytes_out + work.bytes_host) * measured.transfer["download"]
         transfer = work.bytes_in * measured.transfer[up] / count + into_new
@@ -83,6 +83,6 @@ def estimate(
         load=0.0 if is_loaded else rate.load,
         transfer=correction * transfer,
         kernel=correction * (rate.start + loops / count),
-        road=measured.roads[road].seconds(work),
+        transport=measured.transports[transport].seconds(work),
         correction=correction,
     )

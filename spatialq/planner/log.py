@@ -25,10 +25,10 @@ class Entry:
     seconds: float
     """From arrays to arrays, transfers to a GPU included."""
     error: str | None
-    road: str = "arrays"
+    transport: str = "arrays"
     """How the data came and went."""
-    road_seconds: float | None = None
-    """Estimate of what the road added, before and after the kernel."""
+    transport_seconds: float | None = None
+    """Estimate of what the transport added, before and after the kernel."""
 
 
 CALLS_KEPT = 1000

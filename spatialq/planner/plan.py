@@ -10,7 +10,7 @@ from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import Device, Size, Work
 from spatialq.planner import devices, process, tiles
 from spatialq.planner.estimate import Estimate, estimate
-from spatialq.planner.rates import Road
+from spatialq.planner.rates import Transport
 from spatialq.runtime import cuda
 
 NAMES = "'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'"
@@ -89,7 +89,11 @@ def number_of(requested: str) -> int | None:
 
 
 def plan_call(
-    functions: Sequence[Function], size: Size, options: Any, requested: str, road: Road = "arrays"
+    functions: Sequence[Function],
+    size: Size,
+    options: Any,
+    requested: str,
+    transport: Transport = "arrays",
 ) -> Plan:
     """Choose the device for a call.
 
@@ -103,7 +107,7 @@ def plan_call(
         What is known of the input.
     options : Parameters
     requested : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'
-    road : 'arrays', 'native', 'lists' or 'files'
+    transport : 'arrays', 'native', 'lists' or 'files'
         How the data comes and goes.
 
     Raises
@@ -118,12 +122,12 @@ def plan_call(
     works = [(each.output.work(size, options), each) for each in functions]
     work, function = max(works, key=lambda pair: pair[0].bytes_out)
     infos = devices.devices()
-    cpu, *gpus = [_candidate(function, info, size, options, work, road) for info in infos]
+    cpu, *gpus = [_candidate(function, info, size, options, work, transport) for info in infos]
     here = _requestable(name, requested, size, gpus)
     best = _best(here)
     shared = None
     if number_of(requested) is None and size.device == "cpu" and not best.problem:
-        shared = _shared(function, infos[1:], size, options, best, road)
+        shared = _shared(function, infos[1:], size, options, best, transport)
     chosen, reason = _choose(name, function, requested, cpu, shared or best)
     if chosen is not cpu:
         reason = f"{reason}{_in_tiles(chosen, best)}{_which(chosen, here)}"
@@ -177,7 +181,7 @@ def _shared(
     size: Size,
     options: Any,
     alone: Candidate,
-    road: Road,
+    transport: Transport,
 ) -> Candidate | None:
     """Let several GPUs share the tiles of a call; None if one alone is as fast."""
     able = sorted((each for each in infos if not each.problem), key=lambda each: -each.room)
@@ -190,7 +194,7 @@ def _shared(
         number, work = fitting
         found = replace(
             alone,
-            estimate=estimate(function, chosen[0], size, work, road, tuple(_numbers(chosen))),
+            estimate=estimate(function, chosen[0], size, work, transport, tuple(_numbers(chosen))),
             memory_bytes=work.bytes_kernel,
             tiles=number,
             gpus=tuple(_numbers(chosen)),
@@ -258,7 +262,7 @@ def _candidate(
     size: Size,
     options: Any,
     work: Work,
-    road: Road,
+    transport: Transport,
 ) -> Candidate:
     """Look at a device: what a call costs there, as a whole or in tiles, or why it cannot be."""
     problem, count = _problem(function, info, options), 1
@@ -270,7 +274,7 @@ def _candidate(
         else:
             count, work = fitting
     gpus = (info.number,) if info.device == "gpu" and info.memory_bytes else ()
-    seconds = estimate(function, info, size, work, road, gpus)
+    seconds = estimate(function, info, size, work, transport, gpus)
     return Candidate(
         info.device, seconds, work.bytes_kernel, problem, doubt, count, gpus, info.room
     )

@@ -15,13 +15,13 @@ from spatialq.functions.declaration import Device, Work
 from spatialq.planner import calibration, devices
 from spatialq.runtime import forks
 
-Road = Literal["arrays", "native", "lists", "files"]
+Transport = Literal["arrays", "native", "lists", "files"]
 """The way the data comes and goes: arrays of Python (`spatialq.run`), the extension of DuckDB,
 lists of DuckDB, or files that a function reads itself."""
 
-ROADS: tuple[Road, ...] = get_args(Road)
-PAGE_LOCKED: tuple[Road, ...] = ("native",)
-"""Roads whose columns lie in page-locked memory where a GPU is used."""
+TRANSPORTS: tuple[Transport, ...] = get_args(Transport)
+PAGE_LOCKED: tuple[Transport, ...] = ("native",)
+"""Transports whose columns lie in page-locked memory where a GPU is used."""
 
 FLOAT64_SHARE = 0.5
 """Share of a GPU kernel's time that goes with the rate of double precision; the rest goes with the
@@ -74,7 +74,7 @@ class Rate:
 
 
 @dataclass(frozen=True)
-class RoadRate:
+class TransportRate:
     """Speed of one way in and out."""
 
     start: float
@@ -83,7 +83,7 @@ class RoadRate:
     byte_out: float
 
     def seconds(self, work: Work) -> float:
-        """Give the time that the road adds to a call."""
+        """Give the time that the transport adds to a call."""
         return self.start + work.bytes_in * self.byte_in + work.bytes_out * self.byte_out
 
 
@@ -97,7 +97,7 @@ class Rates:
     """Device -> seconds to start it in a process: imports, and the context of a GPU."""
     transfer: Mapping[str, float]
     """Seconds a byte to a GPU, 'pageable' and 'page-locked', and back: 'download'."""
-    roads: Mapping[str, RoadRate]
+    transports: Mapping[str, TransportRate]
     kernels: Mapping[str, Mapping[str, Rate]]
     """Function -> device -> rate."""
     gpu: Mapping[str, float] = field(default_factory=dict)
@@ -143,7 +143,7 @@ class Rates:
             "gpu": dict(self.gpu),
             "start": dict(self.start),
             "transfer": dict(self.transfer),
-            "roads": {name: vars(road) for name, road in self.roads.items()},
+            "transports": {name: vars(transport) for name, transport in self.transports.items()},
             "kernels": kernels,
         }
 
@@ -172,8 +172,13 @@ def from_json(found: Mapping[str, Any]) -> Rates:
         {device: _seconds(found["start"][device]) for device in get_args(Device)},
         {way: _seconds(each) for way, each in found["transfer"].items()},
         {
-            road: RoadRate(*(_seconds(found["roads"][road][n]) for n in RoadRate.__annotations__))
-            for road in ROADS
+            transport: TransportRate(
+                *(
+                    _seconds(found["transports"][transport][n])
+                    for n in TransportRate.__annotations__
+                )
+            )
+            for transport in TRANSPORTS
         },
         kernels,
         {name: float(value) for name, value in found["gpu"].items()},

@@ -1,6 +1,6 @@
 """Clouds that several kernels read are kept in memory while a query runs, where that pays.
 
-It pays on the road of lists, where each kernel would collect the columns anew: the chain of
+It pays where rows go as lists, since each kernel would collect the columns anew: the chain of
 `benchmarks/query_builder.py` then takes half to two thirds of the time. The rows go to a temporary
 table, which is pinned; both are gone when the query has run. With the extension, kernels collect
 and upload columns faster than a table is made and its pin is checked, also for a GPU.
@@ -16,7 +16,7 @@ from spatialq.database.pinning import pin, unpin
 from spatialq.planner import devices
 from spatialq.query.binding import statement_of
 from spatialq.query.calls import calls
-from spatialq.query.plans import road
+from spatialq.query.plans import transport
 from spatialq.query.steps import Step, Table, in_order, with_tables
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _worthwhile(
     con: "duckdb.DuckDBPyConnection", step: Step | Table
 ) -> dict[Step | Table, Literal["cpu", "gpu"]]:
     """Say which clouds several kernels read, and where they are best kept."""
-    if road(con) != "lists":
+    if transport(con) != "lists":
         return {}
     readers = Counter(each.rows for each in calls(step) if each.is_of_points)
     several = [cloud for cloud, count in readers.items() if count >= SEVERAL]

@@ -13,7 +13,7 @@ from spatialq.io.clouds import open_cloud
 from spatialq.io.formats import files_of
 from spatialq.io.grid.source import GridSource
 from spatialq.planner.plan import plan_call
-from spatialq.planner.rates import Road
+from spatialq.planner.rates import Transport
 from spatialq.query.binding import bind
 from spatialq.query.calls import Call, calls
 from spatialq.query.steps import Quoted, Step, Table
@@ -44,13 +44,13 @@ def _line(con: "duckdb.DuckDBPyConnection", call: Call) -> str:
         counted = f"{counted} (assumed, since the number is not known before it runs)"
     try:
         options = call.function.choose({})
-        plan = plan_call([call.function], size, options, call.device, road(con))
+        plan = plan_call([call.function], size, options, call.device, transport(con))
     except (SpatialqError, ValueError) as error:
         return f"{call.macro}: {counted}; {error}"
     return f"{call.macro}: {counted}, on the {plan.device}: {plan.reason}"
 
 
-def road(con: "duckdb.DuckDBPyConnection") -> Road:
+def transport(con: "duckdb.DuckDBPyConnection") -> Transport:
     """Say how rows get to kernels in a database: by the extension, or as lists."""
     with con.cursor() as cursor:  # keeps a pending result of the connection
         return "native" if loading.is_loaded(cursor) else "lists"

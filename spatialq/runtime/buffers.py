@@ -295,9 +295,10 @@ class _Pool:
         return buffer, is_new
 
     def _reuse(self, size: int, *, page_locked: bool) -> _Buffer | None:
+        """Take an unused buffer; what can be in a file only as long as the budget has room."""
         with self._locked():
             fitting = [each for each in self.unused if size <= each.size <= FITS * size]
-            if not fitting or not self._has_room(0):
+            if not fitting or (_may_be_in_file(size) and not self._has_room(0)):
                 return None
             buffer = min(fitting, key=lambda each: (each.is_locked != page_locked, each.size))
             self.unused.remove(buffer)
@@ -306,10 +307,10 @@ class _Pool:
 
     def _fits(self, size: int, wanted: int) -> bool:
         """Whether a new buffer may be made, if need be in the place of the unused ones."""
-        if wanted < IN_FILES or not file_memory.IS_POSSIBLE or self._has_room(size):
+        if self._has_room(size):
             return True
         self.trim()
-        return self._has_room(size)
+        return not _may_be_in_file(wanted) or self._has_room(size)
 
     def _has_room(self, size: int) -> bool:
         """Whether the budget has room for so many bytes more.
@@ -416,6 +417,10 @@ class _Pool:
     def forked(self) -> None:
         """Begin again in a fork: no other thread lives on there, and no page is locked."""
         self.lock, self.keeper, self.locked, self.unused = Lock(), None, 0, []
+
+
+def _may_be_in_file(size: int) -> bool:
+    return size >= IN_FILES and file_memory.IS_POSSIBLE
 
 
 def _rounded(size: int) -> int:

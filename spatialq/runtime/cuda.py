@@ -6,31 +6,21 @@ replace it by a device that runs the same CUDA sources on the host.
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from spatialq.runtime import forks, progress
+from spatialq.runtime import cubins, forks, progress
 from spatialq.runtime.threads import workers
 
-OPTIONS = ("--std=c++17", "--fmad=false")  # a * b + c rounds twice, as it does on the CPU
 PIECE = 8 << 20  # bytes per transfer from memory that is not pinned
 PORTABLE = 1  # cudaHostRegisterPortable: locked for all devices
 SMALL = 4 << 20  # bytes up to which arrays are copied together
 ALIGNED = 256  # bytes
 COPIERS = 8  # maximum number of threads that copy such pieces into pinned memory
-
-
-def include_folders(source: Path) -> tuple[Path, Path]:
-    """Give the folders in which the compiler looks for the headers of a CUDA source.
-
-    `#include "<function>/<file>.cuh"` is found beside the folder of the source itself, and
-    `#include "geometry/<file>.cuh"` in this package, from a checkout and from a wheel.
-    """
-    return source.parents[1], Path(__file__).parents[1]
 
 
 class Device:
@@ -58,7 +48,9 @@ class Device:
         self._lanes: list[_Lane] = []
         self._together: _Lane | None = None
         self._lock = forks.lock()
-        attributes = self._cuda.Device(number).attributes
+        gpu = self._cuda.Device(number)
+        self._capability = gpu.compute_capability
+        attributes = gpu.attributes
         self.multiprocessors = int(attributes["MultiProcessorCount"])
 
     @contextmanager
@@ -73,7 +65,7 @@ class Device:
             raise
 
     def launch(self, source: Path, kernel: str, blocks: Any, threads: int, *arguments: Any) -> None:
-        """Launch a kernel of a CUDA source, which is compiled on its first use.
+        """Launch a kernel of a CUDA source, which is loaded or compiled on its first use.
 
         Parameters
         ----------
@@ -100,11 +92,19 @@ class Device:
         if found is None:
             with self._lock:
                 if source not in self._modules:
-                    text = source.read_text(encoding="utf-8")
-                    options = (*OPTIONS, *(f"-I{folder}" for folder in include_folders(source)))
-                    self._modules[source] = self.xp.RawModule(code=text, options=options)
+                    self._modules[source] = self._module(source)
                 found = self._kernels[source, name] = self._modules[source].get_function(name)
         return found
+
+    def _module(self, source: Path) -> Any:
+        """Load what the wheel has of a source, else compile it."""
+        for code in cubins.shipped(source, self._capability):
+            module = self._cuda.function.Module()
+            with suppress(self._cuda.driver.CUDADriverError):  # such as of a driver that is older
+                module.load(code)
+                return module
+        text = source.read_text(encoding="utf-8")
+        return self.xp.RawModule(code=text, options=cubins.options(source))
 
     def is_here(self, array: Any) -> bool:
         """Whether an array is in the memory of a GPU."""

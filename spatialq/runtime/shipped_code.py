@@ -14,7 +14,7 @@ from typing import Any
 from llvmlite import binding
 from numba.core import caching, config
 
-FOLDER = Path(__file__).parent / "compiled"
+FOLDER = Path(__file__).parents[1] / "compiled" / "cpu"
 MANIFEST = "manifest.json"
 """Names the baseline, as Numba does, and has the digest of each file of the folder."""
 

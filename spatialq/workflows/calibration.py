@@ -1,4 +1,4 @@
-"""`calibrate`: measures how fast the kernels, the transfers and the roads of this machine are.
+"""`calibrate`: measures how fast the kernels, the transfers and the transports of this machine are.
 
 The shape of the estimates is that of `spatialq/planner/rates.json`: which loops count, and how
 threads share them. What is measured here is how many times as long they take on this machine, what
@@ -26,7 +26,7 @@ from spatialq.execution.run import run
 from spatialq.functions.catalogue import Function, catalogue
 from spatialq.functions.declaration import Device, Size, Work
 from spatialq.planner import calibration, devices, log, rates
-from spatialq.planner.rates import Rate, Rates, RoadRate
+from spatialq.planner.rates import Rate, Rates, TransportRate
 from spatialq.planner.statistics import size_of
 from spatialq.runtime import cuda
 from spatialq.workflows.calibration_inputs import CHOSEN, make, survey
@@ -42,7 +42,7 @@ MIN_SHARE_OF_TIME = 0.1
 """Share of a measured time that is never taken for something else."""
 BYTES_SENT = 1 << 26
 FEW_ROWS, MANY_ROWS = "owm_ground", "classify_ground"
-"""Functions of points by the rows that they give, on which the roads are measured."""
+"""Functions of points by the rows that they give, on which the transports are measured."""
 
 Update = Callable[[str], None]
 
@@ -125,10 +125,10 @@ def calibrate(*, limit: float = LIMIT, update: Update = lambda _: None) -> Calib
         kernels[function.name][device] = found
         measured.append((function.name, device, factor))
         done.add((function.name, device))
-    ways = dict(shipped.roads)
+    ways = dict(shipped.transports)
     if not clock.is_over(0.85):
         update("SQL and arrays")
-        ways |= roads()
+        ways |= transports()
     start = dict(shipped.start)
     for device in there:
         update(f"a new process on the {device}")
@@ -142,7 +142,7 @@ def calibrate(*, limit: float = LIMIT, update: Update = lambda _: None) -> Calib
         about=f"spatialq calibrate on {devices.cpu_name()}",
         start=start,
         transfer=transfer,
-        roads=ways,
+        transports=ways,
         kernels=kernels,
     )
     place = calibration.save(figures.as_json())
@@ -238,8 +238,8 @@ def _median_seconds(work: Callable[[], Any]) -> float:
     return median(times[1:])
 
 
-def roads() -> dict[str, RoadRate]:
-    """Measure what arrays and SQL add to a kernel, on the road that SQL takes on this machine."""
+def transports() -> dict[str, TransportRate]:
+    """Measure what arrays and SQL add to a kernel, by the transport of SQL on this machine."""
     small, large = SMALL, SIZES[-1]
     found = {}
     with connect() as con:
@@ -254,13 +254,13 @@ def roads() -> dict[str, RoadRate]:
             query = f"SELECT count({column}) FROM {function}('points_{n}', device := 'cpu')"
             return _added(lambda: con.execute(query).fetchall())
 
-        found["in sql"] = _road(in_sql, small, large)
-        road = log.entries()[-1].road
+        found["in sql"] = _transport(in_sql, small, large)
+        transport = log.entries()[-1].transport
     clouds = {n: survey(n) for n in (small, large)}
-    found["arrays"] = _road(
+    found["arrays"] = _transport(
         lambda function, n: _added(lambda: run(function, *clouds[n], device="cpu")), small, large
     )
-    return {"arrays": found["arrays"], road: found["in sql"]}
+    return {"arrays": found["arrays"], transport: found["in sql"]}
 
 
 def _added(work: Callable[[], Any]) -> float:
@@ -273,7 +273,7 @@ def _added(work: Callable[[], Any]) -> float:
     return max(median(times[1:]), 0.0)
 
 
-def _road(added: Callable[[str, int], float], small: int, large: int) -> RoadRate:
+def _transport(added: Callable[[str, int], float], small: int, large: int) -> TransportRate:
     """Make a rate of what two functions add: one gives few rows, the other one for each point."""
 
     def work(name: str) -> Work:
@@ -283,7 +283,7 @@ def _road(added: Callable[[str, int], float], small: int, large: int) -> RoadRat
     start = added(FEW_ROWS, small)
     byte_in = max(added(FEW_ROWS, large) - start, 0.0) / work(FEW_ROWS).bytes_in
     out = added(MANY_ROWS, large) - start - byte_in * work(MANY_ROWS).bytes_in
-    return RoadRate(start, byte_in, max(out, 0.0) / work(MANY_ROWS).bytes_out)
+    return TransportRate(start, byte_in, max(out, 0.0) / work(MANY_ROWS).bytes_out)
 
 
 NEW_PROCESS = """

@@ -190,7 +190,7 @@ def _classify(
         dict(points.columns),
         options,
         device,
-        road="files",
+        transport="files",
         frame=frame,
     )
     for start, stop in chunks(points.point_id.size):

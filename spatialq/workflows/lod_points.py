@@ -160,7 +160,7 @@ def _built(
             summary.add(nodes)
             collected.add(nodes)
 
-    plan = planned([catalogue()[FUNCTION]], Size(n), options, tree.device, road="files")
+    plan = planned([catalogue()[FUNCTION]], Size(n), options, tree.device, transport="files")
     with running(current() or Task(observer())), plan as execution:
         stoppable(collect)
     return collected.octree(options.grid_size, n), summary, execution.device

@@ -141,7 +141,9 @@ class TreeBuild:
         from spatialq.functions.catalogue import catalogue
 
         function, columns = catalogue()[FUNCTION], self.reading.whole()
-        return call(function, columns, self.options, self.device, road="files", frame=self.frame)
+        return call(
+            function, columns, self.options, self.device, transport="files", frame=self.frame
+        )
 
     @contextmanager
     def _tiles(self) -> "Iterator[tuple[Iterator[Mapping[str, Any]], Execution]]":
@@ -158,7 +160,7 @@ class TreeBuild:
         columns = Attributes(self.reading.points, self.reading.more)
         with (
             self._said(),
-            planned([function], size, options, self.device, road="files") as execution,
+            planned([function], size, options, self.device, transport="files") as execution,
         ):
             if self.kept is None:
                 with temporary_folder(PREFIX, self.targets.beside) as folder:

@@ -143,7 +143,7 @@ def write_planes(
         points = read_points(clouds, box, tick)
         warn_of_nothing(COMMAND, clouds, box, points.count)
         results, used = call_outputs(
-            functions, dict(points.columns), chosen, device, road="files", frame=frame
+            functions, dict(points.columns), chosen, device, transport="files", frame=frame
         )
         found = results[detect.name]
         if up != "z":

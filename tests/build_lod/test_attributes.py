@@ -113,12 +113,12 @@ def test_what_is_no_attribute(options, sentence):
         spatialq.run("build_lod", **cloud(100), **options)
 
 
-ROADS = {"native": spatialq.connect, "lists": duckdb.connect}
+TRANSPORTS = {"native": spatialq.connect, "lists": duckdb.connect}
 
 
-@pytest.fixture(params=ROADS)
+@pytest.fixture(params=TRANSPORTS)
 def con(request):
-    with ROADS[request.param]() as con:
+    with TRANSPORTS[request.param]() as con:
         if request.param == "lists":
             spatialq.install(con)
         con.execute("SELECT setseed(0.5)")

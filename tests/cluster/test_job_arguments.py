@@ -268,15 +268,16 @@ def test_a_task_whose_line_was_changed_is_done_again(at_once, tiles, tmp_path, n
 
 
 MANIFESTS = {"options": "x", "function": [], "started": None, "told": "x", "rows": {}}
+NUMBERS = {"begun": math.inf, "told": math.nan, "started": 1e300, "journal": 10**40, "done": -1}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MANIFESTS)
-def test_a_manifest_that_was_changed(at_once, tiles, tmp_path, name):
+@pytest.mark.parametrize(("name", "value"), [*MANIFESTS.items(), *NUMBERS.items()])
+def test_a_manifest_that_was_changed(at_once, tiles, tmp_path, name, value):
     out = tmp_path / "out"
     run(tiles, out, unit=1.0)
     manifest = json.loads((out / "job.json").read_text())
-    (out / "job.json").write_text(json.dumps(manifest | {name: MANIFESTS[name]}))
+    (out / "job.json").write_text(json.dumps(manifest | {name: value}))
     for read in (cluster.jobs, surveys.of_job, lambda out: run(tiles, out, resume=True)):
         with pytest.raises(FileError, match=rf"is no manifest of a job: its {name} is "):
             read(out)

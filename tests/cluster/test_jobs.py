@@ -19,6 +19,7 @@ import spatialq
 from spatialq import cluster
 from spatialq.cluster import survey
 from spatialq.cluster.executor import environment
+from spatialq.cluster.files import LocalFiles
 from spatialq.cluster.folder import JobFolder
 from spatialq.cluster.task import Done
 from spatialq.errors import FileError, FileWarning, JobError
@@ -242,6 +243,16 @@ def test_two_runs_into_one_folder_are_refused(at_once, tiles, tmp_path):
         run(tiles, tmp_path / "out")
 
 
+def test_a_job_whose_manifest_has_no_room_leaves_no_folder(at_once, tiles, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(LocalFiles, "keep", full)
+    with pytest.raises(FileError, match=r"out/job\.json': cannot be written: No space left"):
+        run(tiles, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("what", ["journal.jsonl", "parts/0000000.parquet"])
 def test_what_is_left_without_a_manifest_is_of_no_job(at_once, tiles, tmp_path, what):
     left = tmp_path / "out" / what
@@ -258,6 +269,23 @@ def test_a_run_that_ended_before_its_manifest_is_begun_anew(at_once, tiles, tmp_
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "journal.jsonl").write_bytes(b"")
     require_whole(tiles, tmp_path / "out")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [".lock", "journal.jsonl"])
+def test_files_of_a_job_that_cannot_be_read_are_told(at_once, tiles, tmp_path, name):
+    out = tmp_path / "out"
+    run(tiles, out)
+    manifest = json.loads((out / "job.json").read_text())
+    (out / "job.json").write_text(json.dumps(manifest | {"state": "parts"}))
+    (out / name).unlink()
+    (out / name).mkdir()
+    with pytest.raises(FileError, match=rf"out/{name}': cannot be read: Is a directory"):
+        cluster.jobs(out)
+    run(tiles, tmp_path / "good")
+    with pytest.warns(FileWarning, match=rf"out/{name}': cannot be read: Is a directory"):
+        (listed,) = cluster.jobs(tmp_path)
+    assert listed["folder"] == str(tmp_path / "good")
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""What the settings of a connection keep readers and writers from, on both roads.
+"""What the settings of a connection keep readers and writers from, with both transports.
 
 Files are looked for in the registries, so that a reader, writer or function that is new is tried.
 What may be opened is what DuckDB's own readers open of the same names.
@@ -243,7 +243,7 @@ def test_no_plan_that_a_user_writes_opens_a_file_outside(outside, untouched, mon
 
 
 def test_no_request_that_a_user_writes_opens_a_file_outside(outside, untouched):
-    """On the road of the extension an aggregate gets the request, also one that names files."""
+    """With the extension an aggregate gets the request, also one that names files."""
     con = native()
     with con:
         close(con)
@@ -496,8 +496,8 @@ def test_functions_outlive_every_cache_and_every_other_connection(con):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("road", ["spatialq.connect", "lists"])
-def test_functions_while_connections_come_and_go_in_threads(road, tmp_path):
+@pytest.mark.parametrize("transport", ["spatialq.connect", "lists"])
+def test_functions_while_connections_come_and_go_in_threads(transport, tmp_path):
     """In a process of its own, which a use after free would end."""
     code = f"""
 import gc, threading, duckdb, spatialq
@@ -506,7 +506,7 @@ def lists():
     con = duckdb.connect()
     spatialq.install(con)
     return con
-make = {road}
+make = {transport}
 gc.set_threshold(10)
 def work():
     for _ in range(8):

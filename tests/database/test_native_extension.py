@@ -90,7 +90,7 @@ def test_a_file_that_was_not_built_is_done_without(monkeypatch, tmp_path):
 
 
 def test_a_database_file(tmp_path):
-    """A file keeps its macros; each way to open it has those of its road."""
+    """A file keeps its macros; each way to open it has those of its transport."""
     path = str(tmp_path / "a.duckdb")
     query = "SELECT len(owm_ground_list(point_id, x, y, z)) > 0 FROM pts"
     with spatialq.connect(path) as con:
@@ -211,7 +211,7 @@ def test_devices_and_log_say_which_way_rows_go(con, monkeypatch):
     query = "SELECT usable, problem FROM spatialq_devices() WHERE device = 'extension'"
     assert con.sql(query).fetchall() == [(True, None)]
     con.execute("FROM owm_ground('pts')").fetchall()
-    logged = 'SELECT road FROM spatialq_log() ORDER BY "at" DESC LIMIT 1'
+    logged = 'SELECT transport FROM spatialq_log() ORDER BY "at" DESC LIMIT 1'
     assert con.sql(logged).fetchall() == [("native",)]
     other = on_lists()
     ((usable, problem),) = other.sql(query).fetchall()
@@ -427,9 +427,9 @@ def test_an_error_of_the_kernel_reaches_the_query(con):
             con.execute(call).fetchall()
 
 
-@pytest.mark.parametrize("road", ["native", "lists"])
-def test_the_parameters_of_a_group_must_be_the_same(con, road):
-    there = con if road == "native" else on_lists()
+@pytest.mark.parametrize("transport", ["native", "lists"])
+def test_the_parameters_of_a_group_must_be_the_same(con, transport):
+    there = con if transport == "native" else on_lists()
     pts = con.sql("FROM pts LIMIT 3000").to_arrow_table()  # noqa: F841
     there.execute("CREATE OR REPLACE TABLE few AS FROM pts")
     query = "SELECT owm_ground_list(point_id, x, y, z, window_size := {}) FROM few GROUP BY z"

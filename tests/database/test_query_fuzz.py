@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - queries are written as they read
-"""Random queries around functions: on both roads the same rows, or an error on both, no crash.
+"""Random queries around functions: with both transports the same rows, or an error on both, no crash.
 
 `SPATIALQ_FUZZ` says how many; a query that fails is in the message, and its seed repeats it.
 """
@@ -129,12 +129,12 @@ class Writer:
         return f"SELECT s.k, {a}.v FROM small s, LATERAL (FROM ({inner}) {b} WHERE {b}.k = s.k) {a}"
 
 
-def connection(road):
+def connection(transport):
     rng = np.random.default_rng(3)
     x, y = rng.uniform(0, 30, (2, ROWS))
     z = np.where(rng.random(ROWS) < 0.3, rng.uniform(1, 9, ROWS), 0.1 * x)
     pts = pa.table({"point_id": np.arange(ROWS), "x": x, "y": y, "z": z})  # noqa: F841
-    con = spatialq.connect() if road == "native" else duckdb.connect()
+    con = spatialq.connect() if transport == "native" else duckdb.connect()
     spatialq.install(con)
     con.execute("CREATE TABLE pts AS FROM pts")
     con.execute("CREATE TABLE small AS SELECT range * 7 AS k, range * 0.5 AS v FROM range(30)")
@@ -144,7 +144,7 @@ def connection(road):
 
 @pytest.fixture(scope="module")
 def connections():
-    found = {road: connection(road) for road in ("native", "lists")}
+    found = {transport: connection(transport) for transport in ("native", "lists")}
     yield found
     for con in found.values():
         con.close()
@@ -174,7 +174,7 @@ def test_random_queries(connections, batch):
     errors = 0
     for seed in range(batch, QUERIES, BATCHES):
         query = Writer(seed).query()
-        found = {road: answer(con, query) for road, con in connections.items()}
+        found = {transport: answer(con, query) for transport, con in connections.items()}
         assert same(*found.values()), f"seed {seed}: {query}\n{found}"
         errors += isinstance(found["native"], str)
     assert errors <= 0.2 * QUERIES / BATCHES

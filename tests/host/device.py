@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from spatialq.runtime import progress
-from spatialq.runtime.cuda import include_folders
+from spatialq.runtime.cubins import include_folders
 
 HEADER = Path(__file__).with_name("host_cuda.h")
 COMPILER = shutil.which("g++")

@@ -52,12 +52,12 @@ FROM (
 
 
 @pytest.mark.parametrize("is_pinned", [False, True])
-@pytest.mark.parametrize("road", ["native", "lists"])
-def test_the_first_of_a_pair_comes_first_in_the_table(tmp_path, road, is_pinned):
+@pytest.mark.parametrize("transport", ["native", "lists"])
+def test_the_first_of_a_pair_comes_first_in_the_table(tmp_path, transport, is_pinned):
     """Also if several threads read the table: elements far from each other in it meet."""
     half = 8192
-    with spatialq.connect() if road == "native" else duckdb.connect() as con:
-        if road == "lists":
+    with spatialq.connect() if transport == "native" else duckdb.connect() as con:
+        if transport == "lists":
             spatialq.install(con)
         con.execute(f"SET threads = 4; ATTACH '{tmp_path}/big.duckdb' AS big (ROW_GROUP_SIZE 2048)")
         con.execute(IN_ROW_GROUPS.format(half=half))

@@ -260,7 +260,7 @@ def test_several_functions_of_one_cloud_are_pinned_where_that_pays(site, monkeyp
     chain = points.classify_ground().plane_points()
     chain.count()
     assert uses == []  # the extension collects as fast as a pin is checked
-    monkeypatch.setattr(pinning, "road", lambda con: "lists")
+    monkeypatch.setattr(pinning, "transport", lambda con: "lists")
     chain.count()
     assert uses == [("cpu", 2, 0)]
     points.classify_ground().count()

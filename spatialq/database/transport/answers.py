@@ -35,4 +35,4 @@ def answers(
         The columns of the tables that the function gets.
     """
     module = import_module(f"spatialq.database.transport.{MODULES[type(function.inputs)]}")
-    yield from module.answers(function, request, parts, road="native")
+    yield from module.answers(function, request, parts, transport="native")

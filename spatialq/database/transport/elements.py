@@ -15,7 +15,7 @@ from spatialq.database.transport.arrow import each_list, list_of_structs, struct
 from spatialq.database.transport.columns import given_by
 from spatialq.database.transport.queries import Source, call_of, lookups_of, names_of, request_of
 from spatialq.database.transport.refusal import require_table
-from spatialq.database.transport.request import Request, Road
+from spatialq.database.transport.request import Request, Transport
 from spatialq.execution.call import call
 from spatialq.execution.validation import meshes_with, reject_meshes, require_whole_meshes
 from spatialq.functions.catalogue import Function
@@ -29,12 +29,12 @@ ROW = "{place: place, global_id: global_id, identity: identity, mesh: mesh}"
 
 
 def query(
-    function: Function, road: Road, callers: Any, firsts: Any, seconds: Any, options: Any
+    function: Function, transport: Transport, callers: Any, firsts: Any, seconds: Any, options: Any
 ) -> Any:
     """Write the query that calls a function of elements; parameters travel as JSON."""
     columns = (callers, firsts, seconds, options)
     calls = zip(*(column.to_pylist() for column in columns), strict=True)
-    return pa.array([_query(function, road, *arguments) for arguments in calls], pa.string())
+    return pa.array([_query(function, transport, *arguments) for arguments in calls], pa.string())
 
 
 def of_sets(function: Function, firsts: Any, seconds: Any, requests: Any) -> Any:
@@ -43,12 +43,16 @@ def of_sets(function: Function, firsts: Any, seconds: Any, requests: Any) -> Any
     return list_of_structs([
         pairs
         for a, b, text in rows
-        for pairs in answers(function, Request.of(text), [a, b], road="lists")
+        for pairs in answers(function, Request.of(text), [a, b], transport="lists")
     ])  # fmt: skip
 
 
 def answers(
-    function: Function, request: Request, parts: Sequence[Mapping[str, Any]], *, road: Road
+    function: Function,
+    request: Request,
+    parts: Sequence[Mapping[str, Any]],
+    *,
+    transport: Transport,
 ) -> Iterator[Any]:
     """Run the kernel and give its pairs as an Arrow array of structs.
 
@@ -60,7 +64,7 @@ def answers(
         pins.
     parts : sequence of mapping of str to Arrow array
         The elements of the first and the second table.
-    road : 'native' or 'lists'
+    transport : 'native' or 'lists'
     """
     sets: list[ElementSet] = []
     notes = []
@@ -71,7 +75,7 @@ def answers(
         else:
             sets.append(pin.kept)
             notes.append(pin.note)
-    yield _pairs(function, sets, request, road=road, note="; ".join(notes))
+    yield _pairs(function, sets, request, transport=transport, note="; ".join(notes))
 
 
 def source_of(elements: str, part: int) -> Source:
@@ -123,7 +127,7 @@ def list_of(source: Source) -> str:
 
 
 def _query(
-    function: Function, road: Road, caller: str, a: str | None, b: str | None, text: str
+    function: Function, transport: Transport, caller: str, a: str | None, b: str | None, text: str
 ) -> str:
     for argument, name in (("a", a), ("b", b)):
         sentence = f"{caller}: {argument} must be the name of a table of elements, got "
@@ -148,7 +152,7 @@ def _query(
         f"{request_of(request, sources)}), max_depth := 2) "
         f"FROM {', '.join([*given, *names_of(sources)])}"
     )
-    return call_of(function, road, request, sources, lists)
+    return call_of(function, transport, request, sources, lists)
 
 
 def of_meshes(function: Function, callers: Any, firsts: Any, seconds: Any, options: Any) -> Any:
@@ -278,13 +282,18 @@ def _flat(place: str, name: str, lists: Any, global_id: Any) -> tuple[Any, Any]:
 
 
 def _pairs(
-    function: Function, sets: Sequence[ElementSet], request: Request, *, road: Road, note: str
+    function: Function,
+    sets: Sequence[ElementSet],
+    request: Request,
+    *,
+    transport: Transport,
+    note: str,
 ) -> Any:
     """Run the kernel on one set, or on two, and name the pairs: a struct each."""
     a, other, is_one = sets[0], sets[-1], len(sets) == 1
     given = {"a": a.meshes, "b": None if is_one else other.meshes}
     with request.within_memory(function.name):
-        result, _ = call(function, given, *request.choose(function), road=road, note=note)
+        result, _ = call(function, given, *request.choose(function), transport=transport, note=note)
     # an element that is in both sets does not meet itself
     keep = slice(None) if is_one else a.identity[result["a"]] != other.identity[result["b"]]
     result = {name: values[keep] for name, values in result.items()}
@@ -299,7 +308,7 @@ def _pairs(
         "a": a.global_id.take(pa.array(result["a"])),
         "b": other.global_id.take(pa.array(result["b"])),
     }
-    pairs = structs(function, named, as_it_is=road == "native")
+    pairs = structs(function, named, as_it_is=transport == "native")
     starts = np.concatenate([[0], np.cumsum(odd.sum(axis=1))])
     flags = pa.ListArray.from_arrays(
         pa.array(starts, pa.int32()), pa.array(FLAGS[np.nonzero(odd)[1]], pa.string())

@@ -14,7 +14,7 @@ from spatialq.data.frame import Frame
 from spatialq.data.grid import count_values
 from spatialq.database.transport.arrow import each_list, list_of_structs, structs
 from spatialq.database.transport.queries import call_of, lookups_of, names_of, request_of, table_of
-from spatialq.database.transport.request import Request, Road
+from spatialq.database.transport.request import Request, Transport
 from spatialq.execution.call import call
 from spatialq.execution.frames import announce
 from spatialq.functions.catalogue import Function
@@ -27,14 +27,14 @@ from spatialq.io.reproject import utm_zone
 from spatialq.io.storage import as_path
 
 
-def query(function: Function, road: Road, grid: Any, *columns: Any) -> Any:
+def query(function: Function, transport: Transport, grid: Any, *columns: Any) -> Any:
     """Write the query that calls a function of grids; parameters travel as JSON.
 
     The columns are the arguments that belong to files, and the parameters.
     """
     columns = (grid, *columns)
     calls = zip(*(column.to_pylist() for column in columns), strict=True)
-    return pa.array([_query(function, road, *arguments) for arguments in calls], pa.string())
+    return pa.array([_query(function, transport, *arguments) for arguments in calls], pa.string())
 
 
 def of_lists(function: Function, x: Any, y: Any, z: Any, requests: Any) -> Any:
@@ -44,7 +44,7 @@ def of_lists(function: Function, x: Any, y: Any, z: Any, requests: Any) -> Any:
         rows
         for *cells, text in calls
         for rows in answers(function, Request.of(text), [dict(zip("xyz", cells, strict=True))],
-                            road="lists")
+                            transport="lists")
     ])  # fmt: skip
 
 
@@ -54,7 +54,7 @@ def of_band(function: Function, requests: Any, index: Any, valued: Any) -> Any:
     found = []
     for text, *at in calls:
         request = Request.of(text)
-        found.append(_of_band(function, request, _open(request), *at, road="lists"))
+        found.append(_of_band(function, request, _open(request), *at, transport="lists"))
     rows, counts = zip(*found, strict=True)
     return pa.StructArray.from_arrays(
         [list_of_structs(list(rows)), pa.array(counts)], ["rows", "valued"]
@@ -62,7 +62,11 @@ def of_band(function: Function, requests: Any, index: Any, valued: Any) -> Any:
 
 
 def answers(
-    function: Function, request: Request, parts: Sequence[Mapping[str, Any]], *, road: Road
+    function: Function,
+    request: Request,
+    parts: Sequence[Mapping[str, Any]],
+    *,
+    transport: Transport,
 ) -> Iterator[Any]:
     """Run the kernel and give its result as Arrow arrays of structs: of a file one for each band.
 
@@ -73,20 +77,20 @@ def answers(
         Whose `source` may name a file to read instead.
     parts : sequence of mapping of str to Arrow array
         The cells of the one table.
-    road : 'native' or 'lists'
+    transport : 'native' or 'lists'
     """
     if "grid" not in request.source:
-        yield _of_cells(function, request, parts[0], road=road)
+        yield _of_cells(function, request, parts[0], transport=transport)
         return
     source, valued = _open(request), 0
     for index in range(len(_bands(function, source, request.choose(function)[0]))):
-        rows, valued = _of_band(function, request, source, index, valued, road=road)
+        rows, valued = _of_band(function, request, source, index, valued, transport=transport)
         yield rows
 
 
 def _query(
     function: Function,
-    road: Road,
+    transport: Transport,
     grid: str | None,
     nodata: float | None,
     band: int | None,
@@ -115,7 +119,7 @@ def _query(
             f"given.x, given.y, given.z, {request_of(request, [table])}), recursive := true) "
             f"FROM {', '.join([given, *names_of([table])])}"
         )
-        return call_of(function, road, request, [table], lists)
+        return call_of(function, transport, request, [table], lists)
     if not is_pattern(grid):
         reader_of(function.name, as_path(grid), ["grid"])
     reader: dict[str, Any] = {
@@ -141,7 +145,7 @@ def _query(
             "SELECT unnest(p.rows, recursive := true) FROM band)"
         )
         name = f", {literal(str(source.path))} AS file_name" if is_pattern(grid) else ""
-        queries.append(f"SELECT *{name} FROM ({call_of(function, road, request, [], lists)})")
+        queries.append(f"SELECT *{name} FROM ({call_of(function, transport, request, [], lists)})")
     return " UNION ALL ".join(queries)
 
 
@@ -171,7 +175,7 @@ def _of_band(
     index: int,
     valued: int,
     *,
-    road: Road,
+    transport: Transport,
 ) -> tuple[Any, int]:
     """Run the kernel on a band; give its rows, and how many cells have a value up to here."""
     options, device = request.choose(function)
@@ -184,11 +188,13 @@ def _of_band(
             message = f"{whose}: the grid has no value: all cells of its examples are missing"
             raise ValueError(message)
         given = {"grid": grid}
-        result, _ = call(function, given, options, device, road="files", frame=request.frame)
-    return structs(function, result, as_it_is=road == "native"), valued
+        result, _ = call(function, given, options, device, transport="files", frame=request.frame)
+    return structs(function, result, as_it_is=transport == "native"), valued
 
 
-def _of_cells(function: Function, request: Request, cells: Mapping[str, Any], *, road: Road) -> Any:
+def _of_cells(
+    function: Function, request: Request, cells: Mapping[str, Any], *, transport: Transport
+) -> Any:
     options, device = request.choose(function)
     if not len(cells["x"]):
         return structs(function, function.no_rows())
@@ -202,5 +208,5 @@ def _of_cells(function: Function, request: Request, cells: Mapping[str, Any], *,
     columns = [cells[name].to_numpy(zero_copy_only=False) for name in "xyz"]
     with request.within_memory(function.name):
         given = {"grid": grid_of(function.name, *columns)}
-        result, _ = call(function, given, options, device, road=road, frame=request.frame)
-    return structs(function, result, as_it_is=road == "native")
+        result, _ = call(function, given, options, device, transport=transport, frame=request.frame)
+    return structs(function, result, as_it_is=transport == "native")

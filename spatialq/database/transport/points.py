@@ -29,7 +29,7 @@ from spatialq.database.transport.queries import (
     with_columns,
 )
 from spatialq.database.transport.refusal import refusal
-from spatialq.database.transport.request import Request, Road
+from spatialq.database.transport.request import Request, Transport
 from spatialq.execution.call import call
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import BOUNDS
@@ -38,15 +38,15 @@ from spatialq.runtime import cuda
 from spatialq.runtime.cuda import on_gpu
 
 MAX_ROWS = 2**31 - 1
-"""Of a table on the road of lists, whose offsets have 32 bits."""
+"""Of a table whose rows go as lists, whose offsets have 32 bits."""
 MANY_ROWS = 1_000_000
 """From which on the extension is worth a hint."""
 
 
-def query(function: Function, road: Road, points: Any, options: Any) -> Any:
+def query(function: Function, transport: Transport, points: Any, options: Any) -> Any:
     """Write the query that calls a function of points; parameters travel as JSON."""
     calls = zip(points.to_pylist(), options.to_pylist(), strict=True)
-    return pa.array([_query(function, road, *arguments) for arguments in calls], pa.string())
+    return pa.array([_query(function, transport, *arguments) for arguments in calls], pa.string())
 
 
 def of_lists(function: Function, *arguments: Any) -> Any:
@@ -61,7 +61,7 @@ def of_lists(function: Function, *arguments: Any) -> Any:
         request = Request({"device": "auto"}) if text is None else Request.of(text)
         if len(points["x"]) >= MANY_ROWS:
             _hint()
-        found += answers(function, request, [points], road="lists")
+        found += answers(function, request, [points], transport="lists")
     return list_of_structs(found)
 
 
@@ -69,12 +69,16 @@ def of_files(function: Function, requests: Any) -> Any:
     """Run the kernel once a row, on all points of files."""
     plans = map(Request.of, requests.to_pylist())
     return list_of_structs(
-        [rows for plan in plans for rows in answers(function, plan, [], road="lists")]
+        [rows for plan in plans for rows in answers(function, plan, [], transport="lists")]
     )
 
 
 def answers(
-    function: Function, request: Request, parts: Sequence[Mapping[str, Any]], *, road: Road
+    function: Function,
+    request: Request,
+    parts: Sequence[Mapping[str, Any]],
+    *,
+    transport: Transport,
 ) -> Iterator[Any]:
     """Run the kernel and give its result as an Arrow array of structs.
 
@@ -85,7 +89,7 @@ def answers(
         Whose `source` may name files to read instead, or a pin.
     parts : sequence of mapping of str to Arrow array
         The columns of the one table.
-    road : 'native' or 'lists'
+    transport : 'native' or 'lists'
     """
     is_file = "files" in request.source
     pin = pins.of_request(request, 0, function.name)
@@ -106,16 +110,16 @@ def answers(
             if pin.device == "gpu":
                 device = "gpu"
                 stack.enter_context(cuda.beside(function.name, *columns.values()))
-        way = "files" if is_file else road
+        way = "files" if is_file else transport
         result, _ = call(
             function, columns, options, device,
-            road=way, frame=request.frame, note="" if pin is None else pin.note,
+            transport=way, frame=request.frame, note="" if pin is None else pin.note,
         )  # fmt: skip
         result = {
             name: to_host(cuda.device(), values) if on_gpu(values) else values
             for name, values in result.items()
         }
-    yield structs(function, result, as_it_is=road == "native")
+    yield structs(function, result, as_it_is=transport == "native")
 
 
 def source_of(
@@ -139,13 +143,13 @@ def _pin_of(function: Function, points: str, request: Request) -> pins.Lookup | 
     return pins.lookup(points, tuple(points_of(function)), on_gpu=may_be_on_gpu)
 
 
-def _query(function: Function, road: Road, given: str | None, text: str) -> str:
+def _query(function: Function, transport: Transport, given: str | None, text: str) -> str:
     points = clouds.given_points(function, given)
     of_files = clouds.request_of_files(function, text, points)
     if of_files is not None:
         read = f"spatialq_{function.name}_files({literal(of_files.text)})"
         lists = f"SELECT unnest({read}, max_depth := 2)"
-        query = call_of(function, road, of_files, [], lists)
+        query = call_of(function, transport, of_files, [], lists)
         more = _more_columns(function, of_files)
         return with_columns(query, clouds.rows_of_files(function, of_files, more), more)
     assert isinstance(points, str)
@@ -167,7 +171,7 @@ def _query(function: Function, road: Road, given: str | None, text: str) -> str:
         f"spatialq_{function.name}_udf({', '.join(names)}, {request_of(request, [source])}), "
         f"max_depth := 2) FROM {', '.join([given, *names_of([source])])}"
     )
-    return with_columns(call_of(function, road, request, [source], lists), rows, more)
+    return with_columns(call_of(function, transport, request, [source], lists), rows, more)
 
 
 def _more_columns(function: Function, request: Request) -> tuple[str, ...]:

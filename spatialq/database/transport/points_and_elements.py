@@ -10,17 +10,17 @@ from spatialq.database.transport.arrow import each_list, list_of_structs, struct
 from spatialq.database.transport.columns import points_of
 from spatialq.database.transport.queries import call_of, lookups_of, names_of, request_of
 from spatialq.database.transport.refusal import require_table
-from spatialq.database.transport.request import Request, Road
+from spatialq.database.transport.request import Request, Transport
 from spatialq.execution.call import call
 from spatialq.functions.catalogue import Function
 from spatialq.functions.sql_text import literal
 
 
-def query(function: Function, road: Road, tables: Any, others: Any, options: Any) -> Any:
+def query(function: Function, transport: Transport, tables: Any, others: Any, options: Any) -> Any:
     """Write the query that calls a function of points and elements."""
     columns = (tables, others, options)
     calls = zip(*(column.to_pylist() for column in columns), strict=True)
-    return pa.array([_query(function, road, *arguments) for arguments in calls], pa.string())
+    return pa.array([_query(function, transport, *arguments) for arguments in calls], pa.string())
 
 
 def of_lists(function: Function, *arguments: Any) -> Any:
@@ -37,7 +37,7 @@ def of_lists(function: Function, *arguments: Any) -> Any:
         found
         for lists, table, text in rows
         for found in answers(function, Request.of(text),
-                             [dict(zip(names, lists, strict=True)), table], road="lists")
+                             [dict(zip(names, lists, strict=True)), table], transport="lists")
     ])  # fmt: skip
 
 
@@ -47,12 +47,16 @@ def of_files(function: Function, members: Any, requests: Any) -> Any:
     return list_of_structs([
         found
         for table, text in rows
-        for found in answers(function, Request.of(text), [{}, table], road="lists")
+        for found in answers(function, Request.of(text), [{}, table], transport="lists")
     ])  # fmt: skip
 
 
 def answers(
-    function: Function, request: Request, parts: Sequence[Mapping[str, Any]], *, road: Road
+    function: Function,
+    request: Request,
+    parts: Sequence[Mapping[str, Any]],
+    *,
+    transport: Transport,
 ) -> Iterator[Any]:
     """Run the kernel and give its result as an Arrow array of structs.
 
@@ -65,7 +69,7 @@ def answers(
         Whose `source` may name files to read the points of instead.
     parts : sequence of mapping of str to Arrow array
         The points and the elements.
-    road : 'native' or 'lists'
+    transport : 'native' or 'lists'
     """
     members = elements.set_of(f"{function.name}: elements", parts[1])
     chosen, device = request.choose(function)
@@ -77,14 +81,16 @@ def answers(
             cloud = {name: parts[0][name] for name in points_of(function)}
             columns = points.arrays_of(function.name, cloud)
         arguments = {**columns, "elements": members.meshes}
-        way = "files" if is_file else road
-        result, _ = call(function, arguments, chosen, device, road=way, frame=request.frame)
+        way = "files" if is_file else transport
+        result, _ = call(function, arguments, chosen, device, transport=way, frame=request.frame)
     rows = pa.array(result["element"], mask=result["element"] < 0)
     named = {**result, "global_id": members.global_id.take(rows)}
-    yield structs(function, named, as_it_is=road == "native")
+    yield structs(function, named, as_it_is=transport == "native")
 
 
-def _query(function: Function, road: Road, given: str | None, other: str | None, text: str) -> str:
+def _query(
+    function: Function, transport: Transport, given: str | None, other: str | None, text: str
+) -> str:
     table = clouds.given_points(function, given)
     sentence = f"{function.name}: elements must be the name of a table, got "
     if not other:
@@ -95,7 +101,7 @@ def _query(function: Function, road: Road, given: str | None, other: str | None,
     if of_files is not None:
         members = elements.source_of(other, 1)
         return call_of(
-            function, road, of_files, [members],
+            function, transport, of_files, [members],
             f"SELECT unnest(spatialq_{function.name}_files({elements.list_of(members)}, "
             f"{literal(of_files.text)}), max_depth := 2)",
         )  # fmt: skip
@@ -109,7 +115,7 @@ def _query(function: Function, road: Road, given: str | None, other: str | None,
     given = f"(SELECT {columns} FROM {cloud.rows} HAVING {cloud.check} IS NULL) AS given"
     names = ", ".join(f"given.{name}" for name in lists)
     return call_of(
-        function, road, request, [cloud, members],
+        function, transport, request, [cloud, members],
         f"{lookups_of([cloud])}SELECT unnest(spatialq_{function.name}_udf({names}, "
         f"{elements.list_of(members)}, {request_of(request, [cloud])}), max_depth := 2) "
         f"FROM {', '.join([given, *names_of([cloud])])}",

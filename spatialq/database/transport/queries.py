@@ -1,4 +1,4 @@
-"""The text of queries that call a function, on both roads."""
+"""The text of queries that call a function, with both transports."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from spatialq.database import frames
 from spatialq.database.pins import Lookup
 from spatialq.database.transport.columns import attributes_of, given_to
 from spatialq.database.transport.refusal import refusal
-from spatialq.database.transport.request import Request, Road
+from spatialq.database.transport.request import Request, Transport
 from spatialq.functions.catalogue import Function
 from spatialq.functions.sql_text import identifier, literal, name_parts, parts_of
 from spatialq.io.formats import MACROS, find_reader, means_file
@@ -139,21 +139,25 @@ def _numbered(table: str) -> str:
 
 
 def call_of(
-    function: Function, road: Road, request: Request, sources: Sequence[Source], lists: str
+    function: Function,
+    transport: Transport,
+    request: Request,
+    sources: Sequence[Source],
+    lists: str,
 ) -> str:
     """Write the query that gives the rows of a result.
 
     Parameters
     ----------
     function : Function
-    road : 'native' or 'lists'
+    transport : 'native' or 'lists'
     request : Request
     sources : sequence of Source
         The rows that the function gets.
     lists : str
-        The query on the road of lists.
+        The query where rows go as lists.
     """
-    if road == "lists":
+    if transport == "lists":
         return lists
     types = given_to(function)
     # One row more, without a part: it says what is asked for, also where there are no other rows.

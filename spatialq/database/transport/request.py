@@ -14,7 +14,7 @@ from spatialq.functions.catalogue import Function
 from spatialq.planner.plan import require_device
 from spatialq.runtime import budget
 
-Road = Literal["native", "lists"]
+Transport = Literal["native", "lists"]
 """How rows get from DuckDB to a kernel and back: by the extension, or as lists of DuckDB."""
 
 OF_CALLS = ("device", "memory")

@@ -18,7 +18,7 @@ from spatialq.database.native import loading
 from spatialq.planner import log
 
 ROWS = 3000
-ROADS = ("native", "lists")
+TRANSPORTS = ("native", "lists")
 CALL = "classify_ground({table}, window_size := 5.0, cell_size := 10.0, object_width := 5.0)"
 SHAPES = {
     "alone": "SELECT count(*), sum(height) FROM {q}",
@@ -132,11 +132,11 @@ def cloud():
     return pa.table({"point_id": np.arange(ROWS), "x": x, "y": y, "z": z, "k": np.arange(ROWS) % 7})
 
 
-def connection(road):
-    con = spatialq.connect() if road == "native" else duckdb.connect()
-    if road == "lists":
+def connection(transport):
+    con = spatialq.connect() if transport == "native" else duckdb.connect()
+    if transport == "lists":
         spatialq.install(con)
-    assert loading.is_loaded(con) == (road == "native")
+    assert loading.is_loaded(con) == (transport == "native")
     points = cloud()  # noqa: F841 - DuckDB finds it by its name
     con.execute("CREATE TABLE pts AS FROM points")
     con.execute("CREATE TABLE small AS SELECT point_id, k FROM pts WHERE point_id % 100 = 0")
@@ -149,7 +149,7 @@ def connection(road):
 def connections():
     if loading.problem():
         pytest.skip(f"the extension: {loading.problem()}")
-    found = {road: connection(road) for road in ROADS}
+    found = {transport: connection(transport) for transport in TRANSPORTS}
     yield found
     for con in found.values():
         con.close()
@@ -182,10 +182,10 @@ def same(one, other):
 @pytest.mark.parametrize("name", SHAPES)
 def test_both_roads_give_the_same_rows_and_each_kernel_runs_once(connections, name, threads):
     found = {}
-    for road, con in connections.items():
+    for transport, con in connections.items():
         con.execute(f"SET threads = {threads}")
-        found[road], kernels = run(con, written(SHAPES[name]))
-        assert kernels == RUNS.get(name, 1), road
+        found[transport], kernels = run(con, written(SHAPES[name]))
+        assert kernels == RUNS.get(name, 1), transport
     assert same(*found.values())
     assert found["native"] != [(0,)]
 
@@ -222,9 +222,9 @@ def test_a_table_that_depends_on_the_outer_row_is_an_error_or_right(connections)
             assert "must not depend on a row of the query around it" in str(error)  # noqa: PT017
 
 
-@pytest.mark.parametrize("road", ROADS)
-def test_views_prepared_statements_and_transactions(connections, road):
-    con = connections[road]
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_views_prepared_statements_and_transactions(connections, transport):
+    con = connections[transport]
     q = CALL.format(table="'pts'")
     con.execute(f"CREATE OR REPLACE VIEW heights AS FROM {q}")
     expected = run(con, f"SELECT count(*), sum(height) FROM {q}")
@@ -246,13 +246,13 @@ def test_views_prepared_statements_and_transactions(connections, road):
     assert con.execute("SELECT count(*), sum(height) FROM kept").fetchall() == expected[0]
 
 
-@pytest.mark.parametrize("road", ROADS)
-def test_cursors_in_threads(connections, road):
-    expected = run(connections[road], f"SELECT count(*) FROM {CALL.format(table='pts')}")[0]
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_cursors_in_threads(connections, transport):
+    expected = run(connections[transport], f"SELECT count(*) FROM {CALL.format(table='pts')}")[0]
     start = threading.Barrier(6)
 
     def work(_):
-        with connections[road].cursor() as cursor:
+        with connections[transport].cursor() as cursor:
             start.wait()
             return [
                 cursor.execute(f"SELECT count(*) FROM {CALL.format(table='pts')}").fetchall()
@@ -264,9 +264,9 @@ def test_cursors_in_threads(connections, road):
         assert all(rows == expected for rows in found)
 
 
-@pytest.mark.parametrize("road", ROADS)
-def test_a_table_without_rows(connections, road):
-    con = connections[road]
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_table_without_rows(connections, transport):
+    con = connections[transport]
     con.execute("CREATE OR REPLACE TABLE nothing AS FROM pts LIMIT 0")
     for function in ("owm_ground", "classify_ground", "detect_planes", "build_lod"):
         assert con.execute(f"FROM {function}('nothing')").fetchall() == []
@@ -283,7 +283,7 @@ PINNED = (
 )  # fmt: skip
 
 
-@pytest.fixture(params=ROADS)
+@pytest.fixture(params=TRANSPORTS)
 def pinned(connections, request):
     con = connections[request.param]
     con.execute("SET threads = 2")
@@ -320,12 +320,14 @@ def test_pinned_columns_give_the_same_rows_and_each_kernel_runs_once(pinned, sha
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("road", ROADS)
-def test_many_groups(connections, road):
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_many_groups(connections, transport):
     query = (
         "SELECT point_id // 3 AS g, owm_ground_list(point_id, x, y, z, min_points := 1) AS seeds "
         "FROM pts GROUP BY g"
     )
-    rows, kernels = run(connections[road], f"SELECT count(*), sum(len(seeds)) > 0 FROM ({query})")
+    rows, kernels = run(
+        connections[transport], f"SELECT count(*), sum(len(seeds)) > 0 FROM ({query})"
+    )
     assert rows == [(1000, True)]
     assert kernels == 1000

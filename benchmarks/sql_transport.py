@@ -1,6 +1,6 @@
 """What SQL adds to a kernel: calls of functions in queries, beside their parts, in one run.
 
-    python benchmarks/sql_road.py [--points N] [--devices cpu gpu] [--repeat K] [--lists]
+    python benchmarks/sql_transport.py [--points N] [--devices cpu gpu] [--repeat K] [--lists]
         [--functions NAME ...] [--out FILE]
 
 For each function: `count` is `SELECT count(*), avg(column)` over the function, `table` is `CREATE
@@ -38,8 +38,8 @@ MEMORY = """
 import json, pathlib, resource, sys
 import pyarrow.parquet as pq
 import duckdb, spatialq
-road, query, path = sys.argv[1:]
-con = spatialq.connect() if road == "native" else duckdb.connect()
+transport, query, path = sys.argv[1:]
+con = spatialq.connect() if transport == "native" else duckdb.connect()
 spatialq.install(con)
 con.execute("CREATE TABLE points AS FROM read_parquet(?)", [path])
 con.execute("SELECT sum(x + y + z + point_id) FROM points").fetchall()
@@ -53,8 +53,8 @@ print(json.dumps(peak()["VmHWM:"] - before))
 """
 
 
-def connect(road):
-    con = spatialq.connect() if road == "native" else duckdb.connect()
+def connect(transport):
+    con = spatialq.connect() if transport == "native" else duckdb.connect()
     spatialq.install(con)
     con.execute("SET enable_progress_bar = false")
     return con
@@ -91,9 +91,9 @@ def measure(con, function, device, repeat):
     return {name: round(value, 4) for name, value in best.items()}
 
 
-def memory(path, road, function, device):
+def memory(path, transport, function, device):
     query = f"SELECT count(*), {VALUES[function]} FROM {function}('points', device := '{device}')"
-    command = [sys.executable, "-c", MEMORY, road, query, str(path)]
+    command = [sys.executable, "-c", MEMORY, transport, query, str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -110,8 +110,8 @@ def main():
     there = ["cpu"] if devices.gpu().problem else ["cpu", "gpu"]
     x, y, z = make_cloud("dense", n=options.points)
     rows = []
-    for road in ["native", "lists"] if options.lists else ["native"]:
-        con = connect(road)
+    for transport in ["native", "lists"] if options.lists else ["native"]:
+        con = connect(transport)
         cloud = pa.table({"x": x, "y": y, "z": z})  # noqa: F841 - DuckDB finds it by its name
         con.execute(
             "CREATE TABLE points AS SELECT row_number() OVER () - 1 AS point_id, x, y, z FROM cloud"
@@ -119,15 +119,17 @@ def main():
         for function in options.functions:
             for device in options.devices or there:
                 found = measure(con, function, device, options.repeat)
-                rows.append({"road": road, "function": function, "device": device, **found})
+                rows.append(
+                    {"transport": transport, "function": function, "device": device, **found}
+                )
                 print(json.dumps(rows[-1]), flush=True)
         if options.lists:
             path = Path(f"points-{options.points}.parquet").resolve()
             con.execute(f"COPY points TO '{path}'")
             for function in options.functions:
                 device = (options.devices or there)[0]
-                peak = memory(path, road, function, device)
-                rows.append({"road": road, "function": function, "device": device,
+                peak = memory(path, transport, function, device)
+                rows.append({"transport": transport, "function": function, "device": device,
                              "bytes_per_point": round(peak / len(x), 1)})  # fmt: skip
                 print(json.dumps(rows[-1]), flush=True)
             path.unlink()
