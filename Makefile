@@ -46,7 +46,8 @@ lint: .venv/.ready
 ## compile the kernels for a baseline processor and the CUDA sources, build the wheel with them, install
 ## it into a clean environment and use it there
 wheel: .venv/.ready
-	$(BIN)/python .ci/compile.py
+	$(BIN)/python .ci/kernels.py compile
+	$(BIN)/python .ci/kernels.py prove
 	$(BIN)/python -m spatialq.runtime.cubins
 	$(BIN)/python .ci/check_wheel.py
 

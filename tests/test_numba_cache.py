@@ -79,15 +79,15 @@ def test_a_kernel_is_compiled_anew_when_something_of_it_has_changed(package, tmp
     assert package(**now) == (56, 0)
     now["lines"] = 1  # the kernel is further down in its own file
     assert package(**now) == (56, 0)
-    kept = sorted(path.name for path in tmp_path.glob("cache/**/*.nb?"))
-    assert len(kept) == 4, kept  # an index and the code, for each function
+    kept = sorted(path.name for path in tmp_path.glob("cache/*/*"))
+    assert len(kept) == 2, kept  # the code of each function
 
 
 @pytest.mark.slow
 def test_damaged_files_are_written_again(package, tmp_path):
     assert package() == (26, 0)
-    for ending, length in (("nbi", 0), ("nbi", 30), ("nbc", 300)):
-        for path in tmp_path.glob(f"cache/**/*.{ending}"):
+    for length in (0, 30, 300):
+        for path in tmp_path.glob("cache/*/*"):
             path.write_bytes(path.read_bytes()[:length])
         assert package() == (26, 0)
     assert package() == (26, 1)
