@@ -1,11 +1,11 @@
 """The compiled functions that Python calls: their list, their code for wheels, and a proof of both.
 
-    python .ci/kernels.py list     # writes spatialq/workflows/kernels.json
+    python .ci/kernels.py list     # adds to spatialq/workflows/kernels.json
     python .ci/kernels.py compile  # fills spatialq/compiled/cpu
     python .ci/kernels.py prove    # runs `TESTS` with that and an empty cache: nothing may compile
 
-The list is what tests and the demo call, so that it has to be written again when a function that is
-called from Python is new, or is called with other types.
+The list is what tests, larger inputs and the demo call. It has to be written again when a function
+that is called from Python is new, or is called with other types; without the file it begins anew.
 """
 
 import json
@@ -14,6 +14,7 @@ import os
 import shutil
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +32,16 @@ MORE = [
 
 
 def write_list() -> None:
-    """Run tests and the demo; note what is called."""
+    """Run tests, larger inputs and the demo; note what is called."""
     from numba.core.registry import CPUDispatcher
 
-    from spatialq.cli.commands.demo import demo
-    from spatialq.workflows.warming import KERNELS
+    from spatialq.workflows.warming import KERNELS, listed
 
+    path = Path(str(KERNELS))
     found: dict[str, dict[str, set[str]]] = {}
+    if path.exists():
+        for module, functions in listed().items():
+            found[module] = {name: set(types) for name, types in functions.items()}
     inner = CPUDispatcher.__call__
 
     def noted(self: Any, *given: Any) -> Any:
@@ -49,14 +53,13 @@ def write_list() -> None:
         return inner(self, *given)
 
     CPUDispatcher.__call__ = noted
-    run_tests(TESTS + MORE)
-    with tempfile.TemporaryDirectory() as folder:
-        demo(folder=Path(folder))
-    in_order = {
-        module: {name: sorted(types) for name, types in sorted(names.items())}
-        for module, names in sorted(found.items())
-    }
-    Path(str(KERNELS)).write_text(json.dumps(in_order, indent=1) + "\n", encoding="utf-8")
+    for work in (run_inputs, run_demo, partial(run_tests, TESTS + MORE)):
+        work()
+        in_order = {
+            module: {name: sorted(types) for name, types in sorted(names.items())}
+            for module, names in sorted(found.items())
+        }
+        path.write_text(json.dumps(in_order, indent=1) + "\n", encoding="utf-8")
 
 
 def compile_all() -> None:
@@ -92,10 +95,30 @@ def prove() -> None:
     logger.addHandler(Handler())
     with tempfile.TemporaryDirectory() as folder:
         os.environ["NUMBA_CACHE_DIR"] = folder
+        run_inputs()
         run_tests(TESTS)
     compiled = {each for each in compiled if each.startswith("compiling spatialq.")}
     if compiled:
         sys.exit("not in spatialq/compiled/cpu:\n" + "\n".join(sorted(compiled)))
+
+
+def run_inputs() -> None:
+    """Call every function on few points and on many, which may take other ways."""
+    sys.path.append(str(ROOT / "benchmarks"))
+    from planner_inputs import FUNCTIONS, ROWS_TO_COMPILE, fitted, reported
+
+    for name in FUNCTIONS:
+        for rows in (1000, ROWS_TO_COMPILE):
+            for given in [*fitted(name, rows), *reported(name, rows)]:
+                given.kernel("cpu")
+
+
+def run_demo() -> None:
+    """Make the demo's world, and run its queries."""
+    from spatialq.cli.commands.demo import demo
+
+    with tempfile.TemporaryDirectory() as folder:
+        demo(folder=Path(folder))
 
 
 def run_tests(paths: list[str]) -> None:

@@ -9,8 +9,9 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.resources import files
 from importlib.util import find_spec
@@ -20,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from spatialq.functions.catalogue import catalogue, folders
 from spatialq.runtime import compile_cache
 from spatialq.runtime.threads import n_threads
 
@@ -41,31 +43,29 @@ def listed() -> dict[str, dict[str, list[str]]]:
     return found
 
 
-def type_of(text: str) -> Any:
-    """Give the type that Numba writes so."""
+def type_of(text: str, module: str) -> Any:
+    """Give the type that Numba writes so, in which named tuples are those of a module."""
     import numba
     from numba import types
 
-    from spatialq.geometry.solids import Solids
-
     if match := ARRAY.fullmatch(text):
         readonly, item, dimensions, layout = match.groups()
-        return types.Array(type_of(item), int(dimensions), layout, readonly=bool(readonly))
+        return types.Array(type_of(item, module), int(dimensions), layout, readonly=bool(readonly))
     if match := EQUAL.fullmatch(text):
-        return types.UniTuple(type_of(match[1]), int(match[2]))
+        return types.UniTuple(type_of(match[1], module), int(match[2]))
     if match := RECORD.fullmatch(text):
         names, formats, offsets = zip(*FIELD.findall(match[1]), strict=True)
         fields: Any = {"names": names, "formats": formats, "offsets": list(map(int, offsets))}
         fields["itemsize"] = int(match[2])
         return numba.from_dtype(np.dtype(fields, align=True))
     if match := NAMED.fullmatch(text):
-        return types.NamedTuple(types_of(match[2]), {"Solids": Solids}[match[1]])
+        return types.NamedTuple(types_of(match[2], module), vars(import_module(module))[match[1]])
     return getattr(types, text)
 
 
-def types_of(text: str) -> tuple[Any, ...]:
-    """Give the types of a list of arguments."""
-    return tuple(type_of(item.strip()) for item in ITEM.findall(text))
+def types_of(text: str, module: str) -> tuple[Any, ...]:
+    """Give the types of a list of arguments of a function of a module."""
+    return tuple(type_of(item.strip(), module) for item in ITEM.findall(text))
 
 
 def kernels(modules: Iterable[str]) -> Iterable[tuple[Any, tuple[Any, ...]]]:
@@ -73,7 +73,25 @@ def kernels(modules: Iterable[str]) -> Iterable[tuple[Any, tuple[Any, ...]]]:
     for module in modules:
         for name, signatures in listed()[module].items():
             for text in signatures:
-                yield getattr(import_module(module), name), types_of(text)
+                yield getattr(import_module(module), name), types_of(text, module)
+
+
+def modules_of(functions: Iterable[str]) -> list[str]:
+    """List the modules that functions need: those of their folders, and what all of them use.
+
+    Raises
+    ------
+    ValueError
+        If there is no function of a name.
+    """
+    known, chosen = catalogue(), set[str]()
+    for name in functions:
+        if name not in known:
+            message = f"warm: functions must be of {', '.join(known)}, got {name!r}"
+            raise ValueError(message)
+        chosen.update({known[name].folder, *known[name].declaration.uses})
+    others = {f"spatialq.udfs.{folder}" for folder in set(folders()) - chosen}
+    return [module for module in listed() if module.rpartition(".")[0] not in others]
 
 
 def missing(modules: Iterable[str]) -> dict[str, int]:
@@ -137,6 +155,18 @@ def warm(modules: Iterable[str] | None = None, *, update: Update = lambda *_: No
         with ThreadPoolExecutor(processes) as pool:
             list(pool.map(work, range(processes)))
     return total
+
+
+@contextmanager
+def compiling(functions: Iterable[str]) -> Iterator[None]:
+    """Compile functions in other processes while something else is done, and wait for them."""
+    command = [sys.executable, "-m", "spatialq", "warm", *functions]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        try:
+            yield
+        except BaseException:
+            process.terminate()
+            raise
 
 
 def _size(module: str) -> int:
