@@ -10,6 +10,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 COMPILED = ROOT / "spatialq" / "compiled"
+LARGEST = 12_000_000
+"""Bytes of the wheel, with compiled code for the processor and for GPUs."""
 
 USE = """
 import logging, sys
@@ -58,6 +60,8 @@ def main() -> None:
         build = [*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, str(ROOT)]
         subprocess.run(build, check=True)
         (wheel,) = Path(folder).glob("spatialq-*.whl")
+        size = wheel.stat().st_size
+        assert size <= LARGEST, f"the wheel has {size} bytes, more than {LARGEST}"
         with zipfile.ZipFile(wheel) as archive:
             names = {name for name in archive.namelist() if ".dist-info/" not in name}
         outside = {name for name in names if not name.startswith("spatialq/")}
