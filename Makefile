@@ -51,9 +51,11 @@ docs: .venv/docs/.ready
 docs-images: .venv/.ready
 	$(BIN)/python .ci/docs_images.py
 
-## compile CUDA sources, build the wheel with them, install it into a clean environment and use it there;
-## KEEP=dist keeps it
+## compile the kernels for a baseline processor and the CUDA sources, build the wheel with them, install
+## it into a clean environment and use it there; KEEP=dist keeps it
 wheel: .venv/.ready
+	$(BIN)/python .ci/kernels.py compile
+	$(BIN)/python .ci/kernels.py prove
 	$(BIN)/python -m spatialq.runtime.cubins
 	$(BIN)/python .ci/check_wheel.py $(if $(KEEP),--keep $(KEEP))
 

@@ -71,6 +71,16 @@ def detect_planes(found):
         ]  # fmt: skip
 
 
+def first_calls(found):
+    for name, each in found["functions"].items():
+        shipped, none, turns = each["shipped"], each["none"], each["in turns"]
+        yield [
+            f"`{name}`", f"{none['first']:.1f}, {none['processor']:.1f}", f"{none['compiled']}",
+            f"{shipped['first']:.2f}, {shipped['processor']:.2f}", f"{shipped['compiled']}",
+            f"{1e3 * turns['none']:.0f}", f"{1e3 * turns['shipped']:.0f}", f"{turns['ratio']:.2f}",
+        ]  # fmt: skip
+
+
 def large_clouds(found):
     few, many = (
         {
@@ -126,8 +136,8 @@ def small_calls(found):
 TABLES = {
     each.__name__: each
     for each in (
-        classify_ground, detect_planes, export_ifc, gpu_tiles, large_clouds, owm_ground,
-        small_calls,
+        classify_ground, detect_planes, export_ifc, first_calls, gpu_tiles, large_clouds,
+        owm_ground, small_calls,
     )
 }  # fmt: skip
 

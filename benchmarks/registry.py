@@ -69,6 +69,8 @@ BENCHMARKS = [
     Benchmark("direction", "--elements 20 --repeat 1 --no-rival"),
     Benchmark("distance", "{house} --copies 1 --repeat 1"),
     Benchmark("export_ifc", "{house} --sizes 2", slow=True),
+    Benchmark("first_calls", "--functions owm_ground --points 1000 --more 2000 --repeat 1",
+              slow=True),
     Benchmark("gpus", "--parts cpu-jobs --job-points 2000 --workers 1", "--parts cpu-jobs",
               slow=True),
     Benchmark("ground_accuracy", "--data {one}", "--data {data}/lidar",
