@@ -10,7 +10,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.resources import files
@@ -23,7 +22,7 @@ import numpy as np
 
 from spatialq.functions.catalogue import catalogue, folders
 from spatialq.runtime import compile_cache
-from spatialq.runtime.threads import n_threads
+from spatialq.runtime.threads import n_threads, workers
 
 KERNELS = files("spatialq.workflows").joinpath("kernels.json")
 WORKER = "from spatialq.workflows.warming import main; main()"
@@ -152,8 +151,8 @@ def warm(modules: Iterable[str] | None = None, *, update: Update = lambda *_: No
     processes = min(n_threads(), len(counts))
     if processes:
         update(0, total)
-        with ThreadPoolExecutor(processes) as pool:
-            list(pool.map(work, range(processes)))
+        with workers(processes) as pool:
+            pool.map(work, range(processes))
     return total
 
 
