@@ -7,7 +7,7 @@ none of that name.
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -51,14 +51,20 @@ def query(function: Function, transport: Transport, points: Any, options: Any) -
 
 def of_lists(function: Function, *arguments: Any) -> Any:
     """Run the kernel once a row, on lists of point_ids, columns and attributes."""
+    from spatialq.database.transport import groups  # which is built on this module
+
     *columns, requests = arguments
     names = tuple(points_of(function))
-    rows = zip(zip(*map(each_list, columns), strict=True), requests.to_pylist(), strict=True)
+    lists = [list(each_list(column)) for column in columns]
+    texts = requests.to_pylist()
     found: list[Any] = []
-    for lists, text in rows:
-        points = dict(zip(names, lists, strict=True))
-        # an aggregate of no rows has not learnt what it is asked for
-        request = Request({"device": "auto"}) if text is None else Request.of(text)
+    for run in groups.runs(function, texts, [len(each) for each in lists[0]]):
+        request = Request.of_group(texts[run.start])
+        if len(run) > 1:
+            parts = [each[run.start : run.stop] for each in lists]
+            found += groups.of_lists(function, names, parts, request)
+            continue
+        points = {name: each[run.start] for name, each in zip(names, lists, strict=True)}
         if len(points["x"]) >= MANY_ROWS:
             _hint()
         found += answers(function, request, [points], transport="lists")
@@ -93,13 +99,8 @@ def answers(
     """
     is_file = "files" in request.source
     pin = pins.of_request(request, 0, function.name)
-    options, device = request.choose(function)
-    if not request.token and (more := _more_columns(function, request)):
-        message = (
-            f"{function.name}_list: attributes must be NULL, since an aggregate gets no other "
-            f"columns: join them by point_id, got {list(more)!r}"
-        )
-        raise ValueError(message)
+    choose = request.choose if request.token else partial(choose_of_group, request=request)
+    options, device = choose(function)
     with request.within_memory(function.name), ExitStack() as stack:
         if is_file:
             columns = clouds.of_files(function, request)
@@ -120,6 +121,17 @@ def answers(
             for name, values in result.items()
         }
     yield structs(function, result, as_it_is=transport == "native")
+
+
+def choose_of_group(function: Function, request: Request) -> tuple[Any, str]:
+    """Make the parameters of a call of a group, and the requested device."""
+    if more := _more_columns(function, request):
+        message = (
+            f"{function.name}_list: attributes must be NULL, since an aggregate gets no other "
+            f"columns: join them by point_id, got {list(more)!r}"
+        )
+        raise ValueError(message)
+    return request.choose(function)
 
 
 def source_of(

@@ -1,0 +1,103 @@
+"""Groups of points, as `GROUP BY` makes them: small ones that ask for the same are one call."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from spatialq.data.columns import Lists, Text
+from spatialq.database.transport.arrow import structs
+from spatialq.database.transport.columns import attributes_of
+from spatialq.database.transport.points import arrays_of, choose_of_group
+from spatialq.database.transport.request import Request, Transport
+from spatialq.execution.groups import call_groups
+from spatialq.functions.catalogue import Function
+from spatialq.functions.declaration import PointsInput
+from spatialq.runtime.threads import CHUNK, FEW_POINTS
+
+
+def runs(function: Function, texts: Sequence[Any], sizes: Sequence[int]) -> Iterator[range]:
+    """Divide groups into runs, each of which is one call.
+
+    Parameters
+    ----------
+    function : Function
+    texts : sequence
+        What each group asks for.
+    sizes : sequence of int
+        Rows of each group.
+
+    Yields
+    ------
+    range
+        One group, or several small ones of points, one behind the other, that ask for the same.
+    """
+    first, rows, may_grow = 0, 0, False
+    for k, (text, size) in enumerate(zip(texts, sizes, strict=True)):
+        is_small = isinstance(function.inputs, PointsInput) and size < FEW_POINTS
+        rows += size
+        if k > first and not (may_grow and is_small and text == texts[first] and rows <= CHUNK):
+            yield range(first, k)
+            first, rows = k, size
+        may_grow = is_small
+    if len(texts):
+        yield range(first, len(texts))
+
+
+def answers(
+    function: Function,
+    request: Request,
+    part: Mapping[str, Any],
+    starts: Any,
+    *,
+    transport: Transport,
+) -> Iterator[Any]:
+    """Run the kernel for each group of a run.
+
+    Parameters
+    ----------
+    function : Function
+        Of points.
+    request : Request
+    part : mapping of str to Arrow array
+        The columns of all groups, one behind the other; None for ids that are the positions.
+    starts : int64[k + 1]
+        Where each of the k groups begins, and where the last one ends.
+    transport : 'native' or 'lists'
+
+    Yields
+    ------
+    Arrow array of structs
+        The rows of a group.
+    """
+    options, device = choose_of_group(function, request)
+    columns = arrays_of(function.name, part, attributes_of(function))
+    if columns["point_id"] is None:
+        columns["point_id"] = np.arange(starts[-1])
+    with request.within_memory(function.name):
+        found = call_groups(
+            function, columns, starts, options, device, transport=transport, frame=request.frame
+        )
+    as_it_is = transport == "native"
+    if any(isinstance(values, Lists | Text) for values in found[0].values()):
+        for each in found:
+            yield structs(function, each, as_it_is=as_it_is)
+        return
+    names = function.output.columns
+    joined = {name: np.concatenate([each[name] for each in found]) for name in names}
+    rows = structs(function, joined, as_it_is=as_it_is)
+    first = 0
+    for size in (len(each[next(iter(names))]) for each in found):
+        yield rows.slice(first, size)
+        first += size
+
+
+def of_lists(
+    function: Function, names: Sequence[str], columns: Sequence[Sequence[Any]], request: Request
+) -> Iterator[Any]:
+    """Do as `answers` for groups that are lists, which are given by column."""
+    part = {name: pa.concat_arrays(lists) for name, lists in zip(names, columns, strict=True)}
+    sizes = [len(each) for each in columns[0]]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    return answers(function, request, part, starts, transport="lists")
