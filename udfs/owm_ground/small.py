@@ -45,7 +45,8 @@ def seeds_of(
     None
         If cpu.py has to do it: because the windows are many, or a coordinate is not valid.
     """
-    size, overlap, cell = options.window_size, options.overlap, options.cell_size
+    lengths = options.window_size, options.overlap, options.cell_size
+    size, overlap, cell = map(float, lengths)  # whole numbers would be compiled for, too
     step = window_step(size, overlap)
     points, hits, n_seeds = _seeds(
         *cloud, size, overlap, step, whole_half(size), cell, whole_half(cell),

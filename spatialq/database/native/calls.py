@@ -190,7 +190,7 @@ def _rows_of_groups(function: Function, numbers: list[int]) -> list[Any]:
     sizes, texts = (ctypes.c_uint64 * n)(), (ctypes.c_char_p * n)()
     if not library().spatialq_describe((ctypes.c_int64 * n)(*numbers), n, sizes, texts):
         raise MemoryError
-    runs = list(groups.runs(function, list(texts), sizes))
+    runs = list(groups.runs(function, list(texts), list(sizes)))
 
     def work() -> list[Any]:
         found: list[Any] = []
