@@ -64,10 +64,12 @@ def _seeds(
     n = x.size
     points, hits = np.empty(n, np.int64), np.zeros(n, np.int32)
     none = points[:0], hits[:0], -1
+    x_low, x_high, y_low, y_high = x[0], x[0], y[0], y[0]
     for i in range(n):
         if x[i] - x[i] + (y[i] - y[i]) + (z[i] - z[i]) != 0:  # infinity and NaN give NaN
             return none
-    x_low, x_high, y_low, y_high = x.min(), x.max(), y.min(), y.max()
+        x_low, x_high = min(x_low, x[i]), max(x_high, x[i])
+        y_low, y_high = min(y_low, y[i]), max(y_high, y[i])
     largest = max(abs(x_low), abs(x_high), abs(y_low), abs(y_high))
     if np.spacing(largest) * MIN_STEP > step:
         return none
@@ -107,7 +109,10 @@ def _seeds(
     side = 2 * half_cell
     _find(x, x_low, cell, 0.0, side, int(n_across), starts[0], stops[0])
     _find(y, y_low, cell, 0.0, side, int(n_along), starts[1], stops[1])
-    cells = np.full((int(n_along), int(n_across)), -1, np.int64)
+    cells = np.empty((int(n_along), int(n_across)), np.int64)
+    for j in range(cells.shape[0]):
+        for i in range(cells.shape[1]):
+            cells[j, i] = -1
     for p in range(n):
         if stops[0, p] - starts[0, p] > 1 or stops[1, p] - starts[1, p] > 1:
             return none  # where cells overlap by rounding
@@ -120,13 +125,17 @@ def _seeds(
             if best < 0 or (best < n and _is_lower(z, point_id, p, best)):
                 cells[j, i] = p
     m = n_seeds
-    for best in cells.flat:
-        if 0 <= best < n:
-            points[m] = best
-            m += 1
+    for j in range(cells.shape[0]):
+        for i in range(cells.shape[1]):
+            if 0 <= cells[j, i] < n:
+                points[m] = cells[j, i]
+                m += 1
     _sort(points[:n_seeds], point_id)
     _sort(points[n_seeds:m], point_id)
-    return points[:m], hits[points[:m]], n_seeds
+    of_points = np.empty(m, np.int32)
+    for k in range(m):
+        of_points[k] = hits[points[k]]
+    return points[:m], of_points, n_seeds
 
 
 @njit(cache=True, nogil=True)

@@ -1,20 +1,26 @@
 """Groups of points, as `GROUP BY` makes them: small ones that ask for the same are one call."""
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from spatialq.data.columns import Lists, Text
-from spatialq.database.transport.arrow import structs
-from spatialq.database.transport.columns import attributes_of
+from spatialq.database.transport import points
+from spatialq.database.transport.arrow import each_list, list_of_structs, structs
+from spatialq.database.transport.columns import attributes_of, points_of
 from spatialq.database.transport.points import arrays_of, choose_of_group
 from spatialq.database.transport.request import Request, Transport
 from spatialq.execution.groups import call_groups
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import PointsInput
 from spatialq.runtime.threads import CHUNK, FEW_POINTS
+
+MANY_ROWS = 1_000_000
+"""From which on the extension is worth a hint."""
 
 
 def runs(function: Function, texts: Sequence[Any], sizes: Sequence[int]) -> Iterator[range]:
@@ -53,7 +59,7 @@ def answers(
     *,
     transport: Transport,
 ) -> Iterator[Any]:
-    """Run the kernel for each group of a run.
+    """Run the kernel for each group of a run, or for one that is alone.
 
     Parameters
     ----------
@@ -65,12 +71,16 @@ def answers(
     starts : int64[k + 1]
         Where each of the k groups begins, and where the last one ends.
     transport : 'native' or 'lists'
+        How the rows come and go.
 
     Yields
     ------
     Arrow array of structs
         The rows of a group.
     """
+    if len(starts) == 2:
+        yield from points.answers(function, request, [part], transport=transport)
+        return
     options, device = choose_of_group(function, request)
     columns = arrays_of(function.name, part, attributes_of(function))
     if columns["point_id"] is None:
@@ -93,11 +103,31 @@ def answers(
         first += size
 
 
-def of_lists(
-    function: Function, names: Sequence[str], columns: Sequence[Sequence[Any]], request: Request
-) -> Iterator[Any]:
-    """Do as `answers` for groups that are lists, which are given by column."""
-    part = {name: pa.concat_arrays(lists) for name, lists in zip(names, columns, strict=True)}
-    sizes = [len(each) for each in columns[0]]
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    return answers(function, request, part, starts, transport="lists")
+def of_lists(function: Function, *arguments: Any) -> Any:
+    """Run the kernel once a row, on lists of point_ids, columns and attributes."""
+    *columns, requests = arguments
+    names = tuple(points_of(function))
+    lists = [list(each_list(column)) for column in columns]
+    texts, sizes = requests.to_pylist(), [len(each) for each in lists[0]]
+    found: list[Any] = []
+    for run in runs(function, texts, sizes):
+        if sizes[run.start] >= MANY_ROWS:
+            _hint()
+        request = Request.of_group(texts[run.start])
+        part = {
+            name: pa.concat_arrays(each[run.start : run.stop]) if len(run) > 1 else each[run.start]
+            for name, each in zip(names, lists, strict=True)
+        }
+        starts = np.concatenate([[0], np.cumsum(sizes[run.start : run.stop])])
+        found += answers(function, request, part, starts, transport="lists")
+    return list_of_structs(found)
+
+
+@cache
+def _hint() -> None:
+    """Say, once in a process, how large tables are faster."""
+    warnings.warn(
+        "spatialq: the rows of a large table went to a function as lists, which is several times "
+        "as slow as by the extension that spatialq.connect() loads; spatialq_devices() says why",
+        stacklevel=2,
+    )
