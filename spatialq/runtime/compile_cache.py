@@ -90,9 +90,9 @@ class _Cache(caching.NullCache):  # type: ignore[misc]
 
     def places(self, types: Any, target: Any) -> list[Path]:
         """Name the files that may have the code: the user's, and that of the wheel."""
-        _, *processor = target.codegen().magic_tuple()
-        found = [_folder() / self._name(types, *processor)]
-        if baseline.runs_here():
+        _, cpu, features = target.codegen().magic_tuple()
+        found = [_folder() / self._name(types, cpu, features)]
+        if baseline.runs_here(features):
             found.append(baseline.FOLDER / self._name(types, *baseline.baseline()))
         return found
 
