@@ -14,6 +14,7 @@ from spatialq.workflows import warming
 from .cluster.surveys import write_tile
 
 MODULE = "spatialq.udfs.build_lod.table"
+COUNT = sum(map(len, warming.listed()[MODULE].values()))
 
 
 @pytest.mark.parametrize("module", warming.listed())
@@ -44,25 +45,48 @@ def warm(cache):
 
 @pytest.mark.slow
 def test_what_is_missing_is_compiled_once(tmp_path):
-    count = sum(map(len, warming.listed()[MODULE].values()))
     told, _, kept = warm(tmp_path)
-    assert told == [f"0 {count}", f"{count} {count}", f"{count}"]
+    assert told == [f"0 {COUNT}", f"{COUNT} {COUNT}", f"{COUNT}"]
     assert warm(tmp_path) == (["0"], "", kept)
 
 
 @pytest.mark.slow
-def test_a_process_that_ends_is_told_of(tmp_path):
+def test_what_is_damaged_is_compiled_again(tmp_path):
+    _, _, kept = warm(tmp_path)
+    for length, path in enumerate(tmp_path.glob("*/*")):
+        path.write_bytes(path.read_bytes()[: 30 * length])
+    told, _, again = warm(tmp_path)
+    assert told[-1] == str(len(kept))
+    assert again.keys() == kept.keys()
+    assert warm(tmp_path)[0] == ["0"]
+
+
+ENDS = "import sys; sys.stdin.readline(); sys.exit(3)"
+KEEPS_NOTHING = "import sys; [print(line, end='', flush=True) for line in sys.stdin]"
+
+
+LOST = (
+    f"{COUNT} of {COUNT} compiled functions could not be kept: "
+    "NUMBA_CACHE_DIR must name a folder that can be written and has room"
+)
+
+
+@pytest.mark.parametrize(
+    ("worker", "sentence"),
+    [(ENDS, f"the process that compiled {MODULE} ended with status 3"), (KEEPS_NOTHING, LOST)],
+)
+@pytest.mark.slow
+def test_what_goes_wrong_is_told_of(tmp_path, worker, sentence):
     code = (
         "from spatialq.workflows import warming\n"
-        "warming.WORKER = 'import sys; sys.stdin.readline(); sys.exit(3)'\n"
+        f"warming.WORKER = {worker!r}\n"
         f"warming.warm([{MODULE!r}])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False,
         env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_CPU_NAME": "generic"},
     )  # fmt: skip
-    sentence = f"OSError: warm: the process that compiled {MODULE} ended with status 3"
-    assert done.stderr.splitlines()[-1] == sentence
+    assert done.stderr.splitlines()[-1] == f"OSError: warm: {sentence}"
 
 
 def test_the_command_says_where_nothing_needs_to_be_compiled(monkeypatch):

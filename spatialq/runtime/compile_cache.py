@@ -69,8 +69,8 @@ class _Cache(caching.NullCache):  # type: ignore[misc]
         target.refresh()
         for place in self.places(types, target):
             with suppress(Exception):  # pickle raises many types of exceptions
-                content = pickle.loads(unpack(place.read_bytes()))
-                return CompileResult._rebuild(target, *content)
+                if code := unpack(place):
+                    return CompileResult._rebuild(target, *pickle.loads(code))
         LOGGER.info("compiling %s", self._function)
         return None
 
@@ -82,8 +82,11 @@ class _Cache(caching.NullCache):  # type: ignore[misc]
         part = path.with_suffix(f".{os.getpid()}")
         with suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            part.write_bytes(pack(dumps(result._reduce())))
-            part.replace(path)
+            try:
+                part.write_bytes(pack(dumps(result._reduce())))
+                part.replace(path)
+            finally:
+                part.unlink(missing_ok=True)
             for other in path.parent.glob(f"{self._function}-*"):
                 if not other.name.startswith(self._stem()):
                     other.unlink()
@@ -105,9 +108,9 @@ class _Cache(caching.NullCache):  # type: ignore[misc]
 
 
 def kept(function: Any, types: Any) -> list[Path]:
-    """List the files that have the code of a function for some types."""
+    """List the files that have the code of a function for some types, undamaged."""
     places: list[Path] = function._cache.places(types, function.targetctx)
-    return [place for place in places if place.exists()]
+    return [place for place in places if unpack(place)]
 
 
 @functools.cache

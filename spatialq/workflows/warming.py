@@ -120,7 +120,7 @@ def warm(modules: Iterable[str] | None = None, *, update: Update = lambda *_: No
     Raises
     ------
     OSError
-        If a process ends before its work does.
+        If a process ends before its work does, or if what was compiled could not be kept.
     """
     counts = missing(listed() if modules is None else modules)
     total, done, tasks = sum(counts.values()), 0, SimpleQueue[str]()
@@ -153,6 +153,12 @@ def warm(modules: Iterable[str] | None = None, *, update: Update = lambda *_: No
         update(0, total)
         with workers(processes) as pool:
             pool.map(work, range(processes))
+        if lost := sum(missing(counts).values()):
+            message = (
+                f"warm: {lost} of {total} compiled functions could not be kept: "
+                "NUMBA_CACHE_DIR must name a folder that can be written and has room"
+            )
+            raise OSError(message)
     return total
 
 
