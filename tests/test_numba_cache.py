@@ -94,6 +94,21 @@ def test_damaged_files_are_written_again(package, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_source_that_changes_after_its_import_is_not_taken_for_what_is_compiled(
+    package, tmp_path
+):
+    """As by an update of the package beside a process that runs."""
+    change = (
+        "import pack.kernel\n"
+        "from pathlib import Path\n"
+        f"path = Path({str(tmp_path / 'pack/other.py')!r})\n"
+        "path.write_text(path.read_text().replace('value + 10', 'value + 11'))\n"
+    )
+    assert package(first=change) == (26, 0)
+    assert package(increment=11) == (28, 0)
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a limit of the size of files")
 def test_nothing_is_left_of_files_for_which_there_is_no_room(package, tmp_path):
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))\n"

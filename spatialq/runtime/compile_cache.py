@@ -58,6 +58,7 @@ class _Cache(caching.NullCache):  # type: ignore[misc]
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = f"{function.__module__}.{function.__qualname__}"
         self._module = function.__module__
+        _content(function.__code__.co_filename)  # as it is now: the file may change before a call
 
     @property
     def cache_path(self) -> str:
