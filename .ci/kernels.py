@@ -4,9 +4,9 @@
     python .ci/kernels.py compile  # fills spatialq/compiled/cpu
     python .ci/kernels.py prove    # runs `TESTS` with that and an empty cache: nothing may compile
 
-The list is what tests that are not slow, larger inputs and the demo call. It has to be written again
-when a function that is called from Python is new, or is called with other types; without the file it
-begins anew. `tests/test_warming.py` says which functions it lacks.
+The list is what tests that are not slow, larger inputs and the demo call. It has to be written
+again when a function that is called from Python is new, or is called with other types; without the
+file it begins anew. `tests/test_warming.py` says which functions it lacks.
 """
 
 import json
