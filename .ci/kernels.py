@@ -4,8 +4,9 @@
     python .ci/kernels.py compile  # fills spatialq/compiled/cpu
     python .ci/kernels.py prove    # runs `TESTS` with that and an empty cache: nothing may compile
 
-The list is what tests, larger inputs and the demo call. It has to be written again when a function
-that is called from Python is new, or is called with other types; without the file it begins anew.
+The list is what tests that are not slow, larger inputs and the demo call. It has to be written
+again when a function that is called from Python is new, or is called with other types; without the
+file it begins anew. `tests/test_warming.py` says which functions it lacks.
 """
 
 import json
@@ -14,7 +15,6 @@ import os
 import shutil
 import sys
 import tempfile
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +53,11 @@ def write_list() -> None:
         return inner(self, *given)
 
     CPUDispatcher.__call__ = noted
-    for work in (run_inputs, run_demo, partial(run_tests, TESTS + MORE)):
-        work()
+    try:
+        run_inputs()
+        run_demo()
+        run_tests(TESTS + MORE)
+    finally:  # also what was called before a test failed
         in_order = {
             module: {name: sorted(types) for name, types in sorted(names.items())}
             for module, names in sorted(found.items())

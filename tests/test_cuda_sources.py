@@ -92,11 +92,13 @@ def test_code_of_other_options_is_not_found(shipped, monkeypatch):
 @pytest.mark.parametrize(
     "damage", [lambda code: code[:-1], lambda code: b"", lambda code: b"x" * 99]
 )
-def test_a_damaged_file_is_not_trusted(shipped, tmp_path, damage):
+def test_a_damaged_file_is_not_trusted_and_made_again(shipped, nvrtc, tmp_path, damage):
     assert len(shipped("90")) == 1
     (path,) = (tmp_path / "compiled").glob("*.sm_90")
     path.write_bytes(damage(path.read_bytes()))
     assert shipped("90") == []
+    cubins.build(nvrtc, tmp_path / "compiled")
+    assert len(shipped("90")) == 1
 
 
 def test_building_again_removes_what_is_stale(shipped, nvrtc, source, tmp_path):

@@ -49,12 +49,12 @@ def package(tmp_path):
     folder.mkdir()
     (folder / "__init__.py").touch()
 
-    def call(factor=2, increment=10, number=0, lines=0):
+    def call(factor=2, increment=10, number=0, lines=0, first=""):
         (folder / "far.py").write_text(f"NUMBER = {number}")
         (folder / "kernel.py").write_text("\n" * lines + KERNEL)
         (folder / "other.py").write_text(OTHER.format(factor=factor, increment=increment))
         result = run(
-            CALL,
+            first + CALL,
             PYTHONPATH=str(tmp_path),
             PYTHONDONTWRITEBYTECODE="1",  # Python takes files of one second and size for the same
             NUMBA_CACHE_DIR=str(tmp_path / "cache"),
@@ -91,6 +91,29 @@ def test_damaged_files_are_written_again(package, tmp_path):
             path.write_bytes(path.read_bytes()[:length])
         assert package() == (26, 0)
     assert package() == (26, 1)
+
+
+@pytest.mark.slow
+def test_a_source_that_changes_after_its_import_is_not_taken_for_what_is_compiled(
+    package, tmp_path
+):
+    """As by an update of the package beside a process that runs."""
+    change = (
+        "import pack.kernel\n"
+        "from pathlib import Path\n"
+        f"path = Path({str(tmp_path / 'pack/other.py')!r})\n"
+        "path.write_text(path.read_text().replace('value + 10', 'value + 11'))\n"
+    )
+    assert package(first=change) == (26, 0)
+    assert package(increment=11) == (28, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a limit of the size of files")
+def test_nothing_is_left_of_files_for_which_there_is_no_room(package, tmp_path):
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))\n"
+    assert package(first=limit) == (26, 0)
+    assert not list(tmp_path.glob("cache/*/*"))
 
 
 def test_all_kernels_are_kept_so():

@@ -29,7 +29,8 @@ if sys.argv[3:]:
 from kernel import kernel
 print(kernel(3), sum(kernel.stats.cache_hits.values()))
 """
-FEATURE = next(name for name, has in binding.get_host_cpu_features().items() if has)
+FEATURES = [name for name, has in binding.get_host_cpu_features().items() if has]
+FEATURE = "avx" if "avx" in FEATURES else FEATURES[0]
 
 pytestmark = pytest.mark.slow  # each case compiles in a process of its own
 
@@ -106,6 +107,12 @@ def test_code_of_another_baseline_is_compiled_instead(shipped):
 
 def test_a_processor_without_a_feature_of_the_baseline_compiles(shipped):
     assert call(shipped, FEATURE, cache=shipped / "cache") == (6, 0)
+
+
+@pytest.mark.skipif(FEATURE != "avx", reason="the processor has no AVX")
+def test_avx_that_is_switched_off_is_not_used(shipped):
+    """Numba does so itself where the operating system has it off, and for old processors."""
+    assert call(shipped, cache=shipped / "cache", NUMBA_ENABLE_AVX="0") == (6, 0)
 
 
 def test_a_processor_named_in_the_environment_gets_its_own_code(shipped):

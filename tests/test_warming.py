@@ -1,8 +1,14 @@
 """The list of compiled functions is right, and `spatialq warm` compiles what is not there."""
 
+import ast
 import os
+import re
+import signal
 import subprocess
 import sys
+import time
+from importlib.util import resolve_name
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +20,9 @@ from spatialq.workflows import warming
 from .cluster.surveys import write_tile
 
 MODULE = "spatialq.udfs.build_lod.table"
+ROOT = Path(__file__).parents[1]
+FOLDERS = {"spatialq": ROOT / "spatialq", "spatialq.udfs": ROOT / "udfs"}
+COUNT = sum(map(len, warming.listed()[MODULE].values()))
 
 
 @pytest.mark.parametrize("module", warming.listed())
@@ -25,6 +34,57 @@ def test_what_is_listed_is_there(module):
         parameters = function.py_func.__code__.co_argcount
         assert (function.__module__, parameters) == (module, len(types))
         assert function._cache.cache_path  # it is kept
+
+
+def called():
+    """Find the compiled functions that Python calls or passes on: each with its module."""
+    trees = {
+        ".".join((package, *path.relative_to(folder).with_suffix("").parts)): ast.parse(
+            path.read_text(encoding="utf-8")
+        )
+        for package, folder in FOLDERS.items()
+        for path in folder.rglob("*.py")
+    }
+    kernels = {
+        (module, each.name): each
+        for module, tree in trees.items()
+        for each in tree.body
+        if isinstance(each, ast.FunctionDef)
+        and re.search(r"njit\(.*cache=True", "".join(map(ast.unparse, each.decorator_list)))
+    }
+    found = set()
+    for module, tree in trees.items():
+        known = {name: (own, name) for own, name in kernels if own == module}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                base = resolve_name(
+                    f"{'.' * node.level}{node.module or ''}", module[: module.rindex(".")]
+                )
+                known |= {each.asname or each.name: (base, each.name) for each in node.names}
+        for each in set(tree.body) - set(kernels.values()):
+            nodes = list(ast.walk(each))
+            own = {node.arg for node in nodes if isinstance(node, ast.arg)}
+            own |= {
+                node.id
+                for node in nodes
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            }
+            plain = {
+                node.value
+                for node in nodes
+                if isinstance(node, ast.Attribute) and node.attr == "py_func"
+            }
+            for node in nodes:
+                if isinstance(node, ast.Name) and node.id not in own and node not in plain:
+                    found.add(known.get(node.id))
+                elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                    found.add((".".join(known.get(node.value.id, ())), node.attr))
+    return found & set(kernels)
+
+
+def test_all_that_python_calls_is_listed():
+    listed = {(module, name) for module, names in warming.listed().items() for name in names}
+    assert sorted(called() - listed) == []
 
 
 def warm(cache):
@@ -44,25 +104,76 @@ def warm(cache):
 
 @pytest.mark.slow
 def test_what_is_missing_is_compiled_once(tmp_path):
-    count = sum(map(len, warming.listed()[MODULE].values()))
     told, _, kept = warm(tmp_path)
-    assert told == [f"0 {count}", f"{count} {count}", f"{count}"]
+    assert told == [f"0 {COUNT}", f"{COUNT} {COUNT}", f"{COUNT}"]
     assert warm(tmp_path) == (["0"], "", kept)
 
 
 @pytest.mark.slow
-def test_a_process_that_ends_is_told_of(tmp_path):
+def test_what_is_damaged_is_compiled_again(tmp_path):
+    _, _, kept = warm(tmp_path)
+    for length, path in enumerate(tmp_path.glob("*/*")):
+        path.write_bytes(path.read_bytes()[: 30 * length])
+    told, _, again = warm(tmp_path)
+    assert told[-1] == str(len(kept))
+    assert again.keys() == kept.keys()
+    assert warm(tmp_path)[0] == ["0"]
+
+
+ENDS = "import sys; sys.stdin.readline(); sys.exit(3)"
+KEEPS_NOTHING = "import sys; [print(line, end='', flush=True) for line in sys.stdin]"
+
+
+LOST = (
+    f"{COUNT} of {COUNT} compiled functions could not be kept: "
+    "NUMBA_CACHE_DIR must name a folder that can be written and has room"
+)
+
+
+@pytest.mark.parametrize(
+    ("worker", "sentence"),
+    [(ENDS, f"the process that compiled {MODULE} ended with status 3"), (KEEPS_NOTHING, LOST)],
+)
+@pytest.mark.slow
+def test_what_goes_wrong_is_told_of(tmp_path, worker, sentence):
     code = (
         "from spatialq.workflows import warming\n"
-        "warming.WORKER = 'import sys; sys.stdin.readline(); sys.exit(3)'\n"
+        f"warming.WORKER = {worker!r}\n"
         f"warming.warm([{MODULE!r}])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False,
         env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_CPU_NAME": "generic"},
     )  # fmt: skip
-    sentence = f"OSError: warm: the process that compiled {MODULE} ended with status 3"
-    assert done.stderr.splitlines()[-1] == sentence
+    assert done.stderr.splitlines()[-1] == f"OSError: warm: {sentence}"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="has no groups of processes")
+@pytest.mark.parametrize("interrupt", [os.kill, os.killpg], ids=["it", "its group"])
+def test_an_interruption_ends_it_and_its_processes_at_once(tmp_path, interrupt):
+    at_work = tmp_path / "at_work"
+    worker = f"open({str(at_work)!r}, 'w'); import time; time.sleep(99)"
+    code = (
+        "from spatialq.workflows import warming\n"
+        f"warming.WORKER = {worker!r}\n"
+        f"warming.warm([{MODULE!r}])"
+    )
+    command = [sys.executable, "-c", code]
+    here = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "NUMBA_CPU_NAME": "generic"}
+    with subprocess.Popen(
+        command, env=here, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        while not at_work.exists():
+            assert process.poll() is None
+            time.sleep(0.1)
+        interrupt(process.pid, signal.SIGINT)
+        try:
+            _, said = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert said.splitlines()[-1] == "KeyboardInterrupt"
+    assert said.count('File "<string>"') == 1  # none of the process that compiles
 
 
 def test_the_command_says_where_nothing_needs_to_be_compiled(monkeypatch):

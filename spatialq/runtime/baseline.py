@@ -4,11 +4,9 @@
 has a wheel that is built without it, and then functions are compiled when they are called first.
 """
 
-import functools
 import platform
 from pathlib import Path
 
-from llvmlite import binding
 from numba.core import config
 
 FOLDER = Path(__file__).parents[1] / "compiled" / "cpu"
@@ -28,17 +26,11 @@ def baseline() -> tuple[str, str]:
     return BASELINES.get(platform.machine().lower(), ("generic", ""))
 
 
-@functools.cache
-def runs_here() -> bool:
-    """Whether this processor has all features of the baseline, and none is named by the user.
+def runs_here(features: str) -> bool:
+    """Whether code for the baseline may run where Numba compiles for some features.
 
-    Who names a processor in the environment (`NUMBA_CPU_NAME`) wants code for that one.
+    Those are what the processor has, less what Numba or the user takes away, such as by
+    `NUMBA_ENABLE_AVX`. Who names a processor (`NUMBA_CPU_NAME`) wants code for that one.
     """
-    if config.CPU_NAME is not None or config.CPU_FEATURES is not None:
-        return False
-    needed = [feature[1:] for feature in baseline()[1].split(",") if feature]
-    try:
-        has = binding.get_host_cpu_features() if needed else {}
-    except RuntimeError:  # LLVM does not know the processor
-        return False
-    return all(has.get(feature) for feature in needed)
+    needed = {feature for feature in baseline()[1].split(",") if feature}
+    return config.CPU_NAME is None and needed <= set(features.split(","))

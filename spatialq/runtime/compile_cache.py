@@ -58,6 +58,7 @@ class _Cache(caching.NullCache):  # type: ignore[misc]
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = f"{function.__module__}.{function.__qualname__}"
         self._module = function.__module__
+        _content(function.__code__.co_filename)  # as it is now: the file may change before a call
 
     @property
     def cache_path(self) -> str:
@@ -69,8 +70,8 @@ class _Cache(caching.NullCache):  # type: ignore[misc]
         target.refresh()
         for place in self.places(types, target):
             with suppress(Exception):  # pickle raises many types of exceptions
-                content = pickle.loads(unpack(place.read_bytes()))
-                return CompileResult._rebuild(target, *content)
+                if code := unpack(place):
+                    return CompileResult._rebuild(target, *pickle.loads(code))
         LOGGER.info("compiling %s", self._function)
         return None
 
@@ -82,17 +83,20 @@ class _Cache(caching.NullCache):  # type: ignore[misc]
         part = path.with_suffix(f".{os.getpid()}")
         with suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            part.write_bytes(pack(dumps(result._reduce())))
-            part.replace(path)
+            try:
+                part.write_bytes(pack(dumps(result._reduce())))
+                part.replace(path)
+            finally:
+                part.unlink(missing_ok=True)
             for other in path.parent.glob(f"{self._function}-*"):
                 if not other.name.startswith(self._stem()):
                     other.unlink()
 
     def places(self, types: Any, target: Any) -> list[Path]:
         """Name the files that may have the code: the user's, and that of the wheel."""
-        _, *processor = target.codegen().magic_tuple()
-        found = [_folder() / self._name(types, *processor)]
-        if baseline.runs_here():
+        _, cpu, features = target.codegen().magic_tuple()
+        found = [_folder() / self._name(types, cpu, features)]
+        if baseline.runs_here(features):
             found.append(baseline.FOLDER / self._name(types, *baseline.baseline()))
         return found
 
@@ -105,9 +109,9 @@ class _Cache(caching.NullCache):  # type: ignore[misc]
 
 
 def kept(function: Any, types: Any) -> list[Path]:
-    """List the files that have the code of a function for some types."""
+    """List the files that have the code of a function for some types, undamaged."""
     places: list[Path] = function._cache.places(types, function.targetctx)
-    return [place for place in places if place.exists()]
+    return [place for place in places if unpack(place)]
 
 
 @functools.cache

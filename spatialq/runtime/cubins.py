@@ -11,9 +11,7 @@ import importlib.util
 import os
 import re
 import sys
-import zlib
 from collections.abc import Iterator
-from contextlib import suppress
 from hashlib import sha256
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
@@ -58,8 +56,9 @@ def shipped(source: Path, capability: str, folder: Path = FOLDER) -> Iterator[by
     name = digest(source)
     for architecture in reversed(ARCHITECTURES):
         if _runs(architecture, int(capability)):
-            with suppress(OSError, zlib.error, ValueError):
-                yield unpack((folder / f"{name}.{architecture}").read_bytes())
+            code = unpack(folder / f"{name}.{architecture}")
+            if code is not None:
+                yield code
 
 
 def _runs(architecture: str, capability: int) -> bool:
@@ -142,7 +141,7 @@ def names() -> dict[str, tuple[Path, str]]:
 
 
 def build(nvrtc: ctypes.CDLL, folder: Path = FOLDER) -> None:
-    """Compile what is not in the folder yet, and remove what is stale."""
+    """Compile what is not in the folder yet or damaged, and remove what is stale."""
     folder.mkdir(parents=True, exist_ok=True)
     wanted = {folder / name: made_of for name, made_of in names().items()}
     for path in set(folder.iterdir()) - set(wanted):
@@ -154,7 +153,7 @@ def build(nvrtc: ctypes.CDLL, folder: Path = FOLDER) -> None:
         path.write_bytes(pack(code))
 
     with ThreadPool(os.cpu_count()) as pool:
-        pool.map(make, [path for path in wanted if not path.exists()], chunksize=1)
+        pool.map(make, [path for path in wanted if unpack(path) is None], chunksize=1)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import zlib
 from hashlib import sha256
+from pathlib import Path
 
 DIGEST = 32  # bytes before the compressed code
 
@@ -12,16 +13,13 @@ def pack(code: bytes) -> bytes:
     return sha256(packed).digest() + packed
 
 
-def unpack(content: bytes) -> bytes:
-    """Give the code of a file.
-
-    Raises
-    ------
-    ValueError
-        If the file is damaged.
-    """
+def unpack(path: Path) -> bytes | None:
+    """Give the code of a file; None if it is missing or damaged."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
     packed = content[DIGEST:]
     if sha256(packed).digest() != content[:DIGEST]:
-        message = "the file is damaged"
-        raise ValueError(message)
+        return None
     return zlib.decompress(packed)

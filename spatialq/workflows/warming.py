@@ -6,23 +6,25 @@ compiles all of it for wheels.
 """
 
 import json
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from importlib.resources import files
 from importlib.util import find_spec
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
 
 from spatialq.functions.catalogue import catalogue, folders
 from spatialq.runtime import compile_cache
-from spatialq.runtime.threads import n_threads, workers
+from spatialq.runtime.threads import n_threads
 
 KERNELS = files("spatialq.workflows").joinpath("kernels.json")
 WORKER = "from spatialq.workflows.warming import main; main()"
@@ -120,40 +122,51 @@ def warm(modules: Iterable[str] | None = None, *, update: Update = lambda *_: No
     Raises
     ------
     OSError
-        If a process ends before its work does.
+        If a process ends before its work does, or if what was compiled could not be kept.
     """
     counts = missing(listed() if modules is None else modules)
-    total, done, tasks = sum(counts.values()), 0, SimpleQueue[str]()
-    for module in sorted(counts, key=_size, reverse=True):  # the longest first
-        tasks.put(module)
+    total, done, idle = sum(counts.values()), 0, SimpleQueue[Any]()
 
-    def work(_: int) -> None:
-        nonlocal done
-        with subprocess.Popen(
-            [sys.executable, "-c", WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        ) as process:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            while True:
-                try:
-                    module = tasks.get_nowait()
-                except Empty:
-                    return
-                process.stdin.write(module + "\n")
-                process.stdin.flush()
-                if not process.stdout.readline():
-                    status = process.wait()
-                    message = f"warm: the process that compiled {module} ended with status {status}"
-                    raise OSError(message)
+    def work(module: str) -> str:
+        process = idle.get()
+        process.stdin.write(module + "\n")
+        process.stdin.flush()
+        if not process.stdout.readline():
+            status = process.wait()
+            message = f"warm: the process that compiled {module} ended with status {status}"
+            raise OSError(message)
+        idle.put(process)
+        return module
+
+    if processes := min(n_threads(), len(counts)):
+        update(0, total)
+        with ThreadPool(processes) as pool, ExitStack() as stack:
+            for _ in range(processes):
+                idle.put(stack.enter_context(_process()))
+            longest_first = sorted(counts, key=_size, reverse=True)
+            for module in pool.imap_unordered(work, longest_first):
                 done += counts[module]
                 update(done, total)
-
-    processes = min(n_threads(), len(counts))
-    if processes:
-        update(0, total)
-        with workers(processes) as pool:
-            pool.map(work, range(processes))
+        if lost := sum(missing(counts).values()):
+            message = (
+                f"warm: {lost} of {total} compiled functions could not be kept: "
+                "NUMBA_CACHE_DIR must name a folder that can be written and has room"
+            )
+            raise OSError(message)
     return total
+
+
+@contextmanager
+def _process() -> Iterator[Any]:
+    """Start a process that compiles, and end it, whatever it does then."""
+    with subprocess.Popen(
+        [sys.executable, "-c", WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        start_new_session=True,  # Ctrl-C is for this process
+    ) as process:  # fmt: skip
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 @contextmanager
@@ -178,8 +191,8 @@ def _size(module: str) -> int:
 
 def main() -> None:
     """Compile the modules that are named on standard input, and answer each with a line."""
-    for line in sys.stdin:
-        for function, types in kernels([line.strip()]):
-            function.compile(types)
-        sys.stdout.write(line)
-        sys.stdout.flush()
+    with suppress(BrokenPipeError):  # nobody waits any more
+        for line in sys.stdin:
+            for function, types in kernels([line.strip()]):
+                function.compile(types)
+            os.write(sys.stdout.fileno(), line.encode())
