@@ -37,7 +37,7 @@ MAX_CELLS = 20000
 STACK = 256
 """Cells that wait, at most."""
 
-ROWS = 6
+ROWS = 7
 """Faces of a mean, at most."""
 
 PATCH = 32
@@ -75,8 +75,7 @@ def penetration(
     cells : int
         How many cells were looked at.
     """
-    frame = work[STACK : STACK + 2]
-    best_frame(a, b, solids, frame)
+    choose_frames(a, b, solids, work)
     reach = 0.0
     if is_inside(px, py, pz, a, solids) and is_inside(px, py, pz, b, solids):
         for e in (a, b):
@@ -85,17 +84,18 @@ def penetration(
                 reach = np.sqrt(d2)
     upper = 0.0
     cells = 0
-    box = work[STACK + 36]
+    box = work[STACK + 16]
     for axis in range(3):
         box[axis] = np.inf
         box[3 + axis] = -np.inf
     for way in range(4):
         e = a if way % 2 == 0 else b
         o = b if way % 2 == 0 else a
+        own = work[STACK + 2 : STACK + 4] if way % 2 == 0 else work[STACK + 4 : STACK + 6]
         if way < 2:
-            reach, upper, cells = over_surface(e, o, reach, upper, cells, solids, work)
+            reach, upper, cells = over_surface(e, o, own, reach, upper, cells, solids, work)
         else:
-            reach, upper, cells = over_inside(e, o, reach, upper, cells, solids, work)
+            reach, upper, cells = over_inside(e, o, own, reach, upper, cells, solids, work)
     enough = accurate(reach)
     return reach, enough if enough > upper else upper, cells
 
@@ -108,129 +108,183 @@ def accurate(reach: float) -> float:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def best_frame(a: int, b: int, solids: Solids, frame: Any) -> None:
-    """Find axes in which the boxes of two elements share little.
-
-    Tried are the axes of space and the normal and the longest edge of the largest face of each
-    element.
+def choose_frames(a: int, b: int, solids: Solids, work: Any) -> None:
+    """Find axes in which the boxes of two elements share little, and axes of each element.
 
     Parameters
     ----------
     a, b, solids
         See `penetration`.
-    frame : float64[2, 9]
-        Out: three axes; what is shared along them, low and high.
+    work : float64[:, 9]
+        Out: of the common part, a and b each three axes, and low and high along them.
     """
-    vertices = solids.vertices
-    faces = solids.faces
+    common = work[STACK]
+    limits = work[STACK + 1]
     least = np.inf
     for choice in range(3):
-        ux = 1.0
-        uy = 0.0
-        uz = 0.0
-        wx = 0.0
-        wy = 0.0
-        wz = 1.0
-        if choice > 0:
-            e = a if choice == 1 else b
-            v0 = solids.vertex_starts[e]
-            largest = 0.0
-            for f in range(solids.face_starts[e], solids.face_starts[e + 1]):
-                i = v0 + faces[f, 0]
-                j = v0 + faces[f, 1]
-                k = v0 + faces[f, 2]
-                x1 = vertices[j, 0] - vertices[i, 0]
-                y1 = vertices[j, 1] - vertices[i, 1]
-                z1 = vertices[j, 2] - vertices[i, 2]
-                x2 = vertices[k, 0] - vertices[i, 0]
-                y2 = vertices[k, 1] - vertices[i, 1]
-                z2 = vertices[k, 2] - vertices[i, 2]
-                nx = y1 * z2 - z1 * y2
-                ny = z1 * x2 - x1 * z2
-                nz = x1 * y2 - y1 * x2
-                size = nx * nx + ny * ny + nz * nz
-                if not size > largest:
-                    continue
-                largest = size
-                size = np.sqrt(size)
-                wx = nx / size
-                wy = ny / size
-                wz = nz / size
-                # the two shortest edges of a right-angled triangle are along its sides
-                one = x1 * x1 + y1 * y1 + z1 * z1
-                two = x2 * x2 + y2 * y2 + z2 * z2
-                x3 = x2 - x1
-                y3 = y2 - y1
-                z3 = z2 - z1
-                three = x3 * x3 + y3 * y3 + z3 * z3
-                if one <= two and one <= three:
-                    size = np.sqrt(one)
-                    ux = x1 / size
-                    uy = y1 / size
-                    uz = z1 / size
-                elif two <= three:
-                    size = np.sqrt(two)
-                    ux = x2 / size
-                    uy = y2 / size
-                    uz = z2 / size
-                else:
-                    size = np.sqrt(three)
-                    ux = x3 / size
-                    uy = y3 / size
-                    uz = z3 / size
-            if not largest > 0.0:
-                continue
-        tried = frame[1]
-        tried[0] = ux
-        tried[1] = uy
-        tried[2] = uz
-        tried[3] = wy * uz - wz * uy
-        tried[4] = wz * ux - wx * uz
-        tried[5] = wx * uy - wy * ux
-        tried[6] = wx
-        tried[7] = wy
-        tried[8] = wz
+        frame = work[STACK + 2 * choice]
+        if choice == 0:
+            for k in range(9):
+                frame[k] = 1.0 if k % 4 == 0 else 0.0
+        else:
+            axes_of(a if choice == 1 else b, solids, frame)
         room = 1.0
         for axis in range(3):
-            low, high = shared_along(
-                tried[3 * axis], tried[3 * axis + 1], tried[3 * axis + 2], a, b, solids
-            )
+            x = frame[3 * axis]
+            y = frame[3 * axis + 1]
+            z = frame[3 * axis + 2]
+            low, high = along(x, y, z, a, solids)
+            low_b, high_b = along(x, y, z, b, solids)
+            if choice > 0:
+                of = work[STACK + 2 * choice + 1]
+                of[axis] = low if choice == 1 else low_b
+                of[3 + axis] = high if choice == 1 else high_b
+            low = low_b if low_b > low else low
+            high = high_b if high_b < high else high
             room *= high - low if high > low else 0.0
         # others must be better by more than rounding
-        if room < 0.99 * least:
+        if choice == 0 or room < 0.99 * least:
             least = room
             for k in range(9):
-                frame[0, k] = tried[k]
+                common[k] = frame[k]
     for axis in range(3):
-        low, high = shared_along(
-            frame[0, 3 * axis], frame[0, 3 * axis + 1], frame[0, 3 * axis + 2], a, b, solids
-        )
-        frame[1, axis] = low
-        frame[1, 3 + axis] = high
+        x = common[3 * axis]
+        y = common[3 * axis + 1]
+        z = common[3 * axis + 2]
+        low, high = along(x, y, z, a, solids)
+        low_b, high_b = along(x, y, z, b, solids)
+        limits[axis] = low_b if low_b > low else low
+        limits[3 + axis] = high_b if high_b < high else high
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def shared_along(ux: float, uy: float, uz: float, a: int, b: int, solids: Solids) -> Any:
-    """Give the interval along a direction that two elements share."""
+def axes_of(e: int, solids: Solids, frame: Any) -> None:
+    """Give the axes of an element: the normal of its largest face, and that face's shortest edge.
+
+    In a right-angled triangle the shortest edge is along one of the sides.
+    """
     vertices = solids.vertices
-    low = -np.inf
-    high = np.inf
-    for turn in range(2):
-        e = a if turn == 0 else b
-        first = np.inf
-        last = -np.inf
-        for v in range(solids.vertex_starts[e], solids.vertex_starts[e + 1]):
-            x = ux * vertices[v, 0] + uy * vertices[v, 1] + uz * vertices[v, 2]
-            first = x if x < first else first
-            last = x if x > last else last
-        low = first if first > low else low
-        high = last if last < high else high
+    faces = solids.faces
+    v0 = solids.vertex_starts[e]
+    largest = 0.0
+    for f in range(solids.face_starts[e], solids.face_starts[e + 1]):
+        i = v0 + faces[f, 0]
+        j = v0 + faces[f, 1]
+        k = v0 + faces[f, 2]
+        x1 = vertices[j, 0] - vertices[i, 0]
+        y1 = vertices[j, 1] - vertices[i, 1]
+        z1 = vertices[j, 2] - vertices[i, 2]
+        x2 = vertices[k, 0] - vertices[i, 0]
+        y2 = vertices[k, 1] - vertices[i, 1]
+        z2 = vertices[k, 2] - vertices[i, 2]
+        nx = y1 * z2 - z1 * y2
+        ny = z1 * x2 - x1 * z2
+        nz = x1 * y2 - y1 * x2
+        size = nx * nx + ny * ny + nz * nz
+        if not size > largest:
+            continue
+        largest = size
+        size = np.sqrt(size)
+        frame[6] = nx / size
+        frame[7] = ny / size
+        frame[8] = nz / size
+        one = x1 * x1 + y1 * y1 + z1 * z1
+        two = x2 * x2 + y2 * y2 + z2 * z2
+        x3 = x2 - x1
+        y3 = y2 - y1
+        z3 = z2 - z1
+        three = x3 * x3 + y3 * y3 + z3 * z3
+        size = one
+        if two < size:
+            size = two
+            x1 = x2
+            y1 = y2
+            z1 = z2
+        if three < size:
+            size = three
+            x1 = x3
+            y1 = y3
+            z1 = z3
+        size = np.sqrt(size)
+        frame[0] = x1 / size
+        frame[1] = y1 / size
+        frame[2] = z1 / size
+    if largest == 0.0:
+        for k in range(9):
+            frame[k] = 1.0 if k % 4 == 0 else 0.0
+    frame[3] = frame[7] * frame[2] - frame[8] * frame[1]
+    frame[4] = frame[8] * frame[0] - frame[6] * frame[2]
+    frame[5] = frame[6] * frame[1] - frame[7] * frame[0]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def along(ux: float, uy: float, uz: float, e: int, solids: Solids) -> Any:
+    """Give the interval along a direction in which an element is."""
+    vertices = solids.vertices
+    low = np.inf
+    high = -np.inf
+    for v in range(solids.vertex_starts[e], solids.vertex_starts[e + 1]):
+        x = ux * vertices[v, 0] + uy * vertices[v, 1] + uz * vertices[v, 2]
+        low = x if x < low else low
+        high = x if x > high else high
     return low, high
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def distances_in_box(own: Any, corners: Any, n: int, row: Any) -> float:
+    """Fill in a bound of the distance from a surface that holds inside of it: from its box.
+
+    Parameters
+    ----------
+    own : float64[2, 9]
+        The axes of the element, and its box.
+    corners : float64[8, 9]
+    n : int
+    row : float64[9]
+        Out: at the corners the distance from one side of the box, or the mean of two.
+
+    Returns
+    -------
+    float
+        The largest of them.
+    """
+    least = np.inf
+    for axis in range(3):
+        low = own[1, axis]
+        high = own[1, 3 + axis]
+        first = np.inf
+        last = -np.inf
+        for c in range(n):
+            x = (
+                own[0, 3 * axis] * corners[c, 0]
+                + own[0, 3 * axis + 1] * corners[c, 1]
+                + own[0, 3 * axis + 2] * corners[c, 2]
+            )
+            first = x if x < first else first
+            last = x if x > last else last
+        side = 0
+        best = 0.5 * (high - low)
+        if last - low < best:
+            side = 1
+            best = last - low
+        if high - first < best:
+            side = 2
+            best = high - first
+        if best < least:
+            least = best
+            for c in range(n):
+                x = (
+                    own[0, 3 * axis] * corners[c, 0]
+                    + own[0, 3 * axis + 1] * corners[c, 1]
+                    + own[0, 3 * axis + 2] * corners[c, 2]
+                )
+                row[c] = best if side == 0 else (x - low if side == 1 else high - x)
+    return least
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def over_surface(
-    e: int, o: int, reach: float, upper: float, cells: int, solids: Solids, work: Any
+    e: int, o: int, own: Any, reach: float, upper: float, cells: int, solids: Solids, work: Any
 ) -> Any:
     """Search the largest distance from the surface of e over the part of o's surface inside e.
 
@@ -249,8 +303,8 @@ def over_surface(
     reach, upper, cells
     """
     frame = work[STACK : STACK + 2]
-    polygon = work[STACK + 2 : STACK + 12]
-    spare = work[STACK + 12 : STACK + 22]
+    polygon = work[STACK + 54 : STACK + 64]
+    spare = work[STACK + 6 : STACK + 16]
     corners = work[STACK + 22 : STACK + 30]
     vertices = solids.vertices
     v0 = solids.vertex_starts[o]
@@ -276,7 +330,7 @@ def over_surface(
                 for corner in range(3):
                     for k in range(3):
                         corners[corner, k] = work[count, 3 * corner + k]
-                reach, bound = bound_in_cell(3, e, -1, reach, solids, work)
+                reach, bound = bound_in_cell(3, e, -1, own, reach, solids, work)
                 cells += 1
                 if bound > accurate(reach):
                     face = longest_crossing(e, solids, work)
@@ -288,7 +342,7 @@ def over_surface(
                         continue
                     upper = bound if bound > upper else upper
                 if bound >= 0.0:
-                    enlarge(frame, corners, work[STACK + 36])
+                    enlarge(frame, corners, work[STACK + 16])
     return reach, upper, cells
 
 
@@ -372,7 +426,7 @@ def longest_crossing(e: int, solids: Solids, work: Any) -> int:
     mz /= size
     px, py, pz, radius = centre_of(corners, 3)
     slack = 1e-9 * (1.0 + radius)
-    most = 0.5 * radius
+    most = 0.0
     found = -1
     v0 = solids.vertex_starts[e]
     first = solids.cluster_starts[e]
@@ -457,7 +511,7 @@ def longest_crossing(e: int, solids: Solids, work: Any) -> int:
             length = (ends if ends < stops else stops) - (begins if begins > starts else starts)
             if length <= slack:
                 continue
-            if length > most:
+            if length > most and length > 0.5 * (stops - starts):
                 most = length
                 found = f
             elif found == -1:
@@ -550,7 +604,7 @@ def divide_triangle(corners: Any, work: Any, count: int) -> int:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def over_inside(
-    e: int, o: int, reach: float, upper: float, cells: int, solids: Solids, work: Any
+    e: int, o: int, own: Any, reach: float, upper: float, cells: int, solids: Solids, work: Any
 ) -> Any:
     """Search the largest distance from the surface of e over its maxima inside both elements.
 
@@ -559,7 +613,7 @@ def over_inside(
     """
     frame = work[STACK : STACK + 2]
     corners = work[STACK + 22 : STACK + 30]
-    box = work[STACK + 36]
+    box = work[STACK + 16]
     count = 1
     for axis in range(3):
         work[0, axis] = box[axis]
@@ -574,7 +628,7 @@ def over_inside(
             w = work[count, 2 if corner & 4 == 0 else 5]
             for c in range(3):
                 corners[corner, c] = u * frame[0, c] + v * frame[0, 3 + c] + w * frame[0, 6 + c]
-        reach, bound = bound_in_cell(8, e, o, reach, solids, work)
+        reach, bound = bound_in_cell(8, e, o, own, reach, solids, work)
         cells += 1
         if bound <= accurate(reach) or has_no_maximum(e, bound, solids, work):
             continue
@@ -595,7 +649,9 @@ def over_inside(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def bound_in_cell(n: int, e: int, o: int, reach: float, solids: Solids, work: Any) -> Any:
+def bound_in_cell(
+    n: int, e: int, o: int, own: Any, reach: float, solids: Solids, work: Any
+) -> Any:
     """Bound the distance from the surface of e in the part of a cell that is inside e and o.
 
     Parameters
@@ -641,9 +697,12 @@ def bound_in_cell(n: int, e: int, o: int, reach: float, solids: Solids, work: An
     if inside and d > reach:
         reach = d
     upper = d + radius
+    most = distances_in_box(own, corners, n, rows[0])
+    upper = most if most < upper else upper
     if upper <= accurate(reach):
         return reach, upper
-    for m in range(ROWS):
+    lower_mean(rows, 1, mean, n)
+    for m in range(1, ROWS):
         distances_from(f, px, py, pz, corners, n, rows[m], e, solids, work)
         at = lower_mean(rows, m + 1, mean, n)
         mean[8] = m + 1
