@@ -37,6 +37,9 @@ MAX_CELLS = 20000
 STACK = 256
 """Cells that wait, at most."""
 
+WORK = (STACK + 64, 9)
+"""Numbers of scratch."""
+
 ROWS = 7
 """Faces of a mean, at most."""
 
@@ -62,7 +65,7 @@ def penetration(
         A point of the common part.
     a, b : int
     solids : Solids
-    work : float64[STACK + 64, 9]
+    work : float64[WORK]
         Scratch.
 
     Returns
@@ -153,8 +156,12 @@ def choose_frames(a: int, b: int, solids: Solids, work: Any) -> None:
         z = common[3 * axis + 2]
         low, high = along(x, y, z, a, solids)
         low_b, high_b = along(x, y, z, b, solids)
-        limits[axis] = low_b if low_b > low else low
-        limits[3 + axis] = high_b if high_b < high else high
+        low = low_b if low_b > low else low
+        high = high_b if high_b < high else high
+        # faces on a side of the box stay in it whatever rounding does
+        slack = 1e-9 + 1e-12 * (abs(low) + abs(high))
+        limits[axis] = low - slack
+        limits[3 + axis] = high + slack
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -706,9 +713,10 @@ def bound_in_cell(
         distances_from(f, px, py, pz, corners, n, rows[m], e, solids, work)
         at = lower_mean(rows, m + 1, mean, n)
         mean[8] = m + 1
+        before = upper
         if mean[at] < upper:
             upper = mean[at]
-        if upper <= accurate(reach):
+        if upper <= accurate(reach) or (m > 1 and upper > 0.75 * before):
             break
         # at the corner itself several faces may be nearest
         px = corners[at, 0] + PULLED * (mx - corners[at, 0])
