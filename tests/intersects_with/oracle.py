@@ -88,7 +88,10 @@ def convex_depth(a, b):
 def convex_penetration(a, b):
     """Largest distance, over the common part of two convex bodies, to the surface of either."""
     (normals_a, offsets_a), (normals_b, offsets_b) = half_spaces(a), half_spaces(b)
-    normals, offsets = np.concatenate([normals_a, normals_b]), np.concatenate([offsets_a, offsets_b])
+    normals, offsets = (
+        np.concatenate([normals_a, normals_b]),
+        np.concatenate([offsets_a, offsets_b]),
+    )
     found = []
     for of_a in (1.0, 0.0):
         which = np.r_[np.full(len(normals_a), of_a), np.full(len(normals_b), 1 - of_a)]

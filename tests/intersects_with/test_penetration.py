@@ -2,6 +2,7 @@
 
 from math import cos, pi, sqrt
 
+import manifold3d
 import numpy as np
 import pytest
 from hypothesis import given
@@ -84,7 +85,9 @@ def interior(name):
     return CASES[name][2] in oracle.INTERIOR
 
 
-SMALL = [name for name, (a, b, *_) in CASES.items() if interior(name) and len(a[1]) + len(b[1]) < 700]
+SMALL = [
+    name for name, (a, b, *_) in CASES.items() if interior(name) and len(a[1]) + len(b[1]) < 700
+]
 
 
 @pytest.mark.slow
@@ -104,6 +107,21 @@ def turned_boxes(draw):
     for axis in ((0, 0, 1), (1, 0, 0)):
         mesh = turned(mesh, axis, draw(st.integers(0, 11)) * 15)
     return moved(mesh, [draw(st.integers(-300, 300)) / 1000 for _ in range(3)])
+
+
+def hull(rng):
+    points = rng.normal(size=(rng.integers(4, 14), 3)) * 10 ** rng.uniform(-1.5, 0, 3)
+    return oracle.mesh_of(manifold3d.Manifold.hull_points(points))
+
+
+@pytest.mark.slow
+def test_hulls_of_random_points_by_a_linear_program():
+    rng, pairs = np.random.default_rng(1), 0
+    while pairs < 300:
+        a, b = hull(rng), hull(rng)
+        if oracle.convex_depth(a, b) > 1e-3:
+            assert measured(a, b) == pytest.approx(oracle.convex_penetration(a, b), **NEAR)
+            pairs += 1
 
 
 @given(turned_boxes(), turned_boxes())

@@ -54,9 +54,7 @@ FLAT = 0.9999
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def penetration(
-    px: float, py: float, pz: float, a: int, b: int, solids: Solids, work: Any
-) -> Any:
+def penetration(px: float, py: float, pz: float, a: int, b: int, solids: Solids, work: Any) -> Any:
     """Find how far two closed elements reach into each other.
 
     Parameters
@@ -527,23 +525,19 @@ def longest_crossing(e: int, solids: Solids, work: Any) -> int:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def cut_triangle(
-    f: int, e: int, corners: Any, solids: Solids, work: Any, count: int
-) -> int:
+def cut_triangle(f: int, e: int, corners: Any, solids: Solids, work: Any, count: int) -> int:
     """Put the parts of a triangle on both sides of a face of e on the stack."""
     vertices = solids.vertices
     v0 = solids.vertex_starts[e]
     i = v0 + solids.faces[f, 0]
-    nx, ny, nz = unit_normal(
-        i, v0 + solids.faces[f, 1], v0 + solids.faces[f, 2], vertices
-    )
+    nx, ny, nz = unit_normal(i, v0 + solids.faces[f, 1], v0 + solids.faces[f, 2], vertices)
     at = 0
     for k in range(3):
         j = (k + 1) % 3
-        l = (k + 2) % 3
+        other = (k + 2) % 3
         d = side_of(corners, k, nx, ny, nz, i, vertices)
         if (d < 0.0) != (side_of(corners, j, nx, ny, nz, i, vertices) < 0.0) and (d < 0.0) != (
-            side_of(corners, l, nx, ny, nz, i, vertices) < 0.0
+            side_of(corners, other, nx, ny, nz, i, vertices) < 0.0
         ):
             at = k
     j = (at + 1) % 3
@@ -570,9 +564,7 @@ def cut_triangle(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def side_of(
-    corners: Any, c: int, nx: float, ny: float, nz: float, i: int, vertices: Any
-) -> float:
+def side_of(corners: Any, c: int, nx: float, ny: float, nz: float, i: int, vertices: Any) -> float:
     """Give the distance of a corner from the plane of a face."""
     return float(
         nx * (corners[c, 0] - vertices[i, 0])
@@ -656,9 +648,7 @@ def over_inside(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def bound_in_cell(
-    n: int, e: int, o: int, own: Any, reach: float, solids: Solids, work: Any
-) -> Any:
+def bound_in_cell(n: int, e: int, o: int, own: Any, reach: float, solids: Solids, work: Any) -> Any:
     """Bound the distance from the surface of e in the part of a cell that is inside e and o.
 
     Parameters
@@ -781,7 +771,7 @@ def lower_mean(rows: Any, m: int, mean: Any, n: int) -> int:
         for k in range(n):
             mean[k] = rows[0, k]
     at = 0
-    for turn in range(3 if m > 2 else 1):
+    for _ in range(3 if m > 2 else 1):
         for r in range(m - 1, -1, -1):
             # along the line from the mean to the row, whose largest value is convex
             share = 0.0
@@ -800,8 +790,7 @@ def lower_mean(rows: Any, m: int, mean: Any, n: int) -> int:
                     if steeper > 0.0:
                         there = (mean[at] - mean[k]) / steeper
                         if there < step or (
-                            there == step
-                            and rows[r, k] - mean[k] > rows[r, then] - mean[then]
+                            there == step and rows[r, k] - mean[k] > rows[r, then] - mean[then]
                         ):
                             step = there
                             then = k
@@ -870,9 +859,7 @@ def distances_from(
         vertices[j, 0], vertices[j, 1], vertices[j, 2],
         vertices[k, 0], vertices[k, 1], vertices[k, 2],
     )  # fmt: skip
-    high = abs(
-        nx * (px - vertices[i, 0]) + ny * (py - vertices[i, 1]) + nz * (pz - vertices[i, 2])
-    )
+    high = abs(nx * (px - vertices[i, 0]) + ny * (py - vertices[i, 1]) + nz * (pz - vertices[i, 2]))
     if np.sqrt(d2) > high * (1.0 + 1e-9) + 1e-9:
         return
     rough = covered(f, nx, ny, nz, corners, n, e, solids, work)
@@ -935,9 +922,7 @@ def covered(
     hy = -np.inf
     hz = -np.inf
     for c in range(n):
-        high = (
-            nx * (corners[c, 0] - ox) + ny * (corners[c, 1] - oy) + nz * (corners[c, 2] - oz)
-        )
+        high = nx * (corners[c, 0] - ox) + ny * (corners[c, 1] - oy) + nz * (corners[c, 2] - oz)
         x = corners[c, 0] - high * nx
         y = corners[c, 1] - high * ny
         z = corners[c, 2] - high * nz
@@ -1116,13 +1101,13 @@ def has_no_maximum(e: int, bound: float, solids: Solids, work: Any) -> Any:
                     + nz * (corners[corner, 2] - vertices[i, 2])
                 )
                 lowest = highs[corner] if highs[corner] < lowest else lowest
-            # others are nearer everywhere
+            # others are nearer everywhere, by more than rounding: its own row does not count
             nearer = False
             for r in range(int(work[STACK + 37, 8]) + 1):
                 row = rows[r] if r < int(work[STACK + 37, 8]) else work[STACK + 37]
                 beyond = True
                 for corner in range(8):
-                    if highs[corner] <= row[corner]:
+                    if highs[corner] <= row[corner] + 1e-7 * (1.0 + radius):
                         beyond = False
                 nearer = nearer or beyond
             if nearer:
