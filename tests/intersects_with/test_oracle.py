@@ -170,6 +170,18 @@ def test_the_other_way_round():
     assert wrong == {}
 
 
+def test_the_other_way_round_to_the_bit():
+    small = [name for name, (a, b, *_) in CASES.items() if len(a[1]) + len(b[1]) <= 60]
+    a, b = ([CASES[name][k] for name in small] for k in (0, 1))
+    found, turned = run(a, b), run(b, a)
+    order = np.lexsort([turned["a"], turned["b"]])
+    names_of = (np.array(RELATIONS)[each["relation"]] for each in (found, turned))
+    expected = [oracle.CONVERSE[relation] for relation in next(names_of)]
+    assert next(names_of)[order].tolist() == expected
+    for column in ("depth", "distance", "x", "y", "z"):
+        assert found[column].tobytes() == turned[column][order].tobytes(), column
+
+
 @pytest.mark.slow
 def test_a_larger_tolerance_never_makes_a_common_interior():
     tolerances = [1e-5, 1e-4, 0.0005, 0.001, 0.002, 0.005, 0.01]

@@ -138,15 +138,17 @@ def relate_pairs(
     measures = xp.empty((n, 5))
     if n == 0:
         return relation, measures
+    one, other, turned = xp.empty(n, np.int32), xp.empty(n, np.int32), xp.empty(n, np.int8)
+    _launch(device, "order_pairs", -(-n // 128), 128, words, rows_a, rows_b, n, one, other, turned)
     crossing, d2, closest = (device.filled(0xFF, 8 * n).view(np.uint64) for _ in range(3))
     needs_distance = xp.empty(n, np.int8)
     results = (
-        rows_a, rows_b, np.float64(t), int(touches), crossing, d2, closest, needs_distance,
+        one, other, np.float64(t), int(touches), crossing, d2, closest, needs_distance,
     )  # fmt: skip
     room = max(CONTACTS, 2 * n)
     contacts = xp.empty(room, np.int32), xp.empty(room, np.uint64), xp.empty(room, np.int32)
     count = xp.zeros(1, np.uint64)
-    batch = _words(device, *results, room, count, *contacts)
+    batch = _words(device, *results, room, count, *contacts, turned)
 
     counts = xp.empty(n, np.int64)
     everything = -(-n // 128), 128, words, batch, n
@@ -165,7 +167,7 @@ def relate_pairs(
     if found > room:  # rare: once more, with room for all
         contacts = tuple(xp.empty(found, values.dtype) for values in contacts)
         count[:] = 0
-        batch = _words(device, *results, found, count, *contacts)
+        batch = _words(device, *results, found, count, *contacts, turned)
         compare(CLASSIFY)
         found = int(count[0])  # fewer: triangles after a crossing are skipped by now
     if touches:
