@@ -38,6 +38,13 @@ def test_columns_types_and_pairs(con, name):
     assert sorted(row[:3] for row in relation.fetchall()) == CLASHES
 
 
+def test_a_tolerance_in_another_unit_is_warned_of(con):
+    with pytest.warns(UserWarning, match=r"intersects_with: tolerance := 5 is in metres") as told:
+        assert pairs(con, "intersects_with('elements', tolerance := 5)") == []
+    assert len({str(each.message) for each in told}) == 1
+    con.sql("FROM intersects_with('elements', tolerance := 0.5)").fetchall()  # says nothing
+
+
 IN_ROW_GROUPS = """
 CREATE TABLE big.elements AS
 SELECT i AS global_id, {{

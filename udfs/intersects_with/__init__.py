@@ -1,5 +1,6 @@
 """Declaration of `intersects_with`: which elements meet, and how."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,6 +16,9 @@ from .cost import work, work_in_tiles
 
 Method = Literal["exact", "pairmesh"]
 BroadPhase = Literal["auto", "rtree", "grid"]
+
+LARGE_TOLERANCE = 0.5
+"""Metres beyond which a tolerance was probably meant in another unit."""
 
 CPU_ONLY = {"method": "pairmesh", "broad_phase": "grid"}
 
@@ -47,6 +51,15 @@ class Options(Parameters):
         "How pairs of elements whose boxes meet are found; the result is the same.",
     )
     relations: bool = parameter(False, "Whether pairs that only touch are given as well.")
+
+    def check(self) -> None:
+        """Warn of a tolerance that is as large as elements are."""
+        if self.tolerance > LARGE_TOLERANCE:
+            message = (
+                f"{self.function}: tolerance := {self.tolerance:g} is in metres, and most elements "
+                f"are thinner; 5 mm are 0.005"
+            )
+            warnings.warn(message, stacklevel=2)
 
 
 def cpu_only(options: Options) -> str:
