@@ -21,6 +21,7 @@ from spatialq.cli.commands.planes import planes
 from spatialq.cli.commands.run import run
 from spatialq.cli.commands.shell import shell
 from spatialq.cli.commands.tiles import tiles
+from spatialq.cli.commands.warm import warm
 from spatialq.cli.errors import sentence
 from spatialq.cli.options import CommandGroup, register
 from spatialq.cli.progress import announce_compiling
@@ -62,7 +63,7 @@ def options(
 
 COMMANDS = (
     info, load, sql, run, shell, ground, seeds, planes, clash, features, lod, tiles, jobs, demo,
-    formats, devices, calibrate,
+    formats, devices, calibrate, warm,
 )  # fmt: skip
 for command in COMMANDS:
     register(app, command)
