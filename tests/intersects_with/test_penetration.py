@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spatialq.udfs.intersects_with.penetration import WORK, penetration
+from spatialq.udfs.intersects_with.cells import WORK
+from spatialq.udfs.intersects_with.penetration import MAX_CELLS, penetration
 
 from spatialq.data.meshes import Meshes
 from spatialq.geometry import boxes
@@ -26,7 +27,7 @@ def bounds(a, b, seed=(np.nan, np.nan, np.nan)):
     """The penetration, which may be too small by that much, and its bound from above."""
     meshes = Meshes.of([a, b])
     solids = PreparedMeshes(meshes, boxes.of(meshes)).solids
-    reach, upper, _ = penetration(*seed, 0, 1, solids, np.empty(WORK))
+    reach, upper, _ = penetration(*seed, 0.0, MAX_CELLS, 0, 1, solids, np.empty(WORK))
     assert reach <= upper
     return reach, upper
 

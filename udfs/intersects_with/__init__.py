@@ -36,8 +36,9 @@ class Options(Parameters):
 
     tolerance: float = parameter(
         0.001,
-        "Surfaces that are nearer to each other than this touch; a thinner common part is "
-        "ignored. Less than a micrometre counts as a micrometre.",
+        "Surfaces that are nearer to each other than this touch; elements whose penetration and "
+        "thickness are no larger have no common interior. Less than a micrometre counts as a "
+        "micrometre.",
         unit="metres",
         at_least=0,
     )
@@ -49,6 +50,12 @@ class Options(Parameters):
     broad_phase: BroadPhase = parameter(
         "auto",
         "How pairs of elements whose boxes meet are found; the result is the same.",
+    )
+    min_thickness: float | None = parameter(
+        None,
+        "A thinner common part is ignored, however far the elements reach into each other.",
+        unit="metres",
+        at_least=0,
     )
     relations: bool = parameter(False, "Whether pairs that only touch are given as well.")
 
@@ -82,7 +89,8 @@ DECLARATION = Declaration(
                 "a": "VARCHAR",
                 "b": "VARCHAR",
                 "relation": "VARCHAR",
-                "depth": "DOUBLE",
+                "penetration": "DOUBLE",
+                "thickness": "DOUBLE",
                 "distance": "DOUBLE",
                 "x": "DOUBLE",
                 "y": "DOUBLE",
