@@ -417,6 +417,7 @@ def run_elements(
     tolerance: float = 0.001,
     method: Literal["exact", "pairmesh"] = "exact",
     broad_phase: Literal["auto", "rtree", "grid"] = "auto",
+    min_thickness: float | None = None,
     relations: bool = False,
     device: str = "auto",
     memory: str | float | None = None,

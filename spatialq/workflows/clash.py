@@ -37,11 +37,11 @@ SELECT row AS global_id, mesh, ifc_class, file_name, step_id FROM {elements}
 """
 PAIRS = {
     "clash": """
-SELECT a, b, relation, depth, 0.0::DOUBLE AS distance, x, y, z, flags
+SELECT a, b, relation, penetration, thickness, 0.0::DOUBLE AS distance, x, y, z, flags
 FROM intersects_with('clash_a', {b}, {options})
 """,
     "clearance": """
-SELECT a, b, coalesce(r.relation, 'disjoint') AS relation, r.depth,
+SELECT a, b, coalesce(r.relation, 'disjoint') AS relation, r.penetration, r.thickness,
     coalesce(r.distance, n.distance) AS distance, coalesce(r.x, (n.ax + n.bx) / 2) AS x,
     coalesce(r.y, (n.ay + n.by) / 2) AS y, coalesce(r.z, (n.az + n.bz) / 2) AS z,
     coalesce(r.flags, n.flags) AS flags
@@ -54,7 +54,7 @@ SELECT
     a.global_id AS a, b.global_id AS b, a.ifc_class AS a_class, b.ifc_class AS b_class,
     a.name AS a_name, b.name AS b_name, a.storey AS a_storey, b.storey AS b_storey,
     a.file_name AS a_file, b.file_name AS b_file,
-    p.relation, p.depth, p.distance, p.x, p.y, p.z,
+    p.relation, p.penetration, p.thickness, p.distance, p.x, p.y, p.z,
     p.flags || [flag FOR flag IN ['a_duplicate_id', 'b_duplicate_id']
         IF CASE flag WHEN 'a_duplicate_id' THEN a.is_duplicate ELSE b.is_duplicate END] AS flags
 FROM ({pairs}) AS p
@@ -62,7 +62,7 @@ JOIN elements AS a ON a.row = p.a::BIGINT
 JOIN elements AS b ON b.row = p.b::BIGINT
 ANTI JOIN ({related}) AS r
 ON r.a = a.global_id AND r.b = b.global_id AND a.file_name = b.file_name
-ORDER BY p.depth DESC NULLS LAST, p.distance, a.row, b.row
+ORDER BY p.penetration DESC NULLS LAST, p.distance, a.row, b.row
 """
 
 
@@ -99,7 +99,8 @@ def find_clashes(
     progress : callable, optional
         Called with a model, its meshes so far and in all.
     **options
-        Options of `intersects_with`: `tolerance` in metres, `method`, `broad_phase`.
+        Options of `intersects_with`: `tolerance` and `min_thickness` in metres, `method`,
+        `broad_phase`.
 
     Returns
     -------
@@ -272,7 +273,7 @@ SELECT
     CASE WHEN a_class <= b_class THEN relation ELSE coalesce(MAP {
         'contains': 'inside', 'inside': 'contains', 'covers': 'covered_by', 'covered_by': 'covers'
     }[relation], relation) END AS relation,
-    count(*) AS pairs, round(max(depth), 4) AS deepest
+    count(*) AS pairs, round(max(penetration), 4) AS deepest
 FROM clashes
 GROUP BY ALL
 ORDER BY pairs DESC, class, other_class, relation

@@ -11,14 +11,14 @@ from spatialq.cli.progress import progress
 from spatialq.cli.rendering import note_limit, rounded, show, show_json
 
 BRIEF = (
-    "relation", "depth", "distance", "a_class", "a_name", "a_storey", "a", "b_class", "b_name",
-    "b_storey", "b",
+    "relation", "penetration", "thickness", "distance", "a_class", "a_name", "a_storey", "a",
+    "b_class", "b_name", "b_storey", "b",
 )  # fmt: skip
 """Columns that are printed where no file is written."""
 LIMIT = 20
 SHEET = """
-SELECT relation, depth, distance, a_name, a_class, a_storey, b_name, b_class, b_storey, x, y, z,
-    a AS a_global_id, b AS b_global_id, a_file, b_file, flags
+SELECT relation, penetration, thickness, distance, a_name, a_class, a_storey, b_name, b_class,
+    b_storey, x, y, z, a AS a_global_id, b AS b_global_id, a_file, b_file, flags
 FROM clashes
 """
 """The rows of an .xlsx, which people read: what clashes with what, and where."""
