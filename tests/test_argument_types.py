@@ -18,6 +18,7 @@ from spatialq.demo.house import write_house
 from spatialq.functions.sql_text import literal
 
 from .examples import thinned
+from .io.bcf_files import write as write_bcf
 from .test_load import write_las
 
 WRONG = ("5", "'abc'", "[1]", "['abc']", "{a: 1}", "NULL", "DATE '2020-01-01'", "true", "1.5")
@@ -29,11 +30,13 @@ MISSING = "Table with name abc"
 NO_MATCH = "STRUCT to STRUCT cast must have at least one matching member"
 """Of DuckDB about a struct that is no mesh: it does not ask a function before it casts one."""
 FAMILIES = {
-    "read_ifc_": "read_ifc", "write_ground": "(classify_)?ground(_surface)?",
+    "read_ifc_": "read_ifc", "read_bcf_": "read_bcf",
+    "write_ground": "(classify_)?ground(_surface)?",
     "cluster_run": "owm_ground", "write_lod": "(build_)?lod",
     "write_tiles": "tiles|(build_)?lod", "ql4bim": "<script>",
 }  # fmt: skip
 """Other names in errors about values of the right type: the reader, or what it is composed of."""
+BCF = ("", "_comments", "_viewpoints", "_components")
 COLUMNS = ("point_id", "x", "y", "z", "red", "green", "blue", "intensity", "classification")
 """Arguments of aggregates."""
 
@@ -60,6 +63,7 @@ ARGUMENTS = [
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("types")
     write_house(folder / "house.ifc")
+    write_bcf(folder / "issues.bcf")
     write_las(folder / "cloud.las")
     np.save(folder / "grid.npy", np.zeros((4, 4)))
     (folder / "cluster_jobs").mkdir()
@@ -93,6 +97,7 @@ def right(macro, argument, folder):
         "read_las": "cloud.las", "read_points": "cloud.las", "read_grid": "grid.npy",
         "write_ground": "cloud.las", "write_lod": "cloud.las", "write_tiles": "cloud.las",
         "cluster_run": "cloud.las",
+        **dict.fromkeys((f"read_bcf{of}" for of in BCF), "issues.bcf"),
     }  # fmt: skip
     values = {
         "points": "points", "a": "elements", "b": "elements", "elements": "elements", "lod": "lod",

@@ -23,6 +23,7 @@ from spatialq.functions.declaration import parameters_of
 from spatialq.ql4bim.operators import operators
 
 from .conftest import made_once
+from .io.bcf_files import write as write_bcf
 from .pages import LANGUAGES, ROOT, Reader, blocks
 
 PAGES = ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
@@ -49,6 +50,7 @@ def write_files(world, folder):
     (folder / "tiles").mkdir()
     for path in (world.las, world.ifc, world.scan):
         shutil.copy(path, folder)
+    write_bcf(folder / "clashes.bcf")
     with spatialq.connect(str(folder / "demo.duckdb")) as con:
         spatialq.load(con, [folder / "village.laz", folder / "house.ifc"])
     spatialq.write_ground(folder / "village.laz", [folder / "terrain.tif"])

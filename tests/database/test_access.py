@@ -31,6 +31,7 @@ from spatialq.io import clouds
 from spatialq.io.formats import MACROS, readers
 from spatialq.io.grid import grids
 
+from ..io.bcf_files import write as write_bcf
 from ..io.test_grid import write_tif
 from ..test_argument_types import ARGUMENTS, call
 from ..test_load import write_las
@@ -91,6 +92,7 @@ def outside(tmp_path_factory):
     """A folder with files that can be read, of each kind."""
     folder = tmp_path_factory.mktemp("outside")
     write_house(folder / "house.ifc")
+    write_bcf(folder / "issues.bcf")
     write_las(folder / "cloud.las")
     (folder / "cloud.xyz").write_text("1 2 3\n4 5 6\n")
     np.save(folder / "grid.npy", np.zeros((40, 40)))
@@ -225,6 +227,7 @@ def test_no_plan_that_a_user_writes_opens_a_file_outside(outside, untouched, mon
             f"FROM read_las('{outside}/cloud.las')", f"FROM read_grid('{outside}/grid.npy')",
             f"FROM read_grid('{outside}/grid.tif')", f"FROM read_ifc('{outside}/house.ifc')",
             f"FROM read_ifc_objects('{outside}/house.ifc')",
+            f"FROM read_bcf('{outside}/issues.bcf')",
             f"FROM owm_ground('{outside}/cloud.las', unit := 1)",
             f"FROM pops_features('{outside}/grid.npy', scales := [2], example_scale := 4)",
             f"FROM cluster_table('{outside}/cluster_table')",
@@ -232,7 +235,8 @@ def test_no_plan_that_a_user_writes_opens_a_file_outside(outside, untouched, mon
             con.sql(query).fetchall()
     behind = {name: given for name, given in noted.items() if str(outside) in repr(given)}
     assert {"spatialq_read_points_span", "spatialq_read_grid_span", "spatialq_owm_ground_files",
-            "spatialq_ifc_elements", "spatialq_pops_features_band"} <= behind.keys()  # fmt: skip
+            "spatialq_ifc_elements", "spatialq_bcf_topics",
+            "spatialq_pops_features_band"} <= behind.keys()  # fmt: skip
     with lists() as con:
         close(con)
         untouched(outside)
