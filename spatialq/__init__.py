@@ -113,6 +113,7 @@ _registered.update(
         "jobs_sql": "spatialq.cluster.sql_calls:table_sql",
         "jobs_table": "spatialq.cluster.sql_calls:jobs_table",
         "ql4bim_sql": "spatialq.ql4bim.sql_macro:ql4bim_sql",
+        "query_to_bcf": "spatialq.workflows.clash_bcf:write",
         "query_to_lod": "spatialq.workflows.lod_query:write",
         "query_to_tiles": "spatialq.workflows.lod_query:write_tiles",
         "run_jobs": "spatialq.cluster.sql_calls:run_jobs",

@@ -20,7 +20,7 @@ NOTHING = -1
 """In `Picture.item`: the pixel shows no mesh and no point."""
 LIGHT = (0.35, 0.5, -0.79)
 """Direction to the light: to the right, up and towards the viewer, about of length 1."""
-AMBIENT = 0.45
+AMBIENT = 0.6
 """Brightness of a face along the light; one across it has 1."""
 MAX_PIXELS = 1 << 26
 

@@ -8,7 +8,7 @@ import typer
 from spatialq.cli.jobs import Executor, Resume, Tasks, Workers, run_job
 from spatialq.cli.options import Device, IfcGeometry, Json, with_parameters
 from spatialq.cli.progress import progress
-from spatialq.cli.rendering import note_limit, rounded, show, show_json
+from spatialq.cli.rendering import note, note_limit, rounded, show, show_json
 
 BRIEF = (
     "relation", "depth", "distance", "a_class", "a_name", "a_storey", "a", "b_class", "b_name",
@@ -55,10 +55,21 @@ def clash(
         typer.Option(
             "--output",
             "-o",
-            help="File to write: .xlsx, .parquet, .csv or .json; or the folder of a job.",
+            help="File to write: .bcf, .xlsx, .parquet, .csv or .json; or the folder of a job.",
         ),
     ] = None,
     limit: Annotated[int, typer.Option(min=0, help="Maximum number of pairs to print.")] = LIMIT,
+    bcf_in: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--bcf-in",
+            help="BCF archive or pattern: what it says of the clashes, status and comments, joins "
+            "them; may be given several times.",
+        ),
+    ] = None,
+    bcf_version: Annotated[
+        str | None, typer.Option(help="Of a .bcf: 2.1, which is the default, or 3.0.")
+    ] = None,
     exclude_related: Annotated[
         bool,
         typer.Option("--exclude-related", help="Leave out pairs that belong together."),
@@ -71,7 +82,9 @@ def clash(
     """Find what clashes in building models: common interiors, or distances below a limit."""
     from spatialq.data.units import metres
     from spatialq.database.table_files import require_output, write_table
+    from spatialq.io.files import find_files
     from spatialq.workflows.clash import counts, find_clashes
+    from spatialq.workflows.clash_issues import join_issues
     from spatialq.workflows.tables import dicts
 
     chosen = {
@@ -92,18 +105,25 @@ def clash(
             device=device,
             memory=None,
             as_json=as_json,
-            refused={"--limit": limit != LIMIT},
+            refused={
+                "--limit": limit != LIMIT,
+                "--bcf-in": bcf_in,
+                "--bcf-version": bcf_version,
+            },
             command="clash",
             **chosen,
         )
         return
     if output is not None:
-        require_output(output, takes="rows")
+        require_output(output, takes=("rows", "clashes"))
     with progress() as update:
         con = find_clashes(models, device=device, progress=update, **chosen)
+    archives = [path for pattern in bcf_in or () for path in find_files("clash", pattern)]
+    if bcf_in:
+        note(f"{join_issues(con, 'clash', archives):,} clashes are in {', '.join(bcf_in)}")
     if output is not None:
         query = SHEET if output.suffix.lower() == ".xlsx" else "FROM clashes"
-        rows = write_table(con, query, output)
+        rows = write_table(con, query, output, bcf_version=bcf_version)
         show([{"output": str(output), "rows": rows}], as_json=as_json)
         return
     shown = dicts(con.execute(f"FROM clashes LIMIT {limit + 1}"))
@@ -115,6 +135,7 @@ def clash(
         show(summary, as_json=False)
         if shown:
             brief = [name for name in BRIEF if name != "distance" or closer_than is not None]
+            brief += ["status", "assigned_to"] if bcf_in else []
             show([rounded({name: row[name] for name in brief}) for row in shown], as_json=False)
     if has_more:
         note_limit(limit, "pairs", "; -o writes all")
