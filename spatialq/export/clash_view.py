@@ -135,16 +135,16 @@ def _least(picture: Picture) -> float:
 
 def _uncovered(camera: Camera, pair: Meshes, others: Meshes, *, is_cut: bool) -> ClashView:
     """Draw the picture, without others that hide the two elements."""
-    alone = render(camera, pair, _colours(0)).item >= 0
     shown = np.arange(len(others))
-    for _ in range(ROUNDS):
-        both = _joined(pair, others.take(shown))
-        picture = render(camera, both, _colours(len(shown)))
-        hiding = np.unique(picture.item[alone & (picture.item >= 2)]) - 2
-        if not hiding.size:
-            break
-        shown = np.delete(shown, hiding)
-    else:
-        shown = shown[:0]
-        picture = render(camera, pair, _colours(0))
+    for times in (SMALL, 1):  # most of what hides them is found in a small picture
+        view = replace(camera, width=camera.width / times, height=camera.height / times)
+        alone = render(view, pair, _colours(0))
+        for _ in range(ROUNDS):
+            picture = render(view, _joined(pair, others.take(shown)), _colours(len(shown)))
+            hiding = np.unique(picture.item[(alone.item >= 0) & (picture.item >= 2)]) - 2
+            if not hiding.size:
+                break
+            shown = np.delete(shown, hiding)
+        else:
+            shown, picture = shown[:0], alone
     return ClashView(camera, shown, is_cut, picture)
