@@ -35,7 +35,10 @@ def rows(path):
         what = f"{MACROS[kind]}('{path}')"
         found = [con.sql(f"FROM {what} ORDER BY ALL").fetchall()]
         to_crs = "EPSG:25833" if path.endswith((".laz", ".tif")) else None
-        spatialq.load(con, path, "t", to_crs=to_crs)
+        if kind == "bcf":
+            con.execute(f"CREATE TABLE t AS FROM {what}")
+        else:
+            spatialq.load(con, path, "t", to_crs=to_crs)
         found += [spatialq.table(con, "t").to_arrow().to_pylist()]
         if kind == "points":
             found += [con.sql("FROM owm_ground('t', unit := 1) ORDER BY ALL").fetchall()]

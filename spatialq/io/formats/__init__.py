@@ -99,7 +99,8 @@ def reader_of(
     there = [suffix for each in readers() for suffix in each.suffixes
              if kinds is None or each.kind in kinds]  # fmt: skip
     there.extend(others)
-    what = "of no known format" if kinds is None else f"no {_named(kinds)}"
+    is_known = kinds is not None and (found is not None or kinds != LOADED)
+    what = f"no {_named(kinds or ())}" if is_known else "of no known format"
     reason = f"is {what}: its name must end in one of {', '.join(sorted(there))}"
     raise FileError.of(caller, path, reason)
 
