@@ -14,6 +14,7 @@ from setuptools.command.build_ext import build_ext
 
 FOLDER = Path("spatialq/database/native")
 NAME = "spatialq.database.native.spatialq"
+COMPILED = Path("spatialq/compiled/cpu")
 API_VERSION = "v1.2.0"  # of DuckDB's stable C interface, as in duckdb_api.h
 MAGIC = b"\x00\x93\x04\x10duckdb_signature\x80\x04"
 OPTIMISED = ["/O2"] if sys.platform == "win32" else ["-O3", "-fvisibility=hidden"]
@@ -53,11 +54,15 @@ class BuildExtension(build_ext):
 
 
 class PlatformWheel(bdist_wheel):
-    """A wheel for a platform and any Python 3: the library does not use Python's interface."""
+    """A wheel for a platform and any Python 3: the library does not use Python's interface.
+
+    With compiled code of `.ci/kernels.py`, it is for the minor version of Python that made that.
+    """
 
     def get_tag(self) -> tuple[str, str, str]:
         """Name what the wheel is for."""
-        return ("py3", "none", super().get_tag()[2])
+        python, _, platform_tag = super().get_tag()
+        return (python if COMPILED.exists() else "py3", "none", platform_tag)
 
 
 setup(

@@ -71,6 +71,16 @@ def detect_planes(found):
         ]  # fmt: skip
 
 
+def first_calls(found):
+    for name, each in found["functions"].items():
+        shipped, none, turns = each["shipped"], each["none"], each["in turns"]
+        yield [
+            f"`{name}`", f"{none['first']:.1f}, {none['processor']:.1f}", f"{none['compiled']}",
+            f"{shipped['first']:.2f}, {shipped['processor']:.2f}", f"{shipped['compiled']}",
+            f"{1e3 * turns['none']:.0f}", f"{1e3 * turns['shipped']:.0f}", f"{turns['ratio']:.2f}",
+        ]  # fmt: skip
+
+
 def large_clouds(found):
     few, many = (
         {
@@ -109,10 +119,25 @@ def export_ifc(found):
         ]  # fmt: skip
 
 
+def small_calls(found):
+    before = read("small_calls_before")["functions"]
+    for name, now in found["functions"].items():
+        then = before[name]
+        yield [
+            f"`{name}`", f"{now['processor_ms']['kernel']:.1f}",
+            *(
+                f"{then['beyond'][way]:.1f} / {now['beyond'][way]:.1f}"
+                for way in ("run", "execute", "sql")
+            ),
+            f"{then['groups']:.2f} / {now['groups']:.2f}", f"{now['group_kernels']:.2f}",
+        ]  # fmt: skip
+
+
 TABLES = {
     each.__name__: each
     for each in (
-        classify_ground, detect_planes, export_ifc, gpu_tiles, large_clouds, owm_ground,
+        classify_ground, detect_planes, export_ifc, first_calls, gpu_tiles, large_clouds,
+        owm_ground, small_calls,
     )
 }  # fmt: skip
 

@@ -26,6 +26,7 @@ from planner_inputs import FUNCTIONS, fitted
 from spatialq.runtime import cubins
 
 KERNEL = re.compile(r"__global__\s+void(?:\s+__launch_bounds__\([^)]*\))?\s+(\w+)")
+WAYS = "shipped", "nvrtc"
 
 
 def child(function, way, points):
@@ -98,6 +99,7 @@ def in_new_process(caches, *arguments):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--functions", nargs="+", choices=FUNCTIONS, default=FUNCTIONS)
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
     parser.add_argument("--points", type=int, default=200_000)
     measure.add_arguments(parser)
     parser.add_argument("--child", nargs=3, help="function, way, points: one process")
@@ -111,7 +113,7 @@ def main():
         list(chosen.functions), chosen.commit, points=chosen.points, calls=found
     )
     for function in chosen.functions:
-        for way in ("shipped", "nvrtc"):
+        for way in chosen.ways:
             with tempfile.TemporaryDirectory() as caches:
                 both = [in_new_process(caches, function, way, chosen.points) for _ in range(2)]
             found.setdefault(function, {})[way] = both

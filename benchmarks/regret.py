@@ -1,14 +1,16 @@
 """How good the planner is: is the device that it takes the faster one, are its estimates right?
 
     python benchmarks/regret.py [--sizes N ...] [--cold-sizes N ...] [--functions NAME ...]
-        [--ways python sql] [--seconds S] [--out FILE] [--calibrate]
+        [--ways python sql] [--seconds S] [--out FILE] [--calibrate] [--calls-before N]
 
 A cell is a function, an input that no rate was made from (`planner_inputs.reported`), a size, a way
 (`spatialq.run` or SQL), and cold or warm: the first call of a new process, or a later one. Each
 cell runs on all devices of the machine; the regret of the choice is how much longer it takes than
 the best device. Without a GPU only the estimates are judged. `estimated` is what the planner says
-before the log has taught it anything, `corrected` what it says after the calls of the cell.
-`--calibrate` measures the machine first, and keeps that for this run only.
+before a call of the cell has taught it anything, `corrected` what it says after the calls of the
+cell. `--calibrate` measures the machine first, and keeps that for this run only. Before the cells
+the planner has seen `--calls-before` calls, of other inputs than those of the cells: what a process
+on a machine that was never calibrated knows after some work.
 
 All functions from 1e3 to 1e7 rows take less than six minutes on 16 cores and a GPU: a cell is left
 out where a smaller one took some seconds, and all where the time is over.
@@ -27,7 +29,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
-from planner_inputs import FUNCTIONS, compile_all, reported
+import regret_call
+from planner_inputs import FUNCTIONS, compile_all, fitted, reported
 
 import spatialq
 from spatialq.planner import devices, log, rates
@@ -65,6 +68,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--calibrate", action="store_true")
+    parser.add_argument("--calls-before", type=int, default=0)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     compile_all(options.functions, ["cpu"] if devices.gpu().problem else ["cpu", "gpu"])
@@ -73,7 +77,8 @@ def main():
             os.environ["SPATIALQ_CACHE_DIR"] = folder
             found = spatialq.calibrate()
             print(f"calibrated in {found.seconds:.0f} s; left out: {found.left_out}", flush=True)
-        cells = all_cells(options, Path(folder))
+        taught = teach(options.functions, options.calls_before)
+        cells = all_cells(options, Path(folder), taught)
     gpu = devices.gpu()
     report = {
         "date": datetime.now(UTC).date().isoformat(),
@@ -81,6 +86,7 @@ def main():
         "threads": n_threads(),
         "gpu": gpu.problem or gpu.name,
         "rates": rates.current().about,
+        "calls before": options.calls_before,
         "summary": summary(cells),
         "cells": cells,
     }
@@ -89,7 +95,34 @@ def main():
         options.out.write_text(json.dumps(report, indent=1) + "\n")
 
 
-def all_cells(options, folder):
+def teach(functions, count):
+    """Make some calls, as the planner chooses, of functions in turn.
+
+    Returns
+    -------
+    list of tuple
+        Arguments of `log.learn`, of what these calls taught.
+    """
+    taught = 0
+    for n in (100_000, 10_000, 300_000):
+        for function in functions:
+            given = fitted(function, n)[0]
+            call = regret_call.Call(given.function, given.arguments, given.options, "python")
+            for _ in range(3):  # the first of a function loads what it needs, and teaches nothing
+                if taught < count:
+                    call(call.planned().device)
+                    taught += 1
+    return [(*key, *call) for key, calls in log._ratios.items() for call in calls]
+
+
+def know(taught):
+    """Know what some calls taught, and nothing else."""
+    log.forget()
+    for each in taught:
+        log.learn(*each)
+
+
+def all_cells(options, folder, taught):
     """Measure warm cells of all functions, small ones first, and then cold ones."""
     there = ["cpu"] if devices.gpu().problem else ["cpu", "gpu"]
     clock, cells, slow = time.perf_counter(), [], set()
@@ -101,7 +134,7 @@ def all_cells(options, folder):
                     over = time.perf_counter() - clock > WARM_SHARE * options.seconds
                     if over or key in slow:
                         continue
-                    cell = warm(given, way, there, options.rounds)
+                    cell = warm(given, way, there, options.rounds, taught)
                     if max(cell["measured"].values()) > LONG:
                         slow.add(key)
                     cells.append(shown({"rows": n, "state": "warm", **cell}))
@@ -133,15 +166,13 @@ def shown(cell):
     return cell
 
 
-def warm(given, way, there, rounds):
+def warm(given, way, there, rounds, taught):
     """Measure a call that is not the first."""
-    import regret_call
-
     call = regret_call.Call(given.function, given.arguments, given.options, way)
     found = {"measured": {}, "estimated": {}, "corrected": {}}
     for device in there:
         call(device)
-        log.forget()
+        know(taught)
         times, first = [], None
         while len(times) < rounds and sum(times) < LONG:
             started = time.perf_counter()
@@ -152,7 +183,7 @@ def warm(given, way, there, rounds):
         found["measured"][device] = statistics.median(times)
         found["estimated"][device] = first
         found["corrected"][device] = regret_call.expected(log.entries()[-1])
-    log.forget()
+    know(taught)
     chosen = call.planned().device
     call.close()
     return {

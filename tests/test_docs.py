@@ -26,7 +26,7 @@ from .conftest import made_once
 from .io.bcf_files import write as write_bcf
 from .pages import LANGUAGES, ROOT, Reader, blocks
 
-PAGES = ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
+PAGES = ("README.md", *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/**/*.md")))
 ELSEWHERE = ("docs/cookbook.md",)
 """What tests of their own run."""
 VIEWS = {

@@ -1,5 +1,6 @@
 """The layout is a promise: one name, one glob."""
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -71,6 +72,20 @@ def test_importing_is_light(statement):
     assert result.stdout.strip() == "set()", result.stdout + result.stderr
 
 
+def test_a_query_of_tables_imports_no_readers_libraries():
+    """A new process of `spatialq sql` answers in half the time without them."""
+    code = (
+        "import sys\n"
+        "sys.argv = ['spatialq', 'sql', 'SELECT 1']\n"
+        "from spatialq.cli.main import main\n"
+        "main()\n"
+        "heavy = {'pandas', 'pyarrow.dataset', 'pyarrow.compute', 'numba'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.stdout.splitlines()[-1:] == ["[]"], result.stdout + result.stderr
+
+
 def test_nothing_of_ours_is_imported_under_other_peoples_names():
     assert not {"udfs", "sql"} & set(sys.modules)
 
@@ -83,3 +98,13 @@ def test_the_readme_gives_the_two_commands_and_the_demos_queries():
     assert "make test" in readme
     shown = [query for _, query in queries() if query.strip() in readme]
     assert len(shown) >= 3, "the README shows queries that the demo runs"
+
+
+def test_the_changelog_has_a_section_for_each_version():
+    changes = (ROOT / "CHANGES.md").read_text(encoding="utf-8")
+    first, *released = re.findall("^## (.*)$", changes, re.MULTILINE)
+    assert first == "[Unreleased]"
+    for heading in released:
+        assert re.fullmatch(r"\[\d+\.\d+\.\d+\] - \d{4}-\d{2}-\d{2}", heading), heading
+    kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    assert set(re.findall("^### (.*)$", changes, re.MULTILINE)) <= kinds

@@ -79,15 +79,15 @@ def test_a_kernel_is_compiled_anew_when_something_of_it_has_changed(package, tmp
     assert package(**now) == (56, 0)
     now["lines"] = 1  # the kernel is further down in its own file
     assert package(**now) == (56, 0)
-    kept = sorted(path.name for path in tmp_path.glob("cache/**/*.nb?"))
-    assert len(kept) == 4, kept  # an index and the code, for each function
+    kept = sorted(path.name for path in tmp_path.glob("cache/*/*"))
+    assert len(kept) == 2, kept  # the code of each function
 
 
 @pytest.mark.slow
 def test_damaged_files_are_written_again(package, tmp_path):
     assert package() == (26, 0)
-    for ending, length in (("nbi", 0), ("nbi", 30), ("nbc", 300)):
-        for path in tmp_path.glob(f"cache/**/*.{ending}"):
+    for length in (0, 30, 300):
+        for path in tmp_path.glob("cache/*/*"):
             path.write_bytes(path.read_bytes()[:length])
         assert package() == (26, 0)
     assert package() == (26, 1)
@@ -125,7 +125,7 @@ print(kernel(x, x, x, np.arange(10), options=Options())["point_id"].size)
 
 @pytest.mark.slow  # all functions are compiled anew
 def test_kernels_without_a_folder_for_the_cache():
-    result = run(NO_FOLDER + RUN)
+    result = run(NO_FOLDER + RUN, NUMBA_CPU_NAME="generic")  # which has no code in a wheel
     assert result.returncode == 0, result.stderr
     assert int(result.stdout) > 0
 
@@ -134,7 +134,8 @@ def test_kernels_without_a_folder_for_the_cache():
 def test_the_command_line_says_once_that_it_compiles(tmp_path):
     points = "SELECT 1 AS point_id, 0.0 AS x, 0.0 AS y, 5.0 AS z"
     query = f"WITH p AS ({points}) FROM owm_ground('p', unit := 1)"
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    # a processor that is named has no code in a wheel
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_CPU_NAME": "generic"}
     command = [sys.executable, "-m", "spatialq", "sql", query]
     notes = [
         subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stderr

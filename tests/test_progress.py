@@ -126,6 +126,14 @@ def test_without_a_task_nothing_happens():
     assert progress.stop_flag().tolist() == [0]
 
 
+def test_few_points_are_not_divided_among_threads(monkeypatch):
+    monkeypatch.setenv("SPATIALQ_THREADS", "16")
+    for size, count in ((1000, 1), (2 * threads.FEW_POINTS, 2), (10**9, 954)):
+        found = []
+        threads.in_threads(found.append, size, worth=threads.FEW_POINTS)
+        assert sorted(found) == threads.spans(size, count)
+
+
 def test_when_the_process_ends_all_tasks_do_and_later_ones_too(monkeypatch):
     monkeypatch.setattr(progress, "_is_ending", False)
     before = Task()

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -124,7 +123,11 @@ def require_nothing(place, written):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_killed_command_leaves_nothing_that_the_next_does_not_clear(place, name):
+def test_a_killed_command_leaves_nothing_that_the_next_does_not_clear(
+    place, name, tmp_path_factory, monkeypatch
+):
+    temporary = tmp_path_factory.mktemp("temporary")
+    monkeypatch.setenv("TMPDIR", str(temporary))  # where no other process leaves anything
     command = COMMANDS[name]
     whole_run(command, place)  # compiles
     took, written = whole_run(command, place)
@@ -138,7 +141,6 @@ def test_a_killed_command_leaves_nothing_that_the_next_does_not_clear(place, nam
     result = spatialq_process(*words(command), cwd=place)
     assert result.returncode == 0, result.stderr
     assert names(place) == written, left
-    temporary = Path(os.environ.get("TMPDIR", "/tmp"))
     assert not [each for each in temporary.glob("spatialq_*") if is_abandoned(each)]
 
 

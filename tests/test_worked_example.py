@@ -12,7 +12,7 @@ from spatialq import cluster
 from spatialq.cluster.methods import methods
 from spatialq.database.sql_functions import sql_functions
 from spatialq.errors import FileWarning
-from spatialq.functions.catalogue import catalogue, folders
+from spatialq.functions.catalogue import catalogue, divisible, folders
 from spatialq.functions.generator import macros_of, parameter_table
 from spatialq.functions.help import describe
 from spatialq.functions.macros import description, render
@@ -39,7 +39,7 @@ def example(monkeypatch):
 
 
 def forget():
-    for cached in (folders, catalogue, sql_functions, methods):
+    for cached in (folders, catalogue, divisible, sql_functions, methods):
         cached.cache_clear()
 
 

@@ -22,6 +22,7 @@ from spatialq.cli.commands.render import render
 from spatialq.cli.commands.run import run
 from spatialq.cli.commands.shell import shell
 from spatialq.cli.commands.tiles import tiles
+from spatialq.cli.commands.warm import warm
 from spatialq.cli.errors import sentence
 from spatialq.cli.options import CommandGroup, register
 from spatialq.cli.progress import announce_compiling
@@ -63,7 +64,7 @@ def options(
 
 COMMANDS = (
     info, load, sql, run, shell, ground, seeds, planes, clash, features, lod, tiles, render,
-    jobs, demo, formats, devices, calibrate,
+    jobs, demo, formats, devices, calibrate, warm,
 )  # fmt: skip
 for command in COMMANDS:
     register(app, command)

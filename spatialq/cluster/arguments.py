@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from spatialq.cluster.folder import CALLER, MANIFEST, OWN, PARTS, JobFolder, folder_of
+from spatialq.database.writers import find_writer
 from spatialq.errors import FileError
 from spatialq.io.files import is_pattern, matches, require_name
 from spatialq.io.formats import Kind, find_sources, would_match
 from spatialq.io.storage import ObjectPath, as_path
 from spatialq.runtime.budget import parse_size
+from spatialq.runtime.extras import require
 
 
 def check_types(*, resume: Any, memory: Any, progress: Any) -> None:
@@ -31,8 +33,8 @@ def check_types(*, resume: Any, memory: Any, progress: Any) -> None:
         raise ValueError(message)
 
 
-def files_of_job(source: Any, kind: Kind) -> list[Path]:
-    """Give the files of a job.
+def files_of_job(source: Any, kind: Kind, argument: str = "source") -> list[Path]:
+    """Give the files of a job, or of another argument of it.
 
     Raises
     ------
@@ -41,9 +43,9 @@ def files_of_job(source: Any, kind: Kind) -> list[Path]:
     ValueError
         If there are none, or `source` is neither a path nor several.
     """
-    found = find_sources(CALLER, _several(source), kind)
+    found = find_sources(CALLER, _several(source, argument), kind)
     if not found:
-        message = f"{CALLER}: source must be at least one file, pattern or folder, got none"
+        message = f"{CALLER}: {argument} must be at least one file, pattern or folder, got none"
         raise ValueError(message)
     for path in found:
         require_name(CALLER, path)
@@ -55,13 +57,13 @@ def _path(given: Any) -> Any:
     return Path(given) if is_other else given
 
 
-def _several(source: Any) -> list[str | Path]:
+def _several(source: Any, argument: str = "source") -> list[str | Path]:
     several = [source] if isinstance(source, str | os.PathLike) else source
     if isinstance(several, Sequence) and not isinstance(several, bytes):
         given = [_path(each) for each in several]
         if all(isinstance(each, str | Path) for each in given):
             return given
-    message = f"{CALLER}: source must be a path or a list of paths, got {source!r}"
+    message = f"{CALLER}: {argument} must be a path or a list of paths, got {source!r}"
     raise ValueError(message)
 
 
@@ -81,7 +83,8 @@ def new_folder_of(folder: Any, source: Any, files: Sequence[Path], part_format: 
     Raises
     ------
     FileError
-        If it is a file; if a file of the job is in it, or `source` would mean its own files.
+        If it is a file; if a file of the job is in it, or `source` would mean its own files; if
+        its parts need an extra that is not installed.
     ValueError
         If it is no path, a bucket, or a URL that cannot be read.
     """
@@ -98,6 +101,8 @@ def new_folder_of(folder: Any, source: Any, files: Sequence[Path], part_format: 
             raise ValueError(message)
     elif path.exists() and not path.is_dir():
         raise FileError.of(CALLER, folder, "folder must be a folder, this is a file")
+    if writer := find_writer(Path(f"part.{part_format}")):
+        require(writer.extra, CALLER, folder)
     own = path.resolve()
     for each in files:
         if each.parent == own or _is_within(each, own):

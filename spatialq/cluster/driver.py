@@ -20,7 +20,7 @@ from spatialq.cluster.methods import methods
 from spatialq.cluster.sizes import side_of
 from spatialq.cluster.survey import MayBeStrayError
 from spatialq.errors import FileError, JobError
-from spatialq.functions.catalogue import catalogue
+from spatialq.functions.catalogue import divisible
 from spatialq.io.source import Progress
 from spatialq.planner.plan import kind_of
 from spatialq.runtime import budget
@@ -64,8 +64,9 @@ def run(
     ----------
     function : str
         'owm_ground', 'classify_ground', 'ground_surface', 'detect_planes', 'plane_points',
-        'build_lod', 'pops_features', 'pops_patches', 'distance' with a `max_distance`, or
-        'intersects_with', which gives the rows of `spatialq clash`.
+        'build_lod', 'pops_features', 'pops_patches', 'distance' with a `max_distance`,
+        'point_elements' and 'plane_elements' with `elements`, or 'intersects_with', which gives the
+        rows of `spatialq clash`.
     source : path or paths
         Point clouds, patterns of them, or folders: together one cloud, whose `point_id` runs on
         from file to file. Of 'pops_features' and 'pops_patches' grids, each one of its own; of
@@ -125,7 +126,7 @@ def run(
     check_executor(executor, workers, device)
     check_types(resume=resume, memory=memory, progress=progress)
     side = side_of(tile_size, None)
-    declared = catalogue()[function]
+    declared = divisible()[function]
     part_format = part_format or method.formats[0]
     if part_format not in method.formats:
         message = (

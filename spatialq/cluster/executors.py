@@ -1,7 +1,6 @@
 """Who does the tasks of a job: this process, others of this machine, or Ray."""
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 
 from spatialq.cluster.executor import Executor, cores
 from spatialq.cluster.folder import CALLER
@@ -10,6 +9,7 @@ from spatialq.cluster.ray_executor import RayExecutor
 from spatialq.cluster.serial_executor import SerialExecutor
 from spatialq.planner.devices import DeviceInfo
 from spatialq.planner.plan import number_of, require_device
+from spatialq.runtime.extras import missing
 
 EXECUTORS = ("local", "serial", "ray")
 WITHOUT_NUMBERS = {
@@ -49,11 +49,8 @@ def check_executor(name: str, workers: int | None, device: str) -> None:
             f"{WITHOUT_NUMBERS[name]}, got {device!r}"
         )
         raise ValueError(message)
-    if name == "ray" and find_spec("ray") is None:
-        message = (
-            f"{CALLER}: executor 'ray' needs Ray, which is not installed: pip install "
-            "'spatialq[ray]'"
-        )
+    if name == "ray" and (reason := missing("ray")):
+        message = f"{CALLER}: {reason}"
         raise ValueError(message)
 
 

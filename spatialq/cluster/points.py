@@ -13,11 +13,11 @@ from spatialq.execution.call import call_as_given
 from spatialq.export.spatial_order import cells_of, hilbert
 from spatialq.functions.catalogue import catalogue
 from spatialq.functions.stages import Box, Columns
+from spatialq.io.filters import INFINITY
 from spatialq.io.formats import open_source
 from spatialq.io.source import ROW_GROUP, numbers_of
 from spatialq.io.source import Box as BoxOfPoints
 from spatialq.io.storage import as_path
-from spatialq.io.view import INFINITY
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -151,10 +151,12 @@ class CorePart:
         own = self.is_own(rows)
         return {name: values[own] for name, values in rows.items()}
 
-    def call(self, function: str, columns: Columns, options: Any) -> "dict[str, NDArray[Any]]":
+    def call(
+        self, function: str, arguments: Mapping[str, Any], options: Any
+    ) -> "dict[str, NDArray[Any]]":
         """Run the kernel of a function as it is planned."""
         found, device = call_as_given(
-            catalogue()[function], dict(columns), options, self.data["device"], transport="files"
+            catalogue()[function], dict(arguments), options, self.data["device"], transport="files"
         )
         self.facts["device"] = device
         return found

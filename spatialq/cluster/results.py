@@ -12,7 +12,7 @@ from spatialq.cluster.folder import PARTS, JobFolder, folder_of
 from spatialq.cluster.methods import methods
 from spatialq.cluster.points import COVERING, GEOMETRY
 from spatialq.errors import FileError, FileWarning, JobError
-from spatialq.functions.catalogue import catalogue
+from spatialq.functions.catalogue import divisible
 from spatialq.functions.sql_text import identifier, literal
 from spatialq.io.storage import ObjectPath, arrow_filesystem, is_named
 
@@ -115,7 +115,7 @@ def _chosen(manifest: dict[str, Any]) -> dict[str, Any]:
     if method is None:  # of another version
         return dict(manifest["options"])
     defaults = {"tile_size": None, "part_format": method.formats[0], **method.more}
-    defaults |= {each.name: each.default for each in catalogue()[method.function].parameters}
+    defaults |= {each.name: each.default for each in divisible()[method.function].parameters}
     defaults = json.loads(json.dumps(defaults))  # lists where there were tuples, as in a manifest
     there = manifest["options"] | {
         name: manifest.get(name, defaults[name]) for name in ("tile_size", "part_format")
@@ -168,7 +168,7 @@ def query_of(folder: str | Path) -> str:
     """
     job, manifest = _done_job(folder)
     if manifest["parts"] == 0:
-        columns = catalogue()[manifest["function"]].output.columns
+        columns = divisible()[manifest["function"]].output.columns
         nothing = ", ".join(f"NULL::{kind} AS {each}" for each, kind in columns.items())
         return f"SELECT {nothing} WHERE false"
     parts = f"{_pattern_of(job)}/*.parquet"
@@ -246,5 +246,5 @@ def _of_objects(
 
 def _besides(manifest: dict[str, Any]) -> list[str]:
     """Name the columns of GeoParquet that parts have beside those of the function."""
-    columns = catalogue()[manifest["function"]].output.columns
+    columns = divisible()[manifest["function"]].output.columns
     return [name for name in GEO if name not in columns]

@@ -13,7 +13,7 @@ from spatialq.cluster.methods import methods
 from spatialq.cluster.results import jobs, query_of
 from spatialq.data.arrow import arrow_fields
 from spatialq.database.sql_functions import JOB, JOBS
-from spatialq.functions.catalogue import catalogue
+from spatialq.functions.catalogue import divisible
 from spatialq.io import access
 
 RUN, LIST, TABLE = "cluster_run", "cluster_jobs", "cluster_table"
@@ -64,7 +64,7 @@ def _chosen(function: str | None, options: Any) -> dict[str, Any]:
         raise ValueError(message)
     method = methods().get(function or "")
     if method is not None:
-        known = {*(each.name for each in catalogue()[method.function].parameters), *method.more}
+        known = {*(each.name for each in divisible()[method.function].parameters), *method.more}
         for name in options.keys() - known:
             message = f"{RUN}: options must be parameters of {function}, which has no '{name}'"
             raise ValueError(message)

@@ -14,7 +14,7 @@ from spatialq.cluster.method import Method
 from spatialq.cluster.points import CorePart, write_rows
 from spatialq.cluster.survey import Survey
 from spatialq.cluster.task import Task, name_of, named
-from spatialq.functions.catalogue import catalogue
+from spatialq.functions.catalogue import divisible
 from spatialq.functions.stages import Cloud, OfAll, OfCores, TaskResult
 
 COORDINATES = frozenset("xyz")
@@ -45,6 +45,8 @@ class StagedWork:
         self.is_ended = False
         self.write: Write = write_part
         """Writes a part of `rows`."""
+        self.write_all: Write = write_table
+        """Writes that of `table`."""
         self.shared = {
             "caller": call.function,
             "bounds": call.options.bounds,
@@ -87,7 +89,7 @@ class StagedWork:
 
     def table(self, name: str, do: Callable[..., Any], *inputs: Any) -> None:
         """Have one task done, which writes the only part of the result."""
-        self.parts([self.task(f"{name}.parquet", write_table, do, inputs)], 1)
+        self.parts([self.task(f"{name}.parquet", self.write_all, do, inputs)], 1)
 
     def parts(self, tasks: Iterable[Task], total: int) -> None:
         """Have the tasks of the last stage done."""
@@ -183,7 +185,7 @@ def write_found(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
 
 def write_part(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
     """Write rows of a core; give their number."""
-    output = catalogue()[part.data["caller"]].output
+    output = divisible()[part.data["caller"]].output
     rows = _with_level(output.heights, dict(make(part)), part.data["level"])
     for name, null in output.nulls.items():
         rows[name] = np.ma.masked_equal(rows[name], null)
@@ -194,22 +196,25 @@ def write_part(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
     return {"rows": rows["x"].size}
 
 
-def write_table(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
-    """Write all rows of a result; give their number."""
+def write_table(
+    part: CorePart, make: Make, path: Path, query: str = "FROM {rows}"
+) -> dict[str, Any]:
+    """Write all rows of a result, or what a query makes of them; give their number."""
     import pyarrow as pa
 
     from spatialq.database.transport.arrow import structs
     from spatialq.io.crs import with_one_unit
     from spatialq.workflows.tables import write_arrow
 
-    function, crs = catalogue()[part.data["caller"]], part.data["crs"]
+    function, crs = divisible()[part.data["caller"]], part.data["crs"]
     rows = _with_level(function.output.heights, dict(make(part)), part.data["level"])
     table = pa.Table.from_struct_array(structs(function, rows))
-    query = ", ".join(
+    columns = ", ".join(
         f"{name}::GEOMETRY AS {name}" if kind == "GEOMETRY" else name
         for name, kind in function.output.columns.items()
     )
-    write_arrow(table, path, f"SELECT {query} FROM result", crs=crs and with_one_unit(crs))
+    query = query.format(rows=f"(SELECT {columns} FROM result)")
+    write_arrow(table, path, query, crs=crs and with_one_unit(crs))
     return {"rows": table.num_rows}
 
 
@@ -235,7 +240,7 @@ def method_of(
     """
 
     def run(job: Job) -> None:
-        work, program = forms[job.call.part_format](job), catalogue()[function].program()
+        work, program = forms[job.call.part_format](job), divisible()[function].program()
         assert program is not None
         program(work)
         if not work.is_ended:

@@ -17,9 +17,9 @@ from spatialq.data.strays import Box, few
 from spatialq.errors import FileError, JobError
 from spatialq.io.crs import require_same
 from spatialq.io.files import warn_about
+from spatialq.io.filters import check_bounds
 from spatialq.io.formats import open_source
 from spatialq.io.storage import ObjectPath, as_path
-from spatialq.io.view import check_bounds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,7 +1,7 @@
 """Many triangle meshes, stored one after the other in the same arrays."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,6 +65,11 @@ class Meshes:
             np.cumsum([0, *map(len, vertices)]),
             np.cumsum([0, *map(len, faces)]),
         )
+
+    @classmethod
+    def named(cls, arrays: Mapping[str, Any]) -> "Meshes":
+        """Take the arrays by their names; there may be others."""
+        return cls(*(arrays[each.name] for each in fields(cls)))
 
     def take(self, rows: Any) -> "Meshes":
         """Copy some of the meshes, int64[n], one after the other; in the memory of the host."""

@@ -71,7 +71,9 @@ def ids_of(point_id: Any, n: int, xp: Any = np) -> Any:
 
 def in_parts(work: Callable[[int, int], Any], n: int) -> list[Any]:
     """Call work with parts of range(n), a thread for each; for few, without another thread."""
-    with workers(max(1, min(n_threads(), n // IDS_PER_THREAD))) as pool:
+    if n < 2 * IDS_PER_THREAD:
+        return [work(0, n)]
+    with workers(min(n_threads(), n // IDS_PER_THREAD)) as pool:
         return pool.map(lambda part: work(*part), pool.spans(n))
 
 

@@ -260,7 +260,10 @@ def _blocks(first: int, stop: int) -> Iterator[slice]:
 
 
 def _joined(boxes: Iterable[Any]) -> Any:
-    lows, highs = zip(*boxes, strict=True)
+    first, *others = boxes
+    if not others:
+        return first
+    lows, highs = zip(first, *others, strict=True)
     return np.stack([np.min(lows, axis=0), np.max(highs, axis=0)])
 
 

@@ -88,15 +88,18 @@ def _open(
     """
     if not loading.problem():
         # an error in loading may leave the database unusable: then it is opened once more
-        with contextlib.suppress(duckdb.Error), contextlib.ExitStack() as stack:
-            allowed = {ALLOW: "true", **config}
-            con = duckdb.connect(path, read_only=read_only, config=allowed)
-            stack.callback(con.close)
-            loading.load(con, instance.number)
-            if ALLOW not in config:
-                con.execute(f"SET {ALLOW} = false")
-            stack.pop_all()
-            return con, "native"
+        try:
+            with contextlib.ExitStack() as stack:
+                allowed = {ALLOW: "true", **config}
+                con = duckdb.connect(path, read_only=read_only, config=allowed)
+                stack.callback(con.close)
+                loading.load(con, instance.number)
+                if ALLOW not in config:
+                    con.execute(f"SET {ALLOW} = false")
+                stack.pop_all()
+                return con, "native"
+        except duckdb.Error as error:
+            instance.without_extension = f"it cannot be loaded: {error}"
     return duckdb.connect(path, read_only=read_only, config=config), "lists"
 
 

@@ -24,8 +24,7 @@ from spatialq.execution.units import units_of
 from spatialq.functions.declaration import CoordinateParameters
 from spatialq.functions.sql_text import literal, parts_of
 from spatialq.io.access import for_connection
-from spatialq.io.clouds import READER, find_clouds
-from spatialq.io.source import Layout
+from spatialq.io.source import READER, Layout
 
 
 def lookup(table: str, *, is_given: bool) -> Lookup:
@@ -35,8 +34,7 @@ def lookup(table: str, *, is_given: bool) -> Lookup:
     given`, names of the query are not looked into.
     """
     name = '"spatialq frame"'
-    asked = f"FROM spatialq_frame_of({literal(table)}, {literal(is_given)})"
-    return Lookup(name, f"{name} AS MATERIALIZED ({asked})")
+    return Lookup(name, f"{name} AS MATERIALIZED ({_frame_sql(table, is_given)})")
 
 
 def frame_sql(names: Any, given: Any) -> pa.Array:
@@ -151,6 +149,8 @@ def layout(con: duckdb.DuckDBPyConnection, query: str) -> Layout | None:
 
 
 def _of_file(path: str = "", reader: str = READER, to_crs: str | None = None) -> set[Layout]:
+    from spatialq.io.clouds import find_clouds
+
     if to_crs is not None:
         return set()  # coordinates that were reprojected fit none
     try:

@@ -97,6 +97,8 @@ class Instance:
         """Asked when no connection that was noted is left, but others are."""
         self._last = UNKNOWN
         """What was allowed when the last connection was collected."""
+        self.without_extension = "the database was not opened by spatialq.connect()"
+        """Why it has no extension, if it has none."""
 
     def __call__(self, calls: Any) -> Any:
         """Answer ``spatialq_instance``."""

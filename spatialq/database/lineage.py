@@ -24,7 +24,6 @@ from spatialq.functions.catalogue import catalogue
 from spatialq.functions.declaration import ElementsInput
 from spatialq.functions.sql_text import parts_of
 from spatialq.io import crs as crs_text
-from spatialq.io.clouds import what_reprojects
 from spatialq.io.formats import READ_BY_DUCKDB, find_sources, means_file, means_files, open_source
 from spatialq.io.source import Layout
 
@@ -244,6 +243,8 @@ class Lineage:
             )
         ]
         if crs is None or not computed:
+            from spatialq.io.clouds import what_reprojects
+
             return Frame(repr(name), crs, remedy=what_reprojects(name) if is_file else "")
         several = " and ".join(computed)
         doubt = f"the unit of {several} of {name!r} cannot be told, as {several} "

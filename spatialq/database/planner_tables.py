@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 
 from spatialq.data.arrow import arrow_fields
-from spatialq.database import call_log, sql_functions
+from spatialq.database import call_log, instances, sql_functions
 from spatialq.database.native import loading
 from spatialq.database.transport.request import Transport
 from spatialq.functions.catalogue import find
@@ -36,7 +36,7 @@ def devices_table(transport: Transport, calls: Any) -> Any:
     ]
     problem = None
     if transport == "lists":
-        reason = loading.problem() or "the database was not opened by spatialq.connect()"
+        reason = loading.problem() or instances.current().without_extension
         problem = f"{reason}; rows go as lists, which is slower"
     rows.append(
         {

@@ -270,6 +270,13 @@ ENGINE = (
         volatile=False,
     ),
     SqlFunction(
+        "spatialq_lacking",
+        ("VARCHAR", "VARCHAR[]"),
+        "UTINYINT",
+        f"{TRANSPORT}.refusal:lacking",
+        volatile=False,
+    ),
+    SqlFunction(
         "spatialq_table_name",
         ("VARCHAR", "VARCHAR"),
         "VARCHAR",
@@ -310,13 +317,6 @@ ENGINE = (
         ("VARCHAR", "VARCHAR", "DOUBLE", "VARCHAR"),
         "DOUBLE[]",
         "spatialq.database.frames:metres",
-        volatile=False,
-    ),
-    SqlFunction(
-        "spatialq_with_source",
-        ("VARCHAR",) * 3,
-        "VARCHAR",
-        f"{TRANSPORT}.request:with_source",
         volatile=False,
     ),
     SqlFunction("spatialq_cluster_run_udf", ("VARCHAR",) * 4, _list_of(JOB), "run_jobs"),

@@ -7,6 +7,7 @@ from spatialq.database.statements import one_statement
 from spatialq.database.writers import Result, Takes, Writer, find_writer, writers
 from spatialq.export.atomic import WRITER, require_writable
 from spatialq.io.access import for_connection
+from spatialq.runtime.extras import require
 
 if TYPE_CHECKING:
     import duckdb
@@ -80,7 +81,7 @@ def require_output(path: Path, takes: tuple[Takes, ...] | None = None) -> Writer
     Raises
     ------
     FileError
-        If it cannot be written.
+        If it cannot be written, or needs an extra that is not installed.
     ValueError
         If no such format has the ending.
     """
@@ -90,6 +91,7 @@ def require_output(path: Path, takes: tuple[Takes, ...] | None = None) -> Writer
         endings = sorted(suffix for each in there for suffix in each.suffixes)
         message = f"{WRITER}: '{path}' must end in one of {', '.join(endings)}"
         raise ValueError(message)
+    require(found.extra, WRITER, path)
     has_own_folder = path.name.lower() in found.suffixes
     require_writable(path.parent if has_own_folder and not path.parent.exists() else path)
     return found

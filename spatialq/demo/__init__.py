@@ -15,6 +15,7 @@ from spatialq.demo.house_plan import HouseTruth, house_truth
 from spatialq.demo.house_scan import write_scan
 from spatialq.demo.scene import build_scene
 from spatialq.demo.village import VillageTruth, write_village
+from spatialq.runtime.extras import require
 
 __all__ = ["HouseTruth", "VillageTruth", "World", "write_house", "write_village", "write_world"]
 
@@ -51,6 +52,7 @@ def write_world(folder: str | Path, *, n_points: int = 2_500_000, seed: int = 7)
     las, ifc, scan = (folder / name for name in ("village.laz", "house.ifc", "house.laz"))
     stamp = folder / "world.json"
     recipe = {"version": VERSION, "n_points": n_points, "seed": seed}
+    require("ifc", "demo", ifc)
     is_whole = all(path.exists() for path in (las, ifc, scan))
     if is_whole and (made := _read(stamp)).get("recipe") == recipe:
         points = {int(code): count for code, count in made["points"].items()}

@@ -22,6 +22,11 @@ from spatialq.workflows.feature_choice import feature_maps
 
 Show = Callable[[str, str, list[dict[str, Any]], float], None]
 """title, SQL, rows, seconds"""
+FUNCTIONS = (
+    "owm_ground", "classify_ground", "detect_planes", "build_lod", "ground_surface",
+    "pops_features", "intersects_with", "distance",
+)  # fmt: skip
+"""What the queries call."""
 DRAWN = {
     "pca2": ("pca", "pca2"),
     "variance": ("stat", "variance"),

@@ -113,13 +113,13 @@ def run(
         else:
             given = _elements(first, elements)
             columns = {"x": x, "y": y, "z": z, "point_id": point_id}
-            names = *_attributes(first), *_more_columns(first, options)
-            columns |= {name: options.pop(name, None) for name in names}
+            chosen, arrays = _divided(first, options)
+            columns |= arrays
             if any(on_gpu(values) for values in columns.values()):
                 with cuda.beside(first.name, *columns.values()):
-                    found = _run_points(functions, columns, given, "gpu", progress, options)
+                    found = _run_points(functions, columns, given, "gpu", progress, chosen)
             else:
-                found = _run_points(functions, columns, given, device, progress, options)
+                found = _run_points(functions, columns, given, device, progress, chosen)
     return found[first.name] if isinstance(function, str) else found
 
 
@@ -294,19 +294,22 @@ def _attributes(function: Function) -> Mapping[str, str]:
     return inputs.attributes if isinstance(inputs, PointsInput) else {}
 
 
-def _more_columns(function: Function, options: Mapping[str, Any]) -> tuple[str, ...]:
-    """Name the columns that a kernel gets beyond its attributes, as options say."""
+def _divided(function: Function, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Divide what is given by name into parameters, made and checked, and columns of the points."""
     known = {each.name for each in function.parameters}
     chosen = function.choose({name: each for name, each in options.items() if name in known})
-    more: tuple[str, ...] = getattr(chosen, "more_columns", ())
+    more = getattr(chosen, "more_columns", ())
+    columns = {name: options.get(name) for name in (*_attributes(function), *more)}
     for name in more:
-        if options.get(name) is None:
+        if columns[name] is None:
             message = (
                 f"{function.name}: attributes must be columns that are given, such as "
                 f"{name}=values, got none for {name!r}"
             )
             raise ValueError(message)
-    return more
+    if unknown := options.keys() - known - columns.keys():
+        function.choose(dict.fromkeys(unknown))  # which says what there is
+    return chosen, columns
 
 
 def _elements(function: Function, elements: Any) -> dict[str, Any]:
@@ -332,7 +335,7 @@ def _run_points(
     elements: dict[str, Any],
     device: str,
     progress: Listener | None,
-    options: dict[str, Any],
+    chosen: Any,
 ) -> dict[str, dict[str, Any]]:
     """Run functions of points on columns of any types."""
     name, columns = functions[0].name, dict(columns)
@@ -343,7 +346,6 @@ def _run_points(
     columns["point_id"] = as_ids(name, columns["point_id"])
     for attribute, kind in _attributes(functions[0]).items():
         columns[attribute] = as_whole(name, attribute, columns[attribute], kind)
-    chosen = functions[0].choose(options)
     for more in getattr(chosen, "more_columns", ()):
         columns[more] = as_numbers(name, more, columns[more])
     require_one_length(name, columns)

@@ -95,13 +95,9 @@ def write_e57(
     Raises
     ------
     FileError
-        If a column or a value cannot be held, the file cannot be written, or pye57 is missing.
+        If a column or a value cannot be held, or the file cannot be written.
     """
-    try:
-        from pye57 import libe57
-    except ImportError as error:
-        reason = "E57 files need pye57: pip install 'spatialq[e57]'"
-        raise FileError.of(WRITER, path, reason) from error
+    from pye57 import libe57
 
     fields = _fields(path, columns)
     with whole(path) as partial:

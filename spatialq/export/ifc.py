@@ -12,6 +12,7 @@ from spatialq.errors import FileError, FileWarning
 from spatialq.export.atomic import require_outputs, whole
 from spatialq.io.ifc.guard import StepFile, checked
 from spatialq.io.ifc.process import MAX_SECONDS, ending, environment
+from spatialq.runtime.extras import require
 
 EXPORTER = "export_ifc"
 ENDINGS = (".ifc", ".ifczip")
@@ -62,6 +63,7 @@ def write_part(
         raise ValueError(message)
     require_outputs(EXPORTER, [source], [target], ENDINGS)
     wanted = sorted(set(global_ids))
+    require("ifc", EXPORTER, source)
     with checked(source) as step, whole(target) as partial:
         answer = ask(step.path, wanted, partial, seconds)
         if "unwritten" in answer:

@@ -13,6 +13,7 @@ import numpy as np
 from spatialq.errors import FileError
 from spatialq.export.atomic import WRITER, whole
 from spatialq.io import crs as crs_text
+from spatialq.runtime.extras import require
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -172,6 +173,7 @@ def write_bands(
     CrsError
         If the CRS cannot be read.
     """
+    require("raster", WRITER, target)
     import rasterio
     from rasterio.io import MemoryFile
 

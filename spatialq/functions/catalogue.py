@@ -139,11 +139,21 @@ def folders() -> Mapping[str, ModuleType]:
 @cache
 def catalogue() -> Mapping[str, Function]:
     """All functions that have kernels, by name."""
+    return _declared("DECLARATION")
+
+
+@cache
+def divisible() -> Mapping[str, Function]:
+    """All functions that may have stages, by name: also compositions that declare themselves."""
+    return {**catalogue(), **_declared("COMPOSITION")}
+
+
+def _declared(name: str) -> Mapping[str, Function]:
     return {
-        output.name: Function(name, module.DECLARATION, output)
-        for name, module in folders().items()
-        if hasattr(module, "DECLARATION")
-        for output in module.DECLARATION.outputs
+        output.name: Function(folder, getattr(module, name), output)
+        for folder, module in folders().items()
+        if hasattr(module, name)
+        for output in getattr(module, name).outputs
     }
 
 

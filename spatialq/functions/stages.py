@@ -92,7 +92,9 @@ class Part(Protocol):
     def own(self, rows: Columns) -> "dict[str, NDArray[Any]]":
         """Give these rows."""
 
-    def call(self, function: str, columns: Columns, options: Any) -> "dict[str, NDArray[Any]]":
+    def call(
+        self, function: str, arguments: Mapping[str, Any], options: Any
+    ) -> "dict[str, NDArray[Any]]":
         """Run the kernel of a function as it is planned, on the CPU or a GPU."""
 
 
@@ -131,3 +133,14 @@ class PointWork(Protocol[Options]):
 
     def table(self, name: str, do: Callable[..., Columns], *inputs: Any) -> None:
         """Have `do(*inputs)` called, which gives all rows of the result: the last stage, too."""
+
+
+class PointAndElementWork(PointWork[Options], Protocol[Options]):
+    """The stages of a function of points and elements.
+
+    As from a kernel, the column `element` of its rows has rows of the elements, -1 for none.
+    """
+
+    @property
+    def elements(self) -> OfAll:
+        """All elements, see `Meshes.named`."""

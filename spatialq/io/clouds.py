@@ -14,7 +14,6 @@ from spatialq.io.formats import files_of, find_reader, las, open_source
 from spatialq.io.reproject import utm_zone
 from spatialq.io.reprojected import reprojected
 from spatialq.io.source import PointSource
-from spatialq.io.view import register
 
 if TYPE_CHECKING:
     import duckdb
@@ -176,4 +175,6 @@ def read_points(
         If reprojecting would be more accurate with a grid that is not installed.
     """
     clouds = find_clouds(caller, path, to_crs, resolution)
+    from spatialq.io.view import register  # pandas, by pyarrow.dataset
+
     return register(con, caller, clouds, name=name, bounds=bounds, columns=columns)

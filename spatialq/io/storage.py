@@ -20,19 +20,18 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from hashlib import blake2b
-from importlib.util import find_spec
 from io import BufferedIOBase, TextIOWrapper
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from spatialq.runtime import forks
+from spatialq.runtime.extras import missing, require
 from spatialq.runtime.temporary import temporary_folder
 
 if TYPE_CHECKING:
     import pyarrow.fs
 
 SCHEME = "s3:"
-EXTRA = "pip install 'spatialq[s3]'"
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 OURS = re.compile(r"s3:/{1,2}(?=[^/])", re.IGNORECASE)
 """How a URL begins; `Path` makes one slash of two."""
@@ -349,6 +348,8 @@ def require_url(caller: str, given: str | os.PathLike[str]) -> ObjectPath:
 
     Raises
     ------
+    FileError
+        If the package that it needs is not installed.
     ValueError
         As `as_path`, with the name of the caller.
     """
@@ -358,6 +359,7 @@ def require_url(caller: str, given: str | os.PathLike[str]) -> ObjectPath:
         message = f"{caller}: {error}"
         raise ValueError(message) from None
     assert isinstance(path, ObjectPath)
+    require("s3", caller, path)
     return path
 
 
@@ -370,10 +372,10 @@ def store(bucket: str) -> Any:
     OSError
         If the package that it needs is not installed.
     """
-    try:
-        from obstore.store import S3Store
-    except ImportError:
-        raise OSError(errno.ENOSYS, f"URLs of object storage need obstore: {EXTRA}") from None
+    if reason := missing("s3"):
+        raise OSError(errno.ENOSYS, reason)
+    from obstore.store import S3Store
+
     endpoint, region = _place()
     # a server of one's own, such as MinIO, is often without TLS
     client: Any = {"allow_http": endpoint.startswith("http://"), "connect_timeout": "10s"}
@@ -386,7 +388,7 @@ def is_named() -> bool:
     """Whether the environment says anything of object storage, and its packages are installed."""
     if not any(name.startswith("AWS_") for name in os.environ):
         return False
-    return all(find_spec(package) is not None for package in ("fsspec", "obstore"))
+    return not missing("s3")
 
 
 def arrow_filesystem() -> "pyarrow.fs.FileSystem":

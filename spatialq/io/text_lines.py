@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from spatialq.runtime.threads import Pool
 
@@ -110,6 +109,8 @@ class Values:
         offsets = pa.py_buffer(self.ends.copy())
         array = pa.BinaryArray.from_buffers(pa.binary(), self.rows, [None, offsets, data])
         if self.empty:
+            import pyarrow.compute as pc  # most processes that know the formats read no text
+
             array = pc.if_else(pc.equal(pc.binary_length(array), 0), None, array)
         try:
             return _cast(array, kind)

@@ -15,27 +15,20 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
+import pyarrow.dataset as ds  # which imports pandas: whoever needs no view imports `filters`
 
-from spatialq.errors import FileError
 from spatialq.functions.sql_text import identifier, literal
 from spatialq.io import access
 from spatialq.io.crs import require_same
 from spatialq.io.files import warn_about
+from spatialq.io.filters import box_of, check_bounds, check_columns, inside, unified_schema
 from spatialq.io.source import ROW_GROUP, Box, Source
 
 if TYPE_CHECKING:
     import duckdb
 
-INFINITY = float("inf")
-EVERYWHERE: Box = (-INFINITY,) * 3 + (INFINITY,) * 3
 MAX_WAIT = 0.3
 """Seconds after which rows that passed a filter are no longer held back."""
-AXES = ("x", "y", "z")
-# The texts of expressions are parsed because pyarrow (26) has no interface to the fields and
-# arguments of an expression: https://github.com/apache/arrow/issues/50031. Substrait, the other
-# way out, needs a decoder of its protocol buffers.
-COMPARISON = re.compile(r"\(([xyz]) (<|<=|==|>|>=) (-?[0-9.]+(?:[eE][-+]?[0-9]+)?)\)")
 
 
 class View(ds.Dataset):  # type: ignore[misc]
@@ -89,7 +82,7 @@ class View(ds.Dataset):  # type: ignore[misc]
     def scanner(
         self,
         columns: Sequence[str] | None = None,
-        filter: ds.Expression | None = None,  # noqa: A002 (the name that DuckDB uses)
+        filter: pc.Expression | None = None,  # noqa: A002 (the name that DuckDB uses)
         **_: object,
     ) -> "Scan":
         """Begin a scan; nothing is read before its first batch is asked for.
@@ -118,7 +111,7 @@ class View(ds.Dataset):  # type: ignore[misc]
         return access.UNKNOWN if con is None else access.Access.of(con)
 
     def _batches(
-        self, needed: Sequence[str], hint: Box | None, condition: ds.Expression | None
+        self, needed: Sequence[str], hint: Box | None, condition: pc.Expression | None
     ) -> Iterator[pa.RecordBatch]:
         schema = pa.schema([self._all.field(name) for name in needed])
         first = 0
@@ -186,7 +179,7 @@ def _fit(batch: pa.RecordBatch, schema: pa.Schema, source: Source, first: int) -
 
 
 def _filtered(
-    batches: Iterator[pa.RecordBatch], condition: ds.Expression
+    batches: Iterator[pa.RecordBatch], condition: pc.Expression
 ) -> Iterator[pa.RecordBatch]:
     """Keep the rows that pass, in batches of whole row groups again.
 
@@ -210,82 +203,6 @@ def _filtered(
         yield pa.concat_batches(kept)
 
 
-def unified_schema(reader: str, sources: Sequence[Source]) -> pa.Schema:
-    """Join the columns of all sources, those of the first one first.
-
-    Raises
-    ------
-    FileError
-        If a column has types that do not go together, or its name other capital letters.
-    """
-    schema = sources[0].schema
-    if len(sources) == 1:
-        return schema
-    spelling: dict[str, str] = {}
-    for source in sources:
-        for name in source.schema.names:
-            if spelling.setdefault(name.lower(), name) != name:
-                reason = (
-                    f"its column '{name}' is called '{spelling[name.lower()]}' in another of the "
-                    "files, which SQL does not tell apart; join them by UNION ALL BY NAME"
-                )
-                raise FileError.of(reader, source.path, reason)
-    for source in sources[1:]:
-        try:
-            schema = pa.unify_schemas([schema, source.schema], promote_options="permissive")
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            reason = f"its columns do not go together with those of the other files: {error}"
-            raise FileError.of(reader, source.path, reason) from error
-    return schema if "file_name" in schema.names else schema.append(pa.field("file_name", "string"))
-
-
-def check_columns(reader: str, columns: Sequence[str] | None, schema: pa.Schema) -> list[str]:
-    """Give the names of the columns that were asked for, as the schema spells them.
-
-    Raises
-    ------
-    ValueError
-        If there is no such column, or none at all is asked for.
-    """
-    if columns is None:
-        return list(schema.names)
-    spelling = {name.lower(): name for name in schema.names}
-    for name in columns:
-        if name is None or name.lower() not in spelling:
-            message = (
-                f"{reader}: columns: there is no column '{name}'; there are "
-                f"{', '.join(schema.names)}"
-            )
-            raise ValueError(message)
-    if not columns:
-        message = f"{reader}: columns must name at least one of {', '.join(schema.names)}"
-        raise ValueError(message)
-    return list(dict.fromkeys(spelling[name.lower()] for name in columns))
-
-
-def check_bounds(reader: str, bounds: Sequence[float] | None) -> Box | None:
-    """Turn xmin, ymin, xmax, ymax into a box.
-
-    Raises
-    ------
-    ValueError
-        If these are not four numbers, or a minimum is above its maximum.
-    """
-    if bounds is None:
-        return None
-    if len(bounds) != 4 or not all(isinstance(value, int | float) for value in bounds):
-        message = f"{reader}: bounds must be [xmin, ymin, xmax, ymax], got {list(bounds)}"
-        raise ValueError(message)
-    xmin, ymin, xmax, ymax = (float(value) for value in bounds)
-    if not (xmin <= xmax and ymin <= ymax):  # NaN fails too
-        message = (
-            f"{reader}: bounds must be [xmin, ymin, xmax, ymax] with the minima first, got "
-            f"{list(bounds)}"
-        )
-        raise ValueError(message)
-    return (xmin, ymin, -INFINITY, xmax, ymax, INFINITY)
-
-
 def layout_of(sources: Sequence[Source]) -> dict[str, Any]:
     """Give scale and offset as the comment of a table or view has them, if all have the same."""
     layouts = {getattr(source, "layout", None) for source in sources}
@@ -295,52 +212,7 @@ def layout_of(sources: Sequence[Source]) -> dict[str, Any]:
     return {"scale": list(layout.scales), "offset": list(layout.offsets)}
 
 
-def inside(bounds: Box | None) -> ds.Expression | None:
-    """Build the condition that a point lies in the bounds or on their border."""
-    if bounds is None:
-        return None
-    x, y = ds.field("x"), ds.field("y")
-    return (x >= bounds[0]) & (x <= bounds[3]) & (y >= bounds[1]) & (y <= bounds[4])
-
-
-def box_of(condition: ds.Expression | None, schema: pa.Schema) -> Box | None:
-    """Find a box that holds every row that passes, from comparisons of x, y, z with numbers.
-
-    pyarrow shows the inside of an expression as text only. So this reads no more than it is
-    sure of: comparisons joined by `and`, in a text without strings or strange column names.
-    """
-    text = "" if condition is None else str(condition)
-    strange = [name for name in schema.names if not name.isidentifier()]
-    if not text or '"' in text or any(name in text for name in strange):
-        return None
-    low, high = list(EVERYWHERE[:3]), list(EVERYWHERE[3:])
-    for part in _conjuncts(text):
-        if found := COMPARISON.fullmatch(part):
-            axis, operator, value = AXES.index(found[1]), found[2], float(found[3])
-            if operator in ("<", "<=", "=="):
-                high[axis] = min(high[axis], value)
-            if operator in (">", ">=", "=="):
-                low[axis] = max(low[axis], value)
-    box = (low[0], low[1], low[2], high[0], high[1], high[2])
-    return None if box == EVERYWHERE else box
-
-
-def _conjuncts(text: str) -> Iterator[str]:
-    """Split `((a) and (b))` into its parts, down to what is no `and`."""
-    if not (text.startswith("(") and text.endswith(")")):
-        yield text
-        return
-    depth = 0
-    for i, sign in enumerate(text):
-        depth += (sign == "(") - (sign == ")")
-        if depth == 1 and text.startswith(" and ", i):
-            yield from _conjuncts(text[1:i])
-            yield from _conjuncts(text[i + 5 : -1])
-            return
-    yield text
-
-
-def _mentions(condition: ds.Expression | None, name: str) -> bool:
+def _mentions(condition: pc.Expression | None, name: str) -> bool:
     """Whether the condition may need the column; one too many costs time, one too few fails."""
     if condition is None:
         return False
@@ -348,7 +220,7 @@ def _mentions(condition: ds.Expression | None, name: str) -> bool:
     return name in text and (not name.isidentifier() or bool(re.search(rf"\b{name}\b", text)))
 
 
-def _both(first: ds.Expression | None, second: ds.Expression | None) -> ds.Expression | None:
+def _both(first: pc.Expression | None, second: pc.Expression | None) -> pc.Expression | None:
     if first is None or second is None:
         return second if first is None else first
     return first & second

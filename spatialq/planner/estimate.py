@@ -77,12 +77,13 @@ def estimate(
         into_new = (work.bytes_out + work.bytes_host) * measured.transfer["download"]
         transfer = work.bytes_in * measured.transfer[up] / count + into_new
     correction = log.correction(function.name, device.device, size.rows)
+    host = log.machine("cpu")
     loops = rate.seconds(work, device.cores if device.device == "cpu" else 1) - rate.start
     return Estimate(
-        start=cold * measured.start[device.device],
-        load=0.0 if is_loaded else rate.load,
+        start=host * cold * measured.start[device.device],
+        load=0.0 if is_loaded else host * rate.load,
         transfer=correction * transfer,
         kernel=correction * (rate.start + loops / count),
-        transport=measured.transports[transport].seconds(work),
+        transport=host * measured.transports[transport].seconds(work),
         correction=correction,
     )

@@ -2,8 +2,9 @@
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from datetime import datetime
+from math import exp, log
 from statistics import median
 from typing import Any
 
@@ -37,8 +38,8 @@ LAST = 5
 """Calls that a correction is the median of."""
 ALIKE = 10.0
 """Calls of up to so many times as many rows teach something; errors of small calls are others."""
-TOLERATED = 2.0
-"""Estimates that are off by less are not corrected."""
+TOLERATED = 1.25
+"""Functions that are off by less, besides the machine, are not corrected for themselves."""
 MAX_CORRECTION = 20.0
 """Largest correction, and its inverse the smallest."""
 
@@ -63,7 +64,7 @@ def on_entry(listener: Callable[[Entry], object]) -> None:
 
 def values(entry: Entry) -> tuple[Any, ...]:
     """Give the fields of an entry as `spatialq_log()` has them: a time without a zone."""
-    at, *others = astuple(entry)
+    at, *others = vars(entry).values()  # without copies, as there is one for each small call
     return at.replace(tzinfo=None), *others  # DuckDB needs pytz for zones
 
 
@@ -82,8 +83,9 @@ def learn(function: str, device: str, rows: int, ratio: float) -> None:
 def correction(function: str, device: str, rows: int) -> float:
     """Give the factor by which the rates are off here, for calls of about so many rows.
 
-    It is the median of the last calls, of two at least, so that one call that met a busy machine
-    changes nothing; 1 where that is less than a factor of two.
+    It is the median of the last calls of the function, of two at least, so that one call that met a
+    busy machine changes nothing. Where there are none, or where that is about the factor of the
+    machine, it is the latter.
     """
     with _lock:
         known = list(_ratios.get((function, device), ()))
@@ -92,12 +94,32 @@ def correction(function: str, device: str, rows: int) -> float:
         for other, ratio in known
         if max(rows, other, 1) <= ALIKE * max(min(rows, other), 1)
     ][-LAST:]  # fmt: skip
+    common = machine(device)
     if len(last) < 2:
-        return 1.0
+        return common
     found = median(last)
-    if 1 / TOLERATED <= found <= TOLERATED:
-        return 1.0
-    return min(max(found, 1 / MAX_CORRECTION), MAX_CORRECTION)
+    if 1 / TOLERATED <= found / common <= TOLERATED:
+        return common
+    return _bounded(found)
+
+
+def machine(device: str) -> float:
+    """Give the factor by which the rates of all functions of a device are off here.
+
+    It is the median of the functions that were called twice at least and of one that is not off,
+    so that a single function counts half.
+    """
+    with _lock:
+        known = [
+            [ratio for _, ratio in calls][-LAST:]
+            for (_, other), calls in _ratios.items()
+            if other == device and len(calls) >= 2
+        ]
+    return _bounded(exp(median([0.0, *(log(median(ratios)) for ratios in known)])))
+
+
+def _bounded(factor: float) -> float:
+    return min(max(factor, 1 / MAX_CORRECTION), MAX_CORRECTION)
 
 
 def forget() -> None:

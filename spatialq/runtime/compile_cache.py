@@ -1,13 +1,18 @@
 """Numba's `njit` for our own functions, with a cache that is never older than what they call.
 
 Numba's own cache checks the file of a function only. When a function that it calls, or a constant
-that it uses, changes in another file, the old code stays compiled into it. The cache here also
-checks the files that the function's module imports from, directly or indirectly.
+that it uses, changes in another file, the old code stays compiled into it. It also numbers the
+files of a function, so that two processes may give one number to two of them. The cache here names
+a file by a digest of the function, its types, the processor, and the files that the function's
+module imports from, directly or indirectly. What it does not have may be in the wheel.
 """
 
 import atexit
 import functools
 import logging
+import os
+import pickle
+import platform
 import re
 import sys
 from collections.abc import Callable
@@ -19,13 +24,19 @@ from typing import Any
 
 import numba
 from numba.core import caching
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
 
+from spatialq.runtime import baseline
+from spatialq.runtime.packed import pack, unpack
 from spatialq.runtime.temporary import temporary_folder
 
 LOGGER = logging.getLogger(__name__)
 """Logs each function that is compiled because it is not in the cache."""
 IMPORT = re.compile(r"^(?:from|import) ([\w.]+)(?: import (\([^)]*\)|.*))?", re.MULTILINE)
 """Matches imports at the top level of a file, not those in functions or for type checkers."""
+PLATFORM = sys.platform, platform.machine(), sys.implementation.cache_tag, numba.__version__
+SUFFIX = ".code"
 
 
 def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -34,62 +45,75 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]
     def compiled(function: Callable[..., Any]) -> Any:
         # without the entry for C, which nobody calls and which takes a fifth of the time
         dispatcher = numba.njit(no_cfunc_wrapper=True, **options)(function)
-        if cache:
+        if cache and function.__closure__ is None:  # of which no digest tells
             dispatcher._cache = _Cache(function)
         return dispatcher
 
     return compiled
 
 
-class _Locator(caching._CacheLocator):  # type: ignore[misc]
+class _Cache(caching.NullCache):  # type: ignore[misc]
+    """The files of one function, one for each list of types and processor."""
+
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._py_file = function.__code__.co_filename
+        self._function = f"{function.__module__}.{function.__qualname__}"
         self._module = function.__module__
 
-    def get_cache_path(self) -> str:
-        return _folder()
+    @property
+    def cache_path(self) -> str:
+        """Give the folder that code is written to."""
+        return str(_folder())
 
-    def get_source_stamp(self) -> bytes:
-        return _stamp(self._module)
+    def load_overload(self, types: Any, target: Any) -> Any:
+        """Load if possible, also from the wheel; what is missing or damaged is compiled next."""
+        target.refresh()
+        for place in self.places(types, target):
+            with suppress(Exception):  # pickle raises many types of exceptions
+                content = pickle.loads(unpack(place.read_bytes()))
+                return CompileResult._rebuild(target, *content)
+        LOGGER.info("compiling %s", self._function)
+        return None
 
-    def get_disambiguator(self) -> str:
-        """Identify functions of one name by their modules; line numbers would leave stale files."""
-        return self._module
+    def save_overload(self, types: Any, result: Any) -> None:
+        """Save if possible, in place of code of older sources: the disk may be full."""
+        if result.lifted or result.library.has_dynamic_globals:
+            return  # it has addresses of this process in it
+        path, *_ = self.places(types, result.target_context)
+        part = path.with_suffix(f".{os.getpid()}")
+        with suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part.write_bytes(pack(dumps(result._reduce())))
+            part.replace(path)
+            for other in path.parent.glob(f"{self._function}-*"):
+                if not other.name.startswith(self._stem()):
+                    other.unlink()
 
-
-class _Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._lineno = function.__code__.co_firstlineno
-        self._locator = _Locator(function)
-        self._filename_base = self.get_filename_base(
-            function.__qualname__, getattr(sys, "abiflags", "")
-        )
-
-
-class _Cache(caching.FunctionCache):  # type: ignore[misc]
-    _impl_class = _Implementation
-
-    def load_overload(self, *wanted: Any) -> Any:
-        """Load if possible; code that is missing or damaged is compiled next."""
-        try:
-            found = super().load_overload(*wanted)
-        except Exception:  # pickle raises many types of exceptions
-            found = None
-            with suppress(OSError):
-                self.flush()
-        if found is None:
-            LOGGER.info("compiling %s", self._py_func.__qualname__)
+    def places(self, types: Any, target: Any) -> list[Path]:
+        """Name the files that may have the code: the user's, and that of the wheel."""
+        _, *processor = target.codegen().magic_tuple()
+        found = [_folder() / self._name(types, *processor)]
+        if baseline.runs_here():
+            found.append(baseline.FOLDER / self._name(types, *baseline.baseline()))
         return found
 
-    def save_overload(self, *compiled: Any) -> None:
-        """Save if possible: the disk may be full."""
-        with suppress(OSError):
-            super().save_overload(*compiled)
+    def _stem(self) -> str:
+        return f"{self._function}-{_stamp(self._module)}-"
+
+    def _name(self, types: Any, cpu: str, features: str) -> str:
+        made_for = repr((PLATFORM, types, cpu, features))
+        return f"{self._stem()}{sha256(made_for.encode()).hexdigest()[:16]}{SUFFIX}"
+
+
+def kept(function: Any, types: Any) -> list[Path]:
+    """List the files that have the code of a function for some types."""
+    places: list[Path] = function._cache.places(types, function.targetctx)
+    return [place for place in places if place.exists()]
 
 
 @functools.cache
-def _stamp(module: str) -> bytes:
-    return sha256(b"".join(map(_content, sorted(_files(module))))).digest()
+def _stamp(module: str) -> str:
+    """Digest the contents, in an order that is the same in a checkout and in an installed wheel."""
+    return sha256(b"".join(sorted(map(_content, _files(module))))).hexdigest()[:16]
 
 
 def _files(module: str) -> set[str]:
@@ -121,17 +145,17 @@ def _content(file: str) -> bytes:
 
 
 @functools.cache
-def _folder() -> str:
+def _folder() -> Path:
     """Find the folder of Numba's cache for this file, or else make a temporary folder."""
     try:
-        return str(caching.FunctionCache(njit).cache_path)
+        return Path(caching.FunctionCache(njit).cache_path)
     except RuntimeError:
         return _temporary_folder()
 
 
 @functools.cache
-def _temporary_folder() -> str:
+def _temporary_folder() -> Path:
     """Make a folder that is removed when the process ends."""
     stack = ExitStack()
     atexit.register(stack.close)
-    return str(stack.enter_context(temporary_folder("spatialq_numba_")))
+    return stack.enter_context(temporary_folder("spatialq_numba_"))

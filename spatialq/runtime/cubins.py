@@ -18,11 +18,12 @@ from hashlib import sha256
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
+from spatialq.runtime.packed import pack, unpack
+
 OPTIONS = ("--std=c++17", "--fmad=false")  # a * b + c rounds twice, as it does on the CPU
 ARCHITECTURES = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120", "compute_120")
 FOLDER = Path(__file__).parents[1] / "compiled" / "cuda"
 INCLUDE = re.compile(rb'^#include "(.+)"', re.MULTILINE)
-DIGEST = 32  # bytes before the compressed code
 
 
 def include_folders(source: Path) -> tuple[Path, Path]:
@@ -58,7 +59,7 @@ def shipped(source: Path, capability: str, folder: Path = FOLDER) -> Iterator[by
     for architecture in reversed(ARCHITECTURES):
         if _runs(architecture, int(capability)):
             with suppress(OSError, zlib.error, ValueError):
-                yield _unpack((folder / f"{name}.{architecture}").read_bytes())
+                yield unpack((folder / f"{name}.{architecture}").read_bytes())
 
 
 def _runs(architecture: str, capability: int) -> bool:
@@ -81,20 +82,6 @@ def digest(source: Path) -> str:
                     seen.add(header)
                     files.append(header)
     return total.hexdigest()[:32]
-
-
-def pack(code: bytes) -> bytes:
-    """Compress code; what it is read from is compared with a digest of it."""
-    packed = zlib.compress(code, 9)
-    return sha256(packed).digest() + packed
-
-
-def _unpack(content: bytes) -> bytes:
-    packed = content[DIGEST:]
-    if sha256(packed).digest() != content[:DIGEST]:
-        message = "the file is damaged"
-        raise ValueError(message)
-    return zlib.decompress(packed)
 
 
 def find_nvrtc() -> ctypes.CDLL | None:

@@ -28,6 +28,8 @@ CHUNKS_PER_THREAD = 16
 """Chunks per thread, so that uneven work is distributed evenly."""
 CHUNK = 1 << 20
 """Items of a chunk at most, where an item is a point, a cell or a pair."""
+FEW_POINTS = 1 << 14
+"""Points, or items that take some nanoseconds as they do, that are worth a chunk of their own."""
 
 
 KEPT = 4
@@ -212,7 +214,9 @@ def workers(threads: int | None = None) -> Iterator[Workers]:
         idle.append(pool)
 
 
-def in_threads(work: Callable[[tuple[int, int]], Any], size: int, most: int = CHUNK) -> None:
+def in_threads(
+    work: Callable[[tuple[int, int]], Any], size: int, most: int = CHUNK, worth: int = 1
+) -> None:
     """Call work with chunks of range(size), in several threads; chunks may take unequal time.
 
     Parameters
@@ -222,6 +226,8 @@ def in_threads(work: Callable[[tuple[int, int]], Any], size: int, most: int = CH
     size : int
     most : int
         Items of a chunk at most.
+    worth : int
+        Items that are worth a chunk: there are fewer rather than smaller ones.
 
     Raises
     ------
@@ -229,7 +235,8 @@ def in_threads(work: Callable[[tuple[int, int]], Any], size: int, most: int = CH
         If the current task was cancelled before the last chunk began.
     """
     with workers() as pool:
-        parts = max(min(size, CHUNKS_PER_THREAD * pool.threads), -(-size // most))
+        wanted = min(-(-size // worth), CHUNKS_PER_THREAD * pool.threads)
+        parts = max(wanted, -(-size // most))
         pool.map(work, spans(size, parts))
 
 

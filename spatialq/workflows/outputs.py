@@ -8,6 +8,7 @@ from typing import Any
 from spatialq.errors import FileError
 from spatialq.io.formats import SLASHES, Kind, find_sources, would_match
 from spatialq.io.source import COPC, LAS
+from spatialq.runtime.extras import require
 
 PARQUET = ".parquet"
 TABLE = (PARQUET, ".csv", ".json", ".xlsx")
@@ -111,14 +112,17 @@ class Outputs:
         Raises
         ------
         FileError
-            If one cannot be written, or is one of the sources, or two inputs have one name in a
-            folder.
+            If one cannot be written, needs an extra that is not installed, or is one of the
+            sources, or two inputs have one name in a folder.
         ValueError
             If one has none of the endings or is a COPC file, or two are one file.
         """
+        from spatialq.database.writers import find_writer
         from spatialq.export.atomic import has_ending, new_folder, require_outputs
 
         for path in self.paths:
+            if writer := find_writer(path):
+                require(writer.extra, self.command, path)
             if has_ending(path, COPC) and COPC not in endings:
                 message = (
                     f"{self.command}: output '{path}' must be no COPC file: write a .laz, "

@@ -140,7 +140,7 @@ def test_a_missing_column_is_named(con, axis, rows):
 
 
 WHOLE = "must be whole numbers from 0 to"
-TYPE = "of a type such as"
+TYPE = ", of a type such as"
 IDS = "point_id must be whole numbers of 64 bits"
 
 
@@ -150,15 +150,15 @@ IDS = "point_id must be whole numbers of 64 bits"
         ("if(point_id = 7, -1, red) AS red", f"red {WHOLE} 65535, got -1"),
         ("if(point_id = 7, 65536, green) AS green", f"green {WHOLE} 65535, got 65536"),
         ("1e30::HUGEINT AS blue", f"blue {WHOLE} 65535, got 10000000000000000"),
-        ("0.5 AS red", f"red {WHOLE} 65535 {TYPE} USMALLINT, got 0.5 of type DECIMAL"),
-        ("255::DOUBLE AS blue", f"blue {WHOLE} 65535 {TYPE} USMALLINT, got 255.0 of type DOUBLE"),
-        ("[1] AS blue", f"blue {WHOLE} 65535 {TYPE} USMALLINT, got [1] of type INTEGER[]"),
-        ("'12' AS intensity", f"intensity {WHOLE} 65535 {TYPE} USMALLINT, got 12 of type VARCHAR"),
+        ("0.5 AS red", f"red {WHOLE} 65535{TYPE} USMALLINT, got 0.5 of type DECIMAL"),
+        ("255::DOUBLE AS blue", f"blue {WHOLE} 65535{TYPE} USMALLINT, got 255.0 of type DOUBLE"),
+        ("[1] AS blue", f"blue {WHOLE} 65535{TYPE} USMALLINT, got [1] of type INTEGER[]"),
+        ("'12' AS intensity", f"intensity {WHOLE} 65535{TYPE} USMALLINT, got 12 of type VARCHAR"),
         ("256 AS classification", f"classification {WHOLE} 255, got 256 of type INTEGER"),
         ("-1 AS classification", f"classification {WHOLE} 255, got -1"),
-        ("point_id + 0.5 AS point_id", f"{IDS} {TYPE} BIGINT, got 0.5 of type DECIMAL"),
-        ("point_id::DOUBLE AS point_id", f"{IDS} {TYPE} BIGINT, got 0.0 of type DOUBLE"),
-        ("point_id::VARCHAR AS point_id", f"{IDS} {TYPE} BIGINT, got 0 of type VARCHAR"),
+        ("point_id + 0.5 AS point_id", f"{IDS}{TYPE} BIGINT, got 0.5 of type DECIMAL"),
+        ("point_id::DOUBLE AS point_id", f"{IDS}{TYPE} BIGINT, got 0.0 of type DOUBLE"),
+        ("point_id::VARCHAR AS point_id", f"{IDS}{TYPE} BIGINT, got 0 of type VARCHAR"),
         (f"point_id + {2**63} AS point_id", f"{IDS}, got {2**63} of type HUGEINT"),
     ],
 )

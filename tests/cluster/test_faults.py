@@ -24,7 +24,14 @@ from spatialq.cluster.points import CorePart
 from spatialq.cluster.serial_executor import SerialExecutor
 from spatialq.cluster.worker import answer, read_answer
 from spatialq.errors import FileError
-from tests.cluster import models, surveys, test_build_lod, test_detect_planes, test_pops_features
+from tests.cluster import (
+    models,
+    surveys,
+    test_build_lod,
+    test_detect_planes,
+    test_elements,
+    test_pops_features,
+)
 from tests.cluster.processes import (
     ACTOR,
     Killer,
@@ -53,18 +60,30 @@ class Case:
     files: str
     options: dict[str, Any]
     more: dict[str, Any]
-    """What only jobs have."""
+    """What only jobs have; `{source}` in a text is the folder of the files."""
     early: str
     """A stage before the parts, with several tasks."""
 
     def run(self, source, folder, **how):
-        arguments = self.options | self.more | {"workers": 2} | how
+        arguments = self.of_job(source) | {"workers": 2} | how
         return cluster.run(self.function, f"{source}/{self.files}", folder, **arguments)
+
+    def of_job(self, source):
+        more = {
+            name: each.format(source=source) if isinstance(each, str) else each
+            for name, each in self.more.items()
+        }
+        return self.options | more
 
     @functools.cache  # noqa: B019 # few, for the whole run
     def expected(self, source):
         if self.function == "intersects_with":
             return models.in_one_piece([f"{source}/{self.files}"], **self.options)
+        if "elements" in self.more:
+            with spatialq.connect() as con:
+                files, members = f"{source}/{self.files}", self.of_job(source)["elements"]
+                query = test_elements.in_sql(con, files, members, self.function, **self.options)
+                return models.rows_of(con, query.sql_query())
         given = "".join(f", {name} := {_literal(each)}" for name, each in self.options.items())
         with spatialq.connect() as con:
             query = f"FROM {self.function}('{source}/{self.files}'{given})"
@@ -116,6 +135,14 @@ CASES = {
             "intersects_with", "row_of_models", models.make, "house_0[123].ifc", {},
             {"cell_elements": 30}, "models",
         ),
+        Case(
+            "plane_elements", "scanned_house", test_elements.make, "*.laz", {"unit": 1.0},
+            {"elements": "{source}/*.ifc"}, "owners",
+        ),
+        Case(
+            "point_elements", "scanned_house", test_elements.make, "*.laz",
+            {"max_distance": 0.05, "unit": 1.0}, {"elements": "{source}/*.ifc"}, "models",
+        ),
     )
 }  # fmt: skip
 
@@ -158,7 +185,7 @@ def test_actors_that_are_killed_are_replaced(case, source, tmp_path):
 def test_the_head_of_ray_is_killed(case, source, tmp_path):
     """All of it at once: the job ends, and another one, without Ray, goes on."""
     arguments = {"function": case.function, "source": f"{source}/{case.files}", "workers": 2}
-    arguments |= {"folder": str(tmp_path / "out"), "executor": "ray"} | case.options | case.more
+    arguments |= {"folder": str(tmp_path / "out"), "executor": "ray"} | case.of_job(source)
     command = [sys.executable, "-c", surveys.SCRIPT, json.dumps(arguments)]
     soon = os.environ | {"RAY_gcs_rpc_server_reconnect_timeout_s": "5"}  # not after a minute
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=soon) as process:

@@ -1,6 +1,7 @@
 """The extension itself: what it carries, when it is loaded, what it leaves behind."""
 
 import gc
+import re
 import subprocess
 import sys
 import threading
@@ -77,6 +78,25 @@ def test_an_extension_that_duckdb_refuses_is_done_without(monkeypatch, tmp_path,
     with spatialq.connect() as con:
         assert not loading.is_loaded(con)
         assert con.sql("SELECT count(*) FROM spatialq_devices()").fetchall()[0][0] >= 2
+        con.execute("CREATE TABLE p AS SELECT range AS point_id, 1.0 * range AS x, 0.0 AS y, "
+                    "0.0 AS z FROM range(9)")  # fmt: skip
+        assert con.sql("SELECT count(*) FROM classify_ground('p')").fetchall() == [(9,)]
+
+
+def test_a_function_of_duckdb_at_another_position_is_never_called(monkeypatch, tmp_path):
+    """Its name is exchanged with that of another one, as if DuckDB had them so."""
+    one, other = b"duckdb_table_function_set_bind\0", b"duckdb_table_function_set_init\0"
+    parts = [part.replace(other, one) for part in loading.PATH.read_bytes().split(one)]
+    assert len(parts) > 1
+    path = tmp_path / loading.PATH.name
+    path.write_bytes(other.join(parts))
+    monkeypatch.setattr(loading, "PATH", path)
+    with spatialq.connect() as con:
+        assert not loading.is_loaded(con)
+        query = "SELECT problem FROM spatialq_devices() WHERE device = 'extension'"
+        ((said,),) = con.sql(query).fetchall()
+        needs = f"spatialq needs DuckDB {loading.DUCKDB}: duckdb_table_function_set_"
+        assert re.fullmatch(f"it cannot be loaded: .*{needs}.* is elsewhere in this one; .*", said)
         con.execute("CREATE TABLE p AS SELECT range AS point_id, 1.0 * range AS x, 0.0 AS y, "
                     "0.0 AS z FROM range(9)")  # fmt: skip
         assert con.sql("SELECT count(*) FROM classify_ground('p')").fetchall() == [(9,)]

@@ -4,6 +4,8 @@ too early, or not at all: joins in all orders, correlated subqueries, common tab
 """
 
 import itertools
+import json
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -188,6 +190,41 @@ def test_both_roads_give_the_same_rows_and_each_kernel_runs_once(connections, na
         assert kernels == RUNS.get(name, 1), transport
     assert same(*found.values())
     assert found["native"] != [(0,)]
+
+
+def waits(node):
+    """In a plan, the joins whose right side makes the rows of a function and whose left reads them.
+
+    DuckDB makes the right side of a join before it reads the left.
+    """
+    children = node["children"]
+    for child in children:
+        yield from waits(child)
+    if len(children) != 2:
+        return
+    scan, makes = children
+    while scan["name"] in ("FILTER", "PROJECTION"):
+        (scan,) = scan["children"]
+    if called := re.fullmatch("SPATIALQ_(.*)_ROWS", scan["name"]):
+        collect = f"spatialq_{called[1].lower()}_collect("
+        yield node["name"], node["extra_info"], scan["extra_info"], collect in str(makes)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", [name for name in SHAPES if not name.startswith("aggregate")])
+def test_in_each_plan_rows_wait_for_the_kernel(connections, name, threads):
+    """A DuckDB that plans otherwise would ask for rows before there are any."""
+    con = connections["native"]
+    con.execute(f"SET threads = {threads}")
+    ((_, plan),) = con.execute(f"EXPLAIN (FORMAT json) {written(SHAPES[name])}").fetchall()
+    found = list(waits(*json.loads(plan)))
+    scans = re.findall('"name": "SPATIALQ_[A-Z_]*_ROWS"', plan)
+    assert len(found) == len(scans) == RUNS.get(name, 1)
+    for join, how, scan, makes in found:
+        assert (join, how["Join Type"]) == ("BLOCKWISE_NL_JOIN", "LEFT")
+        # as many as the extension says, but where there is no order of joins to choose
+        assert scan["Estimated Cardinality"] == ("0" if name == "positional" else "1000000000")
+        assert makes
 
 
 @pytest.mark.parametrize("name", CORRELATED)

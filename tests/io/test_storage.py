@@ -303,7 +303,7 @@ def test_a_missing_object_is_one_sentence(bucket):
 
 
 def test_without_the_package_the_sentence_says_what_to_install(bucket, monkeypatch):
-    monkeypatch.setitem(sys.modules, "obstore.store", None)
+    monkeypatch.setitem(sys.modules, "obstore", None)
     with pytest.raises(FileError, match=r"need obstore: pip install 'spatialq\[s3\]'"):
         read("s3://bucket/x.laz")
 

@@ -19,8 +19,9 @@ import pyarrow.dataset as ds
 import pytest
 
 from spatialq.errors import CrsError, FileError
+from spatialq.io.filters import box_of
 from spatialq.io.source import ROW_GROUP
-from spatialq.io.view import View, box_of, register
+from spatialq.io.view import View, register
 
 NAN = float("nan")
 SCHEMA = pa.schema(

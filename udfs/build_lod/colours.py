@@ -7,7 +7,7 @@ import numpy as np
 from spatialq.data.points import read_only
 from spatialq.runtime import buffers
 from spatialq.runtime.compile_cache import njit
-from spatialq.runtime.threads import in_threads
+from spatialq.runtime.threads import FEW_POINTS, in_threads
 
 from . import CHANNELS
 
@@ -48,7 +48,7 @@ def colours(red: Any, green: Any, blue: Any, intensity: Any, n: int) -> "NDArray
         own = [replaced(each, lost, grey) for each in own]
     side_by_side: NDArray[np.uint16] = buffers.empty((n, len(CHANNELS)), np.uint16)
     plain = [read_only(np.ma.getdata(each)) for each in (*own, light)]
-    in_threads(lambda span: _lay(*plain, *span, side_by_side), n)
+    in_threads(lambda span: _lay(*plain, *span, side_by_side), n, worth=FEW_POINTS)
     return side_by_side
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from spatialq.data.points import read_only
 from spatialq.runtime import buffers, progress
-from spatialq.runtime.threads import in_threads
+from spatialq.runtime.threads import FEW_POINTS, in_threads
 
 from .attributes import with_attributes
 from .nodes import build_nodes
@@ -119,5 +119,5 @@ def sort(points: Points, cube: Cube, root: Root) -> Sorted:
         keys(*xyz, cube.x0, cube.y0, cube.z0, cube.size, root.level, key, *span)
         order[slice(*span)] = np.arange(*span, dtype=np.uint32)
 
-    in_threads(write, n)
+    in_threads(write, n, worth=FEW_POINTS)
     return Sorted(points, cube, root, key, order)

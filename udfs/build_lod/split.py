@@ -11,7 +11,7 @@ import numpy as np
 
 from spatialq.runtime import buffers
 from spatialq.runtime.compile_cache import njit
-from spatialq.runtime.threads import in_threads, n_threads, spans, steps
+from spatialq.runtime.threads import FEW_POINTS, in_threads, n_threads, spans, steps
 
 from .places import KEY_LEVELS, codes_of_keys, codes_of_places, gather, keys, place
 from .tree import BITS, Cube, Points, Root
@@ -156,7 +156,7 @@ class _Splitter:
         if n == len(key):  # swap instead of copying a whole cloud back
             self.sorted.key, self.sorted.order, self.spare = *self.spare, (key, order)
         else:
-            in_threads(back, n)
+            in_threads(back, n, worth=FEW_POINTS)
         inside = cells_below(cell, deep, code)
         full = points > self.max_points
         for d in range(1, depth + 1):

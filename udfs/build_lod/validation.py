@@ -8,7 +8,7 @@ import numpy as np
 from spatialq.data.points import ascends, ids_of, not_finite, read_only
 from spatialq.runtime import buffers
 from spatialq.runtime.compile_cache import njit
-from spatialq.runtime.threads import in_threads
+from spatialq.runtime.threads import FEW_POINTS, in_threads
 
 from .colours import colours, replaced
 from .tree import Cube, Points
@@ -97,7 +97,7 @@ def box(x: Any, y: Any, z: Any, point_id: Any) -> tuple[Any, Any]:
     """Find the minimum and maximum x, y, z of points, which must be finite."""
     views = tuple(map(read_only, (x, y, z)))
     boxes: list[tuple[float, ...]] = []
-    in_threads(lambda span: boxes.append(_box(*views, *span)), x.size)
+    in_threads(lambda span: boxes.append(_box(*views, *span)), x.size, worth=FEW_POINTS)
     low, high = np.min(boxes, axis=0)[:3], np.max(boxes, axis=0)[3:]
     if not np.isfinite([low, high]).all():
         raise ValueError(not_finite("build_lod", x, y, z, point_id))

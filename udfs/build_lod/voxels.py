@@ -14,7 +14,7 @@ import numpy as np
 from spatialq.runtime import buffers
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.progress import check
-from spatialq.runtime.threads import in_threads
+from spatialq.runtime.threads import FEW_POINTS, in_threads
 
 from .places import bits_set, digits, gather, lowest_bit, place, spread
 from .split import Sorted
@@ -151,7 +151,7 @@ class Filler:
         self.first[inner] = np.cumsum(counts) - counts
         here = LevelVoxels.empty(int(counts.sum()), self.options.strategy, below.mass.dtype)
         in_threads(gather_in, len(inner))
-        in_threads(lambda span: self._finish(here, *span), len(here.code))
+        in_threads(lambda span: self._finish(here, *span), len(here.code), worth=FEW_POINTS)
         return here
 
     def _children(self, node: int) -> list[tuple[int, int]]:

@@ -56,30 +56,33 @@ class Search:
 
 def detect_planes(work: "PointWork[Options]") -> None:
     """Find the planes of all points."""
-    search = _search_of(work, label=False)
-    _, _, searches = _run(work, search)
+    search = search_of(work, label=False)
+    _, searches, _ = search_planes(work, search)
     work.table("planes", list_planes, search, searches)
 
 
 def plane_points(work: "PointWork[Options]") -> None:
     """Find the planes of all points, and those of each core."""
-    points, passes, searches = _run(work, _search_of(work, label=True))
-    facts = searches[-1].facts
-    found = (_found(passes, facts[name]) for name in ("settled", "listed"))
-    work.rows(assign_planes, points, searches[-1], *found)
+    points, searches, named = search_planes(work, search_of(work, label=True))
+    work.rows(assign_planes, points, searches[-1], *named)
 
 
-def _search_of(work: "PointWork[Options]", *, label: bool) -> Search:
+def search_of(work: "PointWork[Options]", *, label: bool) -> Search:
+    """Make the search in all points; `label` if each of them is to get its plane."""
     cloud, cube = work.cloud, Cube((0.0, 0.0, 0.0), 0.0)
     if cloud.size:
         cube = Cube.around(cloud.low, cloud.high)
     return Search(cloud.size, cube, work.options, label)
 
 
-def _run(
+def search_planes(
     work: "PointWork[Options]", search: Search
-) -> tuple[OfCores, list[OfCores], tuple[OfAll, ...]]:
-    """Search; give the stages of the points, of the passes, and of the search."""
+) -> tuple[OfCores, tuple[OfAll, ...], tuple[OfCores | None, ...]]:
+    """Search; give the stages of the points, of the search, and those that name the planes.
+
+    The first, the last one of the second, and the third are the inputs of `assign_planes`; the
+    second is that of `list_planes`.
+    """
     points = work.each("points", read_own)
     passes: list[OfCores] = []
     searches: list[OfAll] = []
@@ -88,7 +91,8 @@ def _run(
         found = work.once(f"search{len(searches):03}", go_on, search, tuple(searches), last)
         searches.append(found)
         if found.facts["pass"] is None:
-            return points, passes, tuple(searches)
+            named = (_found(passes, found.facts[name]) for name in ("settled", "listed"))
+            return points, tuple(searches), tuple(named)
         needed = (_found(passes, found.facts[name]) for name in ("listed", "kept"))
         passes.append(work.each(f"pass{len(passes):03}", do_pass, points, found, *needed))
 

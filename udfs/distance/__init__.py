@@ -1,4 +1,4 @@
-"""Declaration of `distance`: how far elements are from each other, and where."""
+"""Declaration of `distance`, and of `point_elements`, which is composed of it."""
 
 from dataclasses import dataclass
 
@@ -7,6 +7,8 @@ from spatialq.functions.declaration import (
     ElementsInput,
     Output,
     Parameters,
+    PointParameters,
+    PointsAndElementsInput,
     parameter,
 )
 
@@ -51,6 +53,40 @@ DECLARATION = Declaration(
             work=work,
             work_in_tiles=work_in_tiles,
             are_apart=lambda *_: True,
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class PointOptions(PointParameters):
+    """Parameters of a job of `point_elements`."""
+
+    FUNCTION = "point_elements"
+
+    max_distance: float | None = parameter(
+        None, "Only elements that are as near.", unit="metres", at_least=0
+    )
+
+    def check(self) -> None:
+        """Reject a call without it."""
+        super().check()
+        if self.max_distance is None:
+            self.reject("max_distance", ">= 0 metres")
+
+
+COMPOSITION = Declaration(
+    inputs=PointsAndElementsInput(),
+    parameters=PointOptions,
+    takes_unit=True,
+    is_spatial=False,
+    outputs=(
+        Output(
+            name="point_elements",
+            summary="Which elements the points of a cloud are near, and how far from each: one row "
+            "per point and element, 0 metres on the surface and inside of a closed body.",
+            columns={"point_id": "BIGINT", "global_id": "VARCHAR", "distance": "DOUBLE"},
+            work=lambda size, options: work(size, Options(options.max_distance)),
         ),
     ),
 )

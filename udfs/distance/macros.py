@@ -25,7 +25,7 @@ from spatialq.functions.macros import (
     struct,
 )
 
-from . import DECLARATION, Options
+from . import COMPOSITION, DECLARATION, Options
 
 PARAMETERS = parameters_of(Options)
 SETS = (
@@ -175,8 +175,7 @@ ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id
     ),
     Macro(
         "point_elements",
-        "Which elements the points of a cloud are near, and how far from each: one row per point "
-        "and element, 0 metres on the surface and inside of a closed body.",
+        COMPOSITION.outputs[0].summary,
         (
             POINTS,
             Argument(

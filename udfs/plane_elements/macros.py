@@ -25,6 +25,17 @@ OF_PLANES = {each.name for each in parameters_of(detect_planes.Options)}
 MATCH = tuple(each.name for each in PARAMETERS if each.name not in OF_PLANES)
 OUTPUT = DECLARATION.outputs[0]
 
+RANKED = """SELECT
+    m.plane_id,
+    row_number() OVER (
+        PARTITION BY m.plane_id
+        ORDER BY m.nearest DESC, m.overlap DESC, abs(m.deviation), m.global_id
+    ) AS "rank",
+    m.* EXCLUDE (plane_id)
+FROM {rows} AS m
+ORDER BY m.plane_id, "rank\""""
+"""Of the rows that the kernel gives, those of the function."""
+
 MACROS = (
     Macro(
         "plane_elements",
@@ -41,21 +52,15 @@ MACROS = (
             *arguments_of(each for each in PARAMETERS if each.name in OF_PLANES),
             *CALL,
         ),
-        f"""SELECT
-    m.plane_id,
-    row_number() OVER (
-        PARTITION BY m.plane_id
-        ORDER BY m.nearest DESC, m.overlap DESC, abs(m.deviation), m.global_id
-    ) AS "rank",
-    m.* EXCLUDE (plane_id)
-FROM query(
+        RANKED.format(
+            rows=f"""query(
     spatialq_plane_elements_sql(
         {checked("tables", "plane_elements", "points", TABLE_OR_FILES)},
         {checked("text", "plane_elements", "elements", TABLE)},
         to_json({indent(struct(PARAMETERS), 2)})
     )
-) AS m
-ORDER BY m.plane_id, "rank\"""",
+)"""
+        ),
         tuple(OUTPUT.examples),
         "plane_id rank global_id nearest overlap coverage angle deviation, then the columns of "
         "detect_planes; deviation is in metres, positive outside the element",

@@ -53,6 +53,13 @@ def match(
     progress.stage("samples of planes", 0.6)
     sample = Sample.of(x, y, z, labels, planes, options.metres)
     progress.stage("elements of planes", 1.0)
+    return match_sample(sample, planes, elements, options)
+
+
+def match_sample(
+    sample: Sample, planes: dict[str, Any], elements: Meshes, options: Options
+) -> dict[str, Any]:
+    """Match planes, of which a sample is given, with the faces of elements: see `match`."""
     found, measures = _measure(sample, planes, elements, options)
     plane, element = found
     rows = np.arange(len(plane))

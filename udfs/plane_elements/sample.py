@@ -1,6 +1,6 @@
 """Sample points of a plane, spread over it evenly whatever the density of the scan."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -13,6 +13,87 @@ from spatialq.runtime.threads import n_threads, steps, workers
 
 CELLS = 4096
 """Approximate number of cells of a plane's raster; at most one per point of the plane."""
+
+
+@dataclass(frozen=True)
+class Rasters:
+    """The raster of each plane, in the unit of the points.
+
+    Parameters
+    ----------
+    axes : float64[k, 3, 3]
+        Of each plane the directions of the raster's columns and rows, and the normal.
+    corner : float64[k, 2]
+        Along the first two axes: where the raster begins.
+    size : float64[k]
+        The edge of a cell.
+    shape : int64[k, 2]
+        Columns and rows.
+    starts : int64[k + 1]
+        Where the cells of each plane begin.
+    """
+
+    axes: Any
+    corner: Any
+    size: Any
+    shape: Any
+    starts: Any
+
+    @classmethod
+    def over(cls, axes: Any, limits: Any, counts: Any) -> "Rasters":
+        """Lay rasters over the extents of planes with so many points, see `extents_of`."""
+        limits = np.where(limits[:, :1] > limits[:, 1:2], 0.0, limits)
+        corner = np.ascontiguousarray(limits[:, ::2])
+        extent = limits[:, 1::2] - corner
+        requested = np.clip(counts, 1, CELLS)
+        # the requested number of square cells; where the plane is a line, in a row along it
+        size = np.maximum(np.sqrt(extent.prod(axis=1) / requested), extent.max(axis=1) / requested)
+        size[size == 0.0] = 1.0
+        shape = (extent / size[:, None]).astype(np.int64) + 1
+        return cls(axes, corner, size, shape, _starts_of(shape))
+
+    def take(self, planes: Any) -> "Rasters":
+        """Take those of some planes, int64[n]."""
+        axes, corner, size, shape = (
+            each[planes] for each in (self.axes, self.corner, self.size, self.shape)
+        )
+        return Rasters(axes, corner, size, shape, _starts_of(shape))
+
+    def choose(self, x: Any, y: Any, z: Any, labels: Any, counts: Any) -> tuple[Any, Any]:
+        """Choose the point of each cell: the nearest to its centre.
+
+        Parameters
+        ----------
+        x, y, z, labels, counts
+            As of `extents_of`.
+
+        Returns
+        -------
+        gaps : float64[n]
+            How far each is from the centre, squared, in cells; infinite where there is none.
+        points : float64[n, 3]
+            NaN where there is none.
+
+        Notes
+        -----
+        The order of the points does not matter: of two that are equally near to the centre of a
+        cell the one with the lower x is chosen, then y, then z.
+        """
+        points = buffers.full((self.starts[-1], 3), np.nan)
+        gaps = buffers.full(self.starts[-1], np.inf)
+        raster = np.ascontiguousarray(self.axes[:, :2] / self.size[:, None, None])
+        begin = self.corner / self.size[:, None]
+        cloud = _read_only(x, y, z)
+
+        def choose(span: tuple[int, int]) -> None:
+            for part in steps(0, labels.size):
+                _choose(
+                    *cloud, labels, *part, *span, raster, begin, self.shape, self.starts, gaps,
+                    points,
+                )  # fmt: skip
+
+        _by_planes(choose, counts)
+        return gaps, points
 
 
 @dataclass(frozen=True)
@@ -57,46 +138,61 @@ class Sample:
             `nx ny nz` and `point_count` of k planes.
         unit : float
             Metres in a unit of x, y and z.
-
-        Notes
-        -----
-        The order of the points does not matter: of two that are equally near to the centre of a
-        cell the one with the lower x is chosen, then y, then z.
         """
-        cloud = [np.ascontiguousarray(values).view() for values in (x, y, z)]
-        for values in cloud:
-            values.flags.writeable = False  # one Numba type, wherever the arrays came from
-        axes = _axes(np.stack([planes["nx"], planes["ny"], planes["nz"]], axis=1))
-        k = len(axes)
-        limits = np.tile([np.inf, -np.inf, np.inf, -np.inf], (k, 1))
+        axes, counts = axes_of(planes), planes["point_count"]
+        rasters = Rasters.over(axes, extents_of(x, y, z, labels, axes, counts), counts)
+        _, points = rasters.choose(x, y, z, labels, counts)
+        return cls.on(rasters, points, unit)
 
-        def extend(span: tuple[int, int]) -> None:
-            for part in steps(0, labels.size):
-                _extend(*cloud, labels, *part, *span, axes, limits)
-
-        _by_planes(extend, planes["point_count"])
-        limits[limits[:, 0] > limits[:, 1]] = 0.0
-        corner = np.ascontiguousarray(limits[:, ::2])
-        extent = limits[:, 1::2] - corner
-        requested = np.clip(planes["point_count"], 1, CELLS)
-        # the requested number of square cells; where the plane is a line, in a row along it
-        size = np.maximum(np.sqrt(extent.prod(axis=1) / requested), extent.max(axis=1) / requested)
-        size[size == 0.0] = 1.0
-        shape = (extent / size[:, None]).astype(np.int64) + 1
-        starts = np.concatenate([[0], np.cumsum(shape.prod(axis=1))])
-        points = buffers.full((starts[-1], 3), np.nan)
-        gaps = buffers.full(starts[-1], np.inf)
-        raster = np.ascontiguousarray(axes[:, :2] / size[:, None, None])
-        begin = corner / size[:, None]
-
-        def choose(span: tuple[int, int]) -> None:
-            for part in steps(0, labels.size):
-                _choose(*cloud, labels, *part, *span, raster, begin, shape, starts, gaps, points)
-
-        _by_planes(choose, planes["point_count"])
-        columns = np.ascontiguousarray(shape[:, 0])
+    @classmethod
+    def on(cls, rasters: Rasters, points: Any, unit: float) -> "Sample":
+        """Make the sample of the points that were chosen, which become metres in place."""
+        columns = np.ascontiguousarray(rasters.shape[:, 0])
         points *= unit
-        return cls(axes, corner * unit, size * unit, columns, starts, points)
+        corner, size = rasters.corner * unit, rasters.size * unit
+        return cls(rasters.axes, corner, size, columns, rasters.starts, points)
+
+
+def extents_of(x: Any, y: Any, z: Any, labels: Any, axes: Any, counts: Any) -> Any:
+    """Find how far planes reach along their first two axes.
+
+    Parameters
+    ----------
+    x, y, z : float64[n]
+    labels : int[n]
+        1 for a point of the first plane, and so on; 0 for one of no plane.
+    axes : float64[k, 3, 3]
+        See `axes_of`.
+    counts : int[k]
+        How many points each plane has, at least about.
+
+    Returns
+    -------
+    float64[k, 4]
+        Minimum and maximum along the first axis, and along the second; inf and -inf of a plane
+        without a point.
+    """
+    limits = np.tile([np.inf, -np.inf, np.inf, -np.inf], (len(axes), 1))
+    cloud = _read_only(x, y, z)
+
+    def extend(span: tuple[int, int]) -> None:
+        for part in steps(0, labels.size):
+            _extend(*cloud, labels, *part, *span, axes, limits)
+
+    _by_planes(extend, counts)
+    return limits
+
+
+def _starts_of(shape: Any) -> Any:
+    return np.concatenate([[0], np.cumsum(shape.prod(axis=1))])
+
+
+def _read_only(*columns: Any) -> list[Any]:
+    """View arrays as one Numba type, wherever they came from."""
+    cloud = [np.ascontiguousarray(values).view() for values in columns]
+    for values in cloud:
+        values.flags.writeable = False
+    return cloud
 
 
 def _by_planes(work: Callable[[tuple[int, int]], None], counts: Any) -> None:
@@ -113,8 +209,19 @@ def _by_planes(work: Callable[[tuple[int, int]], None], counts: Any) -> None:
         pool.map(work, pairwise(cuts.tolist()))
 
 
-def _axes(normals: Any) -> Any:
-    """Two directions in each plane, the first along the axis that is nearest to the plane."""
+def axes_of(planes: Mapping[str, Any]) -> Any:
+    """Two directions in each plane, the first along the axis that is nearest to it, and its normal.
+
+    Parameters
+    ----------
+    planes : mapping
+        `nx ny nz` of k planes.
+
+    Returns
+    -------
+    float64[k, 3, 3]
+    """
+    normals = np.stack([planes["nx"], planes["ny"], planes["nz"]], axis=1)
     flat = np.argmin(np.abs(normals), axis=1)
     along = np.eye(3)[flat]
     along -= normals * np.sum(normals * along, axis=1, keepdims=True)

@@ -19,14 +19,16 @@ def demo(
 ) -> None:
     """Show what spatialq does, on a generated village or on two files of your own."""
     from spatialq.demo import write_world
-    from spatialq.demo.run import run
+    from spatialq.demo.run import FUNCTIONS, run
+    from spatialq.workflows.warming import compiling
 
     if (las is None) != (ifc is None):
         message = "demo: give a point cloud and a building model, or neither"
         raise ValueError(message)
     if las is None or ifc is None:
         note(f"writing a small world to {folder}/ ...")
-        las, ifc, *_ = write_world(folder)
+        with compiling(FUNCTIONS):
+            las, ifc, *_ = write_world(folder)
 
     def show_query(title: str, query: str, rows: list[dict[str, Any]], seconds: float) -> None:
         typer.secho(f"\n{title}  ({seconds:.2f} s)", bold=True)

@@ -8,17 +8,19 @@ from spatialq.cluster.methods import (
     build_lod,
     classify_ground,
     detect_planes,
+    elements,
     intersects_with,
     pops_features,
 )
 from spatialq.cluster.staged import method_of
-from spatialq.functions.catalogue import catalogue
+from spatialq.functions.catalogue import divisible
 
 OWN = (
     build_lod.METHOD,
     classify_ground.METHOD,
     *detect_planes.METHODS,
     method_of("ground_surface", devices=("auto", "cpu")),
+    *elements.METHODS,
     *intersects_with.METHODS,
     *pops_features.METHODS,
 )
@@ -29,7 +31,7 @@ OWN = (
 def methods() -> Mapping[str, Method]:
     """All methods, by the names of their functions: `OWN`, and those of all other programs."""
     found = {method.function: method for method in OWN}
-    for name, function in catalogue().items():
+    for name, function in divisible().items():
         if name not in found and function.program() is not None:
             found[name] = method_of(name)
     return dict(sorted(found.items()))

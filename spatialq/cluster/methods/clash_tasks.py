@@ -1,28 +1,22 @@
 """What tasks on pairs of elements do: models to tables, elements to cells, cells to pairs."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spatialq.cluster.methods.box_cells import BoxCell, box_cells
+from spatialq.cluster.models import connected, read_model
 from spatialq.cluster.stage_files import STAGE_FILES
-from spatialq.cluster.survey import read_stamp
-from spatialq.database.connection import connect_quietly
 from spatialq.database.duckdb_copy import said_of
 from spatialq.database.element_sets import NO_PAIRS
 from spatialq.database.selection import KIND
 from spatialq.database.table_files import write_table
-from spatialq.errors import FileError, files_read_by
 from spatialq.export.spatial_order import cells_of, hilbert
 from spatialq.functions.sql_text import literal
 from spatialq.io.ifc.columns import BOX, TABLES
 from spatialq.io.storage import as_path
-from spatialq.runtime import budget
-from spatialq.runtime.temporary import temporary_folder
-from spatialq.runtime.threads import n_threads
 from spatialq.workflows import clash
 
 if TYPE_CHECKING:
@@ -92,27 +86,16 @@ def write_model(data: dict[str, Any], partial: Path) -> dict[str, Any]:
     Returns
     -------
     dict
-        `path`; its `stamp`; the number of `elements`; `extent`, see `clash.Extent`, or None;
-        `georeference`, see `IfcModel`.
+        Those of `read_model`; the number of `elements`; `extent`, see `clash.Extent`, or None.
 
     Raises
     ------
     FileError
         If the model cannot be read.
     """
-    from spatialq.database.readers.ifc_models import warn_about_model
-    from spatialq.io.ifc.cache import CACHE, read_models
-
-    path, caller = as_path(data["path"]), data["caller"]
-    stamp = read_stamp(caller, path)
-    with files_read_by(caller):
-        (model,) = read_models([path], geometry=data["geometry"])
-    CACHE.clear()
-    warn_about_model(caller, model, stacklevel=2)
-    if read_stamp(caller, path) != stamp:
-        raise FileError.of(caller, path, "was changed while the job ran")
+    model, facts = read_model(data)
     elements = model.tables["elements"]
-    with _connected() as con, said_of(partial, partial):
+    with connected() as con, said_of(partial, partial):
         clash.make_tables(con, [model.tables])
         con.register("places", _places_of(elements))
         con.execute(f"ATTACH {literal(str(partial))} AS model (ROW_GROUP_SIZE {ROWS})")
@@ -122,13 +105,8 @@ def write_model(data: dict[str, Any], partial: Path) -> dict[str, Any]:
             if name != "elements":
                 con.execute(f"CREATE TABLE model.{name} AS FROM {name}")
         con.execute("DETACH model")
-    return {
-        "path": data["path"],
-        "stamp": stamp,
-        "elements": elements.num_rows,
-        "extent": clash.extent_of(path, elements),
-        "georeference": model.georeference,
-    }
+    extent = clash.extent_of(as_path(data["path"]), elements)
+    return facts | {"elements": elements.num_rows, "extent": extent}
 
 
 def _places_of(elements: "pa.Table") -> "pa.Table":
@@ -145,15 +123,6 @@ def _places_of(elements: "pa.Table") -> "pa.Table":
     place = np.empty(n, np.int64)
     place[order] = np.arange(n)
     return pa.table({"row": np.arange(n), "place": place})
-
-
-@contextmanager
-def _connected() -> "Iterator[duckdb.DuckDBPyConnection]":
-    """Connect to a database in memory that has the share of this worker."""
-    with temporary_folder("spatialq_clash_", budget.folder()) as folder, connect_quietly() as con:
-        con.execute(f"SET threads = {n_threads()}; SET memory_limit = '{budget.current()}B'")
-        con.execute(f"SET temp_directory = {literal(str(folder))}")
-        yield con
 
 
 def _attach(con: "duckdb.DuckDBPyConnection", folder: str, files: Iterable[int]) -> None:
@@ -212,7 +181,7 @@ def _elements_asked_for(data: Mapping[str, Any]) -> "pa.Table":
     import duckdb
 
     is_of_b = "false" if data["b"] is None else OF_B
-    with _connected() as con:
+    with connected() as con:
         _attach_all(con, data)
         try:
             clash.select(con, data["a"], data["b"], stacklevel=2)
@@ -250,7 +219,7 @@ def _write_cells(
 
 def write_related(data: dict[str, Any], partial: Path) -> dict[str, Any]:
     """Write the pairs that belong together, of the elements of each cell."""
-    with _connected() as con, said_of(partial, partial):
+    with connected() as con, said_of(partial, partial):
         _attach_all(con, data)
         con.execute(f"CREATE VIEW cells AS FROM read_parquet({literal(data['cells'])})")
         con.execute(RELATED_BY_CELL.format(path=literal(str(partial)), rows=ROWS))
@@ -265,7 +234,7 @@ def write_pairs(data: dict[str, Any], partial: Path) -> dict[str, Any]:
     dict
         `rows` written; `elements` that touch the cell.
     """
-    with _connected() as con:
+    with connected() as con:
         elements = _read_cell(con, data)
         for side in "ab":
             asked = f"(FROM elements WHERE of_{side})"

@@ -19,17 +19,17 @@ from spatialq.cluster.methods.clash_tasks import (
     write_pairs,
     write_related,
 )
+from spatialq.cluster.models import MODELS, read_models
 from spatialq.cluster.task import Task, name_of
 from spatialq.execution.units import Fitted
 from spatialq.execution.validation import is_finite
 from spatialq.functions.catalogue import Function
 from spatialq.functions.sql_text import literal
-from spatialq.io import georeference
 from spatialq.udfs.intersects_with.cpu import MIN_TOLERANCE
 from spatialq.workflows import clash
 
 CLASHES, DISTANCES = "intersects_with", "distance"
-MODELS, CELLS, RELATED = "models", "cells", "related"
+CELLS, RELATED = "cells", "related"
 OF_CELLS, OF_RELATED = "cells.parquet", "related.parquet"
 MORE: dict[str, Any] = {
     "a": None,
@@ -102,12 +102,10 @@ def _refuse(reason: str) -> NoReturn:
 
 def run(job: Job) -> None:
     """Relate the elements of all models."""
-    paths, more = job.call.paths, job.call.more
-    found = _read_models(job)
-    places = [
-        (f"'{path}'", facts["georeference"]) for path, facts in zip(paths, found, strict=True)
-    ]
-    georeference.require_same(_caller(job), places)
+    call = job.call
+    # errors about models begin with the command, where there is one
+    caller = clash.COMMAND if call.function == CLASHES else call.function
+    more, found = call.more, read_models(job, caller, call.paths, write_model, file_of)
     extents = [facts["extent"] for facts in found if facts["extent"] is not None]
     clash.warn_if_far_apart(extents, stacklevel=4)
     counts = [facts["elements"] for facts in found]
@@ -122,25 +120,6 @@ def run(job: Job) -> None:
     shared = {"models": all_models["models"], "cells": cells, "related": related}
     n = int(divided.facts["cells"])
     job.parts(_tasks(job, n, shared), n)
-
-
-def _caller(job: Job) -> str:
-    """Give what errors about models begin with: the command, where there is one."""
-    return clash.COMMAND if job.call.function == CLASHES else job.call.function
-
-
-def _read_models(job: Job) -> list[dict[str, Any]]:
-    """Have all models read, and give their facts in the order of the files."""
-    paths = job.call.paths
-    names = {file_of(k): k for k in range(len(paths))}
-    shared = {"caller": _caller(job), "geometry": job.call.more["geometry"]}
-    tasks = (
-        Task(name, name_of(write_model), shared | {"path": paths[k]}) for name, k in names.items()
-    )
-    found: list[dict[str, Any]] = [{} for _ in paths]
-    for done in job.files(MODELS, tasks, len(paths), job.is_unchanged):
-        found[names[done.name]] = done.facts
-    return found
 
 
 def _tasks(job: Job, n: int, shared: Mapping[str, Any]) -> Iterator[Task]:

@@ -1,8 +1,8 @@
 /* The part of DuckDB's C API for extensions (version v1.2.0) that the extension uses.
 
    DuckDB hands an extension one table of function pointers, whose order is fixed for a version of
-   the API and only grows. Here each function has its position in that table;
-   tests/database/test_native_extension.py calls every one of them. */
+   the API and only grows. Here each function has its position in that table, which is compared with
+   its name when the extension is loaded. */
 #ifndef SPATIALQ_DUCKDB_API_H
 #define SPATIALQ_DUCKDB_API_H
 
@@ -46,11 +46,6 @@ typedef struct {
     uint64_t offset, length;
 } ListEntry;
 
-enum { API_SIZE = 277 };
-extern const void *api[API_SIZE]; /* copied when the extension is loaded: it does not stay */
-
-#define AT(position, result, ...) ((result(*)(__VA_ARGS__))api[position])
-
 typedef void *Handle; /* of an object of DuckDB */
 typedef void (*Destroy)(void *);
 typedef void (*OnInfo)(Handle);
@@ -63,69 +58,74 @@ typedef void (*StateCombine)(Handle, void **, void **, idx_t);
 typedef void (*StateFinalize)(Handle, void **, Handle, idx_t, idx_t);
 typedef void (*StateDestroy)(void **, idx_t);
 
-#define duckdb_connect AT(3, int, Handle, Handle *)
-#define duckdb_disconnect AT(6, void, Handle *)
-#define duckdb_destroy_value AT(92, void, Handle *)
-#define duckdb_create_varchar AT(93, Handle, const char *)
-#define duckdb_get_int64 AT(125, int64_t, Handle)
-#define duckdb_create_logical_type AT(156, Handle, int)
-#define duckdb_create_list_type AT(159, Handle, Handle)
-#define duckdb_create_struct_type AT(163, Handle, Handle *, const char **, idx_t)
-#define duckdb_destroy_logical_type AT(184, void, Handle *)
-#define duckdb_data_chunk_get_vector AT(190, Handle, Handle, idx_t)
-#define duckdb_data_chunk_get_size AT(191, idx_t, Handle)
-#define duckdb_data_chunk_set_size AT(192, void, Handle, idx_t)
-#define duckdb_vector_get_data AT(194, void *, Handle)
-#define duckdb_vector_get_validity AT(195, uint64_t *, Handle)
-#define duckdb_vector_ensure_validity_writable AT(196, void, Handle)
-#define duckdb_vector_assign_string_element_len AT(198, void, Handle, idx_t, const char *, idx_t)
-#define duckdb_list_vector_get_child AT(199, Handle, Handle)
-#define duckdb_list_vector_get_size AT(200, idx_t, Handle)
-#define duckdb_list_vector_set_size AT(201, int, Handle, idx_t)
-#define duckdb_list_vector_reserve AT(202, int, Handle, idx_t)
-#define duckdb_struct_vector_get_child AT(203, Handle, Handle, idx_t)
-#define duckdb_create_aggregate_function AT(226, Handle, void)
-#define duckdb_destroy_aggregate_function AT(227, void, Handle *)
-#define duckdb_aggregate_function_set_name AT(228, void, Handle, const char *)
-#define duckdb_aggregate_function_add_parameter AT(229, void, Handle, Handle)
-#define duckdb_aggregate_function_set_return_type AT(230, void, Handle, Handle)
-#define duckdb_aggregate_function_set_functions \
-    AT(231, void, Handle, StateSize, StateInit, StateUpdate, StateCombine, StateFinalize)
-#define duckdb_aggregate_function_set_destructor AT(232, void, Handle, StateDestroy)
-#define duckdb_register_aggregate_function AT(233, int, Handle, Handle)
-#define duckdb_aggregate_function_set_special_handling AT(234, void, Handle)
-#define duckdb_aggregate_function_set_extra_info AT(235, void, Handle, void *, Destroy)
-#define duckdb_aggregate_function_get_extra_info AT(236, void *, Handle)
-#define duckdb_aggregate_function_set_error AT(237, void, Handle, const char *)
-#define duckdb_create_table_function AT(242, Handle, void)
-#define duckdb_destroy_table_function AT(243, void, Handle *)
-#define duckdb_table_function_set_name AT(244, void, Handle, const char *)
-#define duckdb_table_function_add_parameter AT(245, void, Handle, Handle)
-#define duckdb_table_function_set_extra_info AT(247, void, Handle, void *, Destroy)
-#define duckdb_table_function_set_bind AT(248, void, Handle, OnInfo)
-#define duckdb_table_function_set_init AT(249, void, Handle, OnInfo)
-#define duckdb_table_function_set_local_init AT(250, void, Handle, OnInfo)
-#define duckdb_table_function_set_function AT(251, void, Handle, OnChunk)
-#define duckdb_table_function_supports_projection_pushdown AT(252, void, Handle, bool)
-#define duckdb_register_table_function AT(253, int, Handle, Handle)
-#define duckdb_bind_get_extra_info AT(254, void *, Handle)
-#define duckdb_bind_add_result_column AT(255, void, Handle, const char *, Handle)
-#define duckdb_bind_get_parameter AT(257, Handle, Handle, idx_t)
-#define duckdb_bind_set_bind_data AT(259, void, Handle, void *, Destroy)
-#define duckdb_bind_set_cardinality AT(260, void, Handle, idx_t, bool)
-#define duckdb_bind_set_error AT(261, void, Handle, const char *)
-#define duckdb_init_get_bind_data AT(263, void *, Handle)
-#define duckdb_init_set_init_data AT(264, void, Handle, void *, Destroy)
-#define duckdb_init_get_column_count AT(265, idx_t, Handle)
-#define duckdb_init_get_column_index AT(266, idx_t, Handle, idx_t)
-#define duckdb_init_set_max_threads AT(267, void, Handle, idx_t)
-#define duckdb_init_set_error AT(268, void, Handle, const char *)
-#define duckdb_function_get_init_data AT(271, void *, Handle)
-#define duckdb_function_get_local_init_data AT(272, void *, Handle)
-#define duckdb_function_set_error AT(273, void, Handle, const char *)
-#define duckdb_add_replacement_scan AT(274, void, Handle, OnTable, void *, Destroy)
-#define duckdb_replacement_scan_set_function_name AT(275, void, Handle, const char *)
-#define duckdb_replacement_scan_add_parameter AT(276, void, Handle, Handle)
+/* F(position, result, name, arguments...) for each function that is used. */
+#define FUNCTIONS(F) \
+    F(3, int, duckdb_connect, Handle, Handle *) \
+    F(6, void, duckdb_disconnect, Handle *) \
+    F(92, void, duckdb_destroy_value, Handle *) \
+    F(93, Handle, duckdb_create_varchar, const char *) \
+    F(125, int64_t, duckdb_get_int64, Handle) \
+    F(156, Handle, duckdb_create_logical_type, int) \
+    F(159, Handle, duckdb_create_list_type, Handle) \
+    F(163, Handle, duckdb_create_struct_type, Handle *, const char **, idx_t) \
+    F(184, void, duckdb_destroy_logical_type, Handle *) \
+    F(190, Handle, duckdb_data_chunk_get_vector, Handle, idx_t) \
+    F(191, idx_t, duckdb_data_chunk_get_size, Handle) \
+    F(192, void, duckdb_data_chunk_set_size, Handle, idx_t) \
+    F(194, void *, duckdb_vector_get_data, Handle) \
+    F(195, uint64_t *, duckdb_vector_get_validity, Handle) \
+    F(196, void, duckdb_vector_ensure_validity_writable, Handle) \
+    F(198, void, duckdb_vector_assign_string_element_len, Handle, idx_t, const char *, idx_t) \
+    F(199, Handle, duckdb_list_vector_get_child, Handle) \
+    F(200, idx_t, duckdb_list_vector_get_size, Handle) \
+    F(201, int, duckdb_list_vector_set_size, Handle, idx_t) \
+    F(202, int, duckdb_list_vector_reserve, Handle, idx_t) \
+    F(203, Handle, duckdb_struct_vector_get_child, Handle, idx_t) \
+    F(226, Handle, duckdb_create_aggregate_function, void) \
+    F(227, void, duckdb_destroy_aggregate_function, Handle *) \
+    F(228, void, duckdb_aggregate_function_set_name, Handle, const char *) \
+    F(229, void, duckdb_aggregate_function_add_parameter, Handle, Handle) \
+    F(230, void, duckdb_aggregate_function_set_return_type, Handle, Handle) \
+    F(231, void, duckdb_aggregate_function_set_functions, \
+      Handle, StateSize, StateInit, StateUpdate, StateCombine, StateFinalize) \
+    F(232, void, duckdb_aggregate_function_set_destructor, Handle, StateDestroy) \
+    F(233, int, duckdb_register_aggregate_function, Handle, Handle) \
+    F(234, void, duckdb_aggregate_function_set_special_handling, Handle) \
+    F(235, void, duckdb_aggregate_function_set_extra_info, Handle, void *, Destroy) \
+    F(236, void *, duckdb_aggregate_function_get_extra_info, Handle) \
+    F(237, void, duckdb_aggregate_function_set_error, Handle, const char *) \
+    F(242, Handle, duckdb_create_table_function, void) \
+    F(243, void, duckdb_destroy_table_function, Handle *) \
+    F(244, void, duckdb_table_function_set_name, Handle, const char *) \
+    F(245, void, duckdb_table_function_add_parameter, Handle, Handle) \
+    F(247, void, duckdb_table_function_set_extra_info, Handle, void *, Destroy) \
+    F(248, void, duckdb_table_function_set_bind, Handle, OnInfo) \
+    F(249, void, duckdb_table_function_set_init, Handle, OnInfo) \
+    F(250, void, duckdb_table_function_set_local_init, Handle, OnInfo) \
+    F(251, void, duckdb_table_function_set_function, Handle, OnChunk) \
+    F(252, void, duckdb_table_function_supports_projection_pushdown, Handle, bool) \
+    F(253, int, duckdb_register_table_function, Handle, Handle) \
+    F(254, void *, duckdb_bind_get_extra_info, Handle) \
+    F(255, void, duckdb_bind_add_result_column, Handle, const char *, Handle) \
+    F(257, Handle, duckdb_bind_get_parameter, Handle, idx_t) \
+    F(259, void, duckdb_bind_set_bind_data, Handle, void *, Destroy) \
+    F(260, void, duckdb_bind_set_cardinality, Handle, idx_t, bool) \
+    F(261, void, duckdb_bind_set_error, Handle, const char *) \
+    F(263, void *, duckdb_init_get_bind_data, Handle) \
+    F(264, void, duckdb_init_set_init_data, Handle, void *, Destroy) \
+    F(265, idx_t, duckdb_init_get_column_count, Handle) \
+    F(266, idx_t, duckdb_init_get_column_index, Handle, idx_t) \
+    F(267, void, duckdb_init_set_max_threads, Handle, idx_t) \
+    F(268, void, duckdb_init_set_error, Handle, const char *) \
+    F(271, void *, duckdb_function_get_init_data, Handle) \
+    F(272, void *, duckdb_function_get_local_init_data, Handle) \
+    F(273, void, duckdb_function_set_error, Handle, const char *) \
+    F(274, void, duckdb_add_replacement_scan, Handle, OnTable, void *, Destroy) \
+    F(275, void, duckdb_replacement_scan_set_function_name, Handle, const char *) \
+    F(276, void, duckdb_replacement_scan_add_parameter, Handle, Handle)
+
+#define DECLARE(position, result, name, ...) extern result (*name)(__VA_ARGS__);
+FUNCTIONS(DECLARE)
 
 /* The Arrow C data interface, in which results arrive (arrow.apache.org, "The Arrow C data
    interface"): two structures whose layout is part of the standard. */

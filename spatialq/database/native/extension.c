@@ -22,7 +22,8 @@
 #include <stdio.h>
 #include <string.h>
 
-const void *api[API_SIZE];
+#define DEFINE(position, result, name, ...) result (*name)(__VA_ARGS__);
+FUNCTIONS(DEFINE)
 
 enum { CHUNK = 2048, MAX_FUNCTIONS = 64, MAX_THREADS = 256, MAX_ENDINGS = 64 };
 
@@ -395,11 +396,29 @@ static bool register_rows(Handle connection, const Function *function) {
     return went_well;
 }
 
+/* Take DuckDB's functions from its table, which does not stay. Gives NULL, or the name of the first
+   that is not where it is expected: then none is called, since another is there. */
+static const char *take_functions(void *const *table) {
+#define NAMED(position, result, name, ...) {position, #name},
+    static const struct { int position; const char *name; } used[] = {FUNCTIONS(NAMED)};
+    for (size_t k = 0; k < sizeof used / sizeof *used; k++)
+        if (!is_named(table[used[k].position], used[k].name)) return used[k].name;
+#define TAKE(position, result, name, ...) name = (result (*)(__VA_ARGS__))table[position];
+    FUNCTIONS(TAKE)
+    return NULL;
+}
+
 /* DuckDB calls this when the extension is loaded into a database. */
 EXPORT bool spatialq_init_c_api(void *info, struct Access *access) {
-    const void *given = access->get_api(info, API_VERSION);
+    void *const *given = access->get_api(info, API_VERSION);
     if (!given) return false;
-    memcpy(api, given, sizeof api);
+    const char *misplaced = take_functions(given);
+    if (misplaced) {
+        char error[128];
+        snprintf(error, sizeof error, "spatialq needs DuckDB 2.0: %s is elsewhere in this one", misplaced);
+        access->set_error(info, error);
+        return false;
+    }
     int64_t instance = loading; /* of this database alone */
     loading = 0;
     if (!instance) {

@@ -15,6 +15,11 @@ from spatialq.functions.sql_text import literal
 from spatialq.io.formats import MACROS, READ_BY_DUCKDB, readers
 from spatialq.runtime import forks
 
+DUCKDB = "2.0"
+"""The version of which the positions in duckdb_api.h, and the plans of queries, are known.
+
+With any other rows go as lists: a function at another position would be called without notice.
+"""
 _lock = forks.lock()
 _declared: list[str] = []
 """Names of functions, where the library has their numbers."""
@@ -73,6 +78,8 @@ def load(con: duckdb.DuckDBPyConnection, instance: int) -> None:
 
 def problem() -> str:
     """Say why databases that this process opens have no extension; empty if they have."""
+    if not duckdb.__version__.startswith(f"{DUCKDB}."):
+        return f"it needs DuckDB {DUCKDB}, and this is {duckdb.__version__}"
     if not PATH.exists():
         return "it was not built: there was no C compiler when spatialq was installed"
     try:

@@ -1,4 +1,4 @@
-/* Locks, and large pieces of memory, on Linux, macOS and Windows. */
+/* Locks, large pieces of memory and names of functions, on Linux, macOS and Windows. */
 #ifndef SPATIALQ_PLATFORM_H
 #define SPATIALQ_PLATFORM_H
 
@@ -27,9 +27,18 @@ static inline bool wait_briefly(Signal *s, Lock *l, int milliseconds) {
 }
 static inline void *allocate_aligned(size_t size) { return _aligned_malloc(size, 4096); }
 static inline void free_aligned(void *memory) { _aligned_free(memory); }
+/* Whether a function has that name in the library that it is of. */
+static inline bool is_named(const void *function, const char *name) {
+    HMODULE library;
+    return GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS
+                                  | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
+                              function, &library)
+           && (const void *)GetProcAddress(library, name) == function;
+}
 
 #else
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -68,6 +77,14 @@ static inline void *allocate_aligned(size_t size) {
     return memory;
 }
 static inline void free_aligned(void *memory) { free(memory); }
+/* Whether a function has that name in the library that it is of. */
+static inline bool is_named(const void *function, const char *name) {
+    Dl_info of;
+    void *library = dladdr(function, &of) ? dlopen(of.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    bool is = library && dlsym(library, name) == function;
+    if (library) dlclose(library);
+    return is;
+}
 
 #endif
 #endif

@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from spatialq.functions.sql_text import literal
 from spatialq.io.files import find_files, warn_about
+from spatialq.io.filters import check_bounds, inside
 from spatialq.io.grid.grids import find_grids, plan_of, planned
 from spatialq.io.grid.source import READER, SCHEMA
-from spatialq.io.view import check_bounds, inside
 
 
 def read_grid_sql(

@@ -20,11 +20,11 @@ from spatialq.errors import FileError
 from spatialq.functions.sql_text import identifier, literal
 from spatialq.io.clouds import at_resolution, find_clouds, open_cloud
 from spatialq.io.files import warn_about
+from spatialq.io.filters import check_bounds, check_columns, inside, unified_schema
 from spatialq.io.reproject import Reprojection
 from spatialq.io.reprojected import ReprojectedCloud, moved
 from spatialq.io.source import PointSource
 from spatialq.io.storage import as_path
-from spatialq.io.view import check_bounds, check_columns, inside, unified_schema
 
 
 def read_points_sql(

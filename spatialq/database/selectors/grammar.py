@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from spatialq.database.selectors.messages import unreadable
 from spatialq.functions.sql_text import literal
+from spatialq.runtime.extras import missing
 
 OPERATORS = {
     "equals": "=",
@@ -110,6 +111,9 @@ def parse(caller: str, selector: str) -> list[list[Facet]]:
     ValueError
         If the text is none: one sentence with the position and what was expected there.
     """
+    if reason := missing("ifc"):
+        message = f"{caller}: {reason}"
+        raise ValueError(message)
     from ifcopenshell.util.selector import filter_elements_grammar
 
     (group,) = _tree(caller, filter_elements_grammar, selector).children

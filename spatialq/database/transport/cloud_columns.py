@@ -10,8 +10,8 @@ from spatialq.data.columns import NUMBERS, NUMPY_TYPES
 from spatialq.database.transport.columns import attributes_of
 from spatialq.functions.catalogue import Function
 from spatialq.io.clouds import are_las
+from spatialq.io.filters import check_bounds
 from spatialq.io.source import PointSource, Progress, numbers_of
-from spatialq.io.view import check_bounds
 from spatialq.runtime import buffers, progress
 
 POINT_ID = "point_id"

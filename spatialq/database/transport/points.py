@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from spatialq.data.columns import NUMPY_TYPES, whole_numbers
+from spatialq.data.columns import whole_numbers
 from spatialq.data.points import to_host
 from spatialq.database import pins
 from spatialq.database.transport import clouds
@@ -199,15 +199,16 @@ def _is_short(function: Function) -> str:
 
 def whole(caller: str, name: str, kind: str) -> str:
     """Write a column as numbers of its type: a cast would round, and say no more than "range"."""
-    limits = np.iinfo(NUMPY_TYPES[kind])
-    sentence = f"{caller}: {name} must be {whole_numbers(kind)}"
-    text = f"{name}::VARCHAR || ' of type ' || typeof({name})"
+    is_whole = f"typeof({name}) SIMILAR TO 'U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?'"
+    text = (
+        f"if({is_whole}, 'got ', 'of a type such as {kind}, got ') || {name}::VARCHAR "
+        f"|| ' of type ' || typeof({name})"
+    )
+    sentence = f"{caller}: {name} must be {whole_numbers(kind)}, "
     return (
         f"CASE WHEN typeof({name}) = '{kind}' OR {name} IS NULL THEN {name}::{kind} "
-        f"WHEN typeof({name}) NOT SIMILAR TO 'U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?' "
-        f"THEN {refusal(f'{sentence} of a type such as {kind}, got ', text)}::{kind} "
-        f"WHEN TRY_CAST({name} AS HUGEINT) BETWEEN {limits.min} AND {limits.max} "
-        f"THEN {name}::{kind} ELSE {refusal(f'{sentence}, got ', text)}::{kind} END"
+        f"WHEN {is_whole} AND TRY_CAST({name} AS {kind}) IS NOT NULL THEN {name}::{kind} "
+        f"ELSE {refusal(sentence, text)}::{kind} END"
     )
 
 

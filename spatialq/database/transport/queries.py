@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from spatialq.database import frames
 from spatialq.database.pins import Lookup
 from spatialq.database.transport.columns import attributes_of, given_to
-from spatialq.database.transport.refusal import refusal
+from spatialq.database.transport.refusal import FIELD
 from spatialq.database.transport.request import Request, Transport
 from spatialq.functions.catalogue import Function
 from spatialq.functions.sql_text import identifier, literal, name_parts, parts_of
@@ -65,17 +65,16 @@ def _lookups(sources: Sequence[Source]) -> list[Lookup]:
 
 def request_of(request: Request, sources: Sequence[Source]) -> str:
     """Write the expression for the request, with what lookups find: pins, stated values, CRS."""
-    text = literal(request.text)
+    found = {}
+    for frame in (each.frame for each in sources if each.frame is not None):
+        found["frame"] = f"{frame.name}.frame"
     stated = [f"{each.stated.name}.stated" for each in sources if each.stated is not None]
     if stated:
-        text = f"spatialq_with_source({text}, 'stated', to_json([{', '.join(stated)}])::VARCHAR)"
-    for frame in (each.frame for each in sources if each.frame is not None):
-        text = f"spatialq_with_source({text}, 'frame', {frame.name}.frame)"
+        found["stated"] = f"to_json([{', '.join(stated)}])::VARCHAR"
     if any(each.pin for each in sources):
         pins = ("NULL" if each.pin is None else f"{each.pin.name}.pin" for each in sources)
-        numbers = f"to_json([{', '.join(pins)}]::BIGINT[])::VARCHAR"
-        text = f"spatialq_with_source({text}, 'pins', {numbers})"
-    return text
+        found["pins"] = f"to_json([{', '.join(pins)}]::BIGINT[])::VARCHAR"
+    return request.with_found(found)
 
 
 def table_of(
@@ -94,20 +93,19 @@ def table_of(
     _require_name(function, table)
     absent = ", ".join(f"NULL AS {name}" for name in (*columns, *map(identifier, more)))
     rows = f"(FROM {_named(table)} UNION ALL BY NAME SELECT {absent} WHERE false)"
-    cases = []
+    needed = {}
     for name in columns:
         if name not in attributes_of(function):
-            sentence = f"{function.name}: {table!r} must have a column {name} of numbers"
+            needed[name] = f"{function.name}: {table!r} must have a column {name} of numbers"
             if name == "point_id":
-                sentence += f"; {_numbered(table)} makes a view that has one"
-            refused = refusal(sentence)
-            kind = f"typeof((SELECT {name} FROM {rows} LIMIT 0))"
-            cases.append(f"WHEN {kind} = '\"NULL\"' THEN {refused}")
+                needed[name] += f"; {_numbered(table)} makes a view that has one"
     for name in more:
-        refused = refusal(f"{function.name}: attributes must be columns of {table!r}, got {name!r}")
-        kind = f"typeof((SELECT {identifier(name)} FROM {rows} LIMIT 0))"
-        cases.append(f"WHEN {kind} = '\"NULL\"' THEN {refused}")
-    check = f"CASE {' '.join(cases)} END"
+        sentence = f"{function.name}: attributes must be columns of {table!r}, got {name!r}"
+        needed[identifier(name)] = sentence
+    # one subquery, of which only the type is looked at: each takes DuckDB a while to plan
+    values = ", ".join(f"'{FIELD} {k}': {name}" for k, name in enumerate(needed))
+    kind = f"typeof((SELECT {{{values}}} FROM {rows} LIMIT 0))"
+    check = f"spatialq_lacking({kind}, {literal(list(needed.values()))})"
     frame = frames.lookup(table, is_given=request.options.get("crs") is not None)
     return Source(columns, rows, check=check, frame=frame)
 

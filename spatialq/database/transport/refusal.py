@@ -1,4 +1,4 @@
-"""`spatialq_refuse`, which fails, as `error` of DuckDB does.
+"""`spatialq_refuse` and `spatialq_lacking`, which fail as `error` of DuckDB does.
 
 `error` is volatile: in a correlated subquery DuckDB evaluates what depends on it for each outer
 row, so that a kernel would run as often.
@@ -11,9 +11,29 @@ import pyarrow as pa
 from spatialq.functions.sql_text import literal
 from spatialq.io.formats import MACROS, find_reader, means_file
 
+FIELD = "spatialq column"
+"""Begins the names of fields of the struct by whose type `lacking` knows columns."""
+
+
+def lacking(kinds: Any, sentences: Any) -> pa.Array:
+    """Give NULL, or fail with the sentence of the first column that a table lacks.
+
+    Parameters
+    ----------
+    kinds : array of str
+        The type of a struct of the columns in their order, which have the type "NULL" if absent.
+    sentences : array of list of str
+        One for each column.
+    """
+    for kind, texts in zip(kinds.to_pylist(), sentences.to_pylist(), strict=True):
+        for k, sentence in enumerate(texts):
+            if f'"{FIELD} {k}" "NULL"' in kind:
+                raise ValueError(sentence)
+    return pa.nulls(len(kinds), pa.uint8())
+
 
 def refuse(sentences: Any, values: Any) -> NoReturn:
-    """Fail with the first sentence, and its value if the sentence ends in a space."""
+    """Fail with the first sentence, and with its value if the sentence ends in a space."""
     sentence, value = sentences[0].as_py(), values[0].as_py()
     message = f"{sentence}{value}" if sentence.endswith(" ") else sentence
     raise ValueError(message)

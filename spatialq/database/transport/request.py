@@ -4,13 +4,13 @@ import json
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import count
 from typing import Any, Literal
 
-import pyarrow as pa
-
 from spatialq.data.frame import Frame
 from spatialq.functions.catalogue import Function
+from spatialq.functions.sql_text import literal
 from spatialq.planner.plan import require_device
 from spatialq.runtime import budget
 
@@ -35,6 +35,8 @@ class Request:
     """Names the call in the process; 0 for a call of each group."""
     source: Mapping[str, Any] = field(default_factory=dict)
     """What else the transport needs to know, such as the files to read."""
+    _chosen: dict[str, tuple[Any, str]] = field(default_factory=dict, compare=False, repr=False)
+    """What `choose` has made, by caller: a call asks for it in several places."""
 
     @classmethod
     def new(cls, text: str, **source: Any) -> "Request":
@@ -42,8 +44,9 @@ class Request:
         return cls(json.loads(text), next(_tokens), source)
 
     @classmethod
+    @lru_cache(maxsize=64)
     def of(cls, text: str) -> "Request":
-        """Read a request; a text without a token has only options."""
+        """Read a request; a text without a token has only options, and is that of many groups."""
         known = json.loads(text)
         return cls(**known) if "token" in known else cls(known)
 
@@ -52,6 +55,20 @@ class Request:
         """The request as JSON, which `of` reads."""
         known = {"options": self.options, "token": self.token, "source": self.source}
         return json.dumps(known)
+
+    def with_found(self, found: Mapping[str, str]) -> str:
+        """Write the expression for the request and what a query finds out beside its `source`.
+
+        Parameters
+        ----------
+        found : mapping of str to str
+            Expressions that give JSON.
+        """
+        if not found:
+            return literal(self.text)
+        head = self.text.removesuffix("}}") + (", " if self.source else "")
+        fields = " || ', ' || ".join(f"'\"{name}\": ' || {value}" for name, value in found.items())
+        return f"{literal(head)} || {fields} || '}}}}'"
 
     @property
     def frame(self) -> Frame:
@@ -84,6 +101,11 @@ class Request:
             elements state different values for one.
         """
         caller = caller or function.name
+        if caller not in self._chosen:
+            self._chosen[caller] = self._choose(function, caller)
+        return self._chosen[caller]
+
+    def _choose(self, function: Function, caller: str) -> tuple[Any, str]:
         named = {name: value for name, value in self.options.items() if name not in OF_CALLS}
         for each in function.parameters:
             if not each.is_optional and named.get(each.name, 0) is None:
@@ -104,14 +126,3 @@ class Request:
         require_device(caller, device)
         self.within_memory(caller)
         return function.choose(named, caller), device
-
-
-def with_source(texts: Any, names: Any, values: Any) -> pa.Array:
-    """Put what a query has found out, as JSON, into the `source` of requests."""
-    found = []
-    rows = zip(*(each.to_pylist() for each in (texts, names, values)), strict=True)
-    for text, name, value in rows:
-        request = json.loads(text)
-        request["source"][name] = json.loads(value)
-        found.append(json.dumps(request))
-    return pa.array(found, pa.string())

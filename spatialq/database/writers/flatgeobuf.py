@@ -12,4 +12,5 @@ WRITER = Writer(
     write=partial(write_features, "FlatGeobuf"),
     keeps="geometries with their CRS, numbers, texts, dates",
     loses="order of rows, lists and structs (JSON), microseconds",
+    extra="vector",
 )

@@ -12,4 +12,5 @@ WRITER = Writer(
     write=partial(write_features, "GPKG"),
     keeps="geometries with their CRS, numbers, texts, dates",
     loses="lists and structs (JSON), NaN (NULL), microseconds",
+    extra="vector",
 )

@@ -21,4 +21,5 @@ WRITER = Writer(
     write=write,
     keeps="heights in single precision, missing cells, CRS",
     loses="double precision",
+    extra="raster",
 )

@@ -19,4 +19,5 @@ WRITER = Writer(
     write=write,
     keeps="the objects and all that they refer to, as in their file",
     loses="columns of the query",
+    extra="ifc",
 )

@@ -55,4 +55,5 @@ WRITER = Writer(
     write=write,
     keeps="1,048,575 rows; numbers, texts, dates, times; lists as text",
     loses="types, CRS, microseconds; structs (JSON), geometries (WKT)",
+    extra="xlsx",
 )

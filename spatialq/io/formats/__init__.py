@@ -234,10 +234,14 @@ def means_file(name: str) -> bool:
     path = Path(name)
     if is_url(name):
         return True
-    may_look = access.allows(name)
-    if (QUALIFIED.fullmatch(name) or is_quoted(name)) and not (may_look and path.is_file()):
+    if (QUALIFIED.fullmatch(name) or is_quoted(name)) and not _is_file(path):
         return False
     known = find_reader(path) is not None
     if is_pattern(name):
         return known or any(slash in name for slash in SLASHES) or has_match(name)
-    return known or (path.suffix != "" and may_look and path.is_file())
+    return known or (path.suffix != "" and _is_file(path))
+
+
+def _is_file(path: Path) -> bool:
+    """Whether there is a file that may be opened; to ask for that takes a query."""
+    return access.allows(path) and path.is_file()

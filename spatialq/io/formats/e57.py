@@ -26,6 +26,7 @@ from spatialq.io.cloud_source import (
 )
 from spatialq.io.formats import Reader
 from spatialq.io.source import ROW_GROUP
+from spatialq.runtime.extras import missing
 
 CARTESIAN = ("cartesianX", "cartesianY", "cartesianZ")
 SPHERICAL = ("sphericalRange", "sphericalAzimuth", "sphericalElevation")
@@ -110,10 +111,10 @@ class E57Source(CloudSource):
     @contextmanager
     def _image(self) -> Iterator[Any]:
         """Open the file and give the root of its tree; what libE57Format says is an error of it."""
-        try:
-            from pye57 import libe57
-        except ImportError as error:
-            self.reject("E57 files need pye57: pip install 'spatialq[e57]'", error)
+        if reason := missing("e57"):
+            self.reject(reason)
+        from pye57 import libe57
+
         try:
             image = libe57.ImageFile(os.fspath(self.path), "r")
             try:

@@ -10,4 +10,5 @@ READER = Reader(
     skips="meshes, where a query needs none",
     keeps="objects, relations, properties, materials, classifications, meshes, map conversion",
     loses="curves and surfaces, of which meshes are made",
+    extra="ifc",
 )

@@ -23,4 +23,5 @@ READER = Reader(
     skips="x, y or z; blocks outside of bounds",
     keeps="cell centres, one band, missing values, CRS",
     loses="colours, overviews, metadata",
+    extra="raster",
 )

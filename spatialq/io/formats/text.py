@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from spatialq.io.cloud_source import (
     AXES,
@@ -206,6 +205,8 @@ class _Guess:
             return False
         self._has_values |= read.null_count < len(read)
         if self._kinds[0] == pa.int64():
+            import pyarrow.compute as pc  # most processes that know the formats read no text
+
             limits = pc.min_max(read).as_py()
             self._range = (
                 min(self._range[0], limits["min"] or 0),

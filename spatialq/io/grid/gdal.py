@@ -21,6 +21,7 @@ import numpy as np
 
 from spatialq.errors import FileError
 from spatialq.io.crs import files_named
+from spatialq.runtime.extras import require
 from spatialq.runtime.forks import may_use_threads
 from spatialq.runtime.threads import n_threads
 
@@ -78,6 +79,7 @@ def opened(
     FileError
         If it cannot be read.
     """
+    require("raster", caller, path)
     import rasterio
     from rasterio.io import DatasetReader
 

@@ -14,7 +14,6 @@ from spatialq.io.files import find_files, open_once
 from spatialq.io.grid.source import READER, GridSource
 from spatialq.io.reproject import Reprojection
 from spatialq.io.reprojected import operations, warn_of_missing_grids
-from spatialq.io.view import register
 
 if TYPE_CHECKING:
     import duckdb
@@ -167,4 +166,6 @@ def read_grid(
         "resolution": resolution,
     }
     grids = find_grids(READER, find_files(READER, path), **options)
+    from spatialq.io.view import register  # pandas, by pyarrow.dataset
+
     return register(con, READER, grids, name=name, bounds=bounds)

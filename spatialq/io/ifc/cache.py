@@ -15,6 +15,7 @@ from spatialq.io.ifc.guard import READER
 from spatialq.io.ifc.model import PRODUCT_SECONDS, IfcModel, read_model
 from spatialq.io.source import Progress
 from spatialq.runtime import forks
+from spatialq.runtime.extras import require
 from spatialq.runtime.threads import Pool, n_threads
 
 
@@ -94,9 +95,10 @@ class Cache:
         Raises
         ------
         FileError
-            If it cannot be read, or changes meanwhile.
+            If it cannot be read, changes meanwhile, or needs an extra that is not installed.
         """
         require_file(READER, path)
+        require("ifc", READER, path)
         state = state_of(path)
         key = (str(path), str(path.absolute()), state, product_seconds)
         with self._guard:
