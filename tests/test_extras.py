@@ -46,6 +46,8 @@ SQL = {
         "FROM owm_ground('t_las')",
         "FROM pops_features('grid', example_scale := 2, scales := [2.0])",
         "SELECT is_a('IfcWallStandardCase', 'IfcWall')",
+        "FROM read_bcf('{BCF}')",
+        "FROM '{BCF}'",
         "FROM write_ground('{LAS}', ['{folder}/ground.laz'])",
         "FROM cluster_run('owm_ground', '{LAS}', '{folder}/serial', executor := 'serial')",
     ],
@@ -55,6 +57,8 @@ CLI = {
     "ifc": [
         "info {IFC}",
         "clash {IFC}",
+        "clash {IFC} -o {folder}/a.bcf",
+        "render {IFC} -o {folder}/a.png",
         "tiles {IFC} -o {folder}/tileset.json",
         "sql \"FROM '{IFC}'\"",
         "load {IFC} --database {folder}/a.duckdb",
@@ -86,7 +90,8 @@ CLI = {
         "formats",
         "devices",
         "jobs {folder}",
-        "info {LAS} {PLY}",
+        "info {LAS} {PLY} {BCF}",
+        "render {LAS} -o {folder}/a.png",
         "sql \"SELECT count(*) FROM owm_ground('{LAS}')\"",
         "sql \"FROM '{LAS}' LIMIT 9\" -o {folder}/a.laz",
         "sql 'SELECT 1 AS a' -o {folder}/a.parquet",
@@ -143,7 +148,8 @@ def command(name, words):
 
 con = spatialq.connect()
 for name, path in samples.items():
-    attempt(f"read {name}", lambda: spatialq.load(con, path, "t_" + name.lower()))
+    if name != "BCF":  # is read where it is
+        attempt(f"read {name}", lambda: spatialq.load(con, path, "t_" + name.lower()))
 attempt("read S3", lambda: spatialq.load(con, "s3://bucket/a.laz", "t"))
 np.save(f"{folder}/a.npy", np.add.outer(np.arange(5.0), np.arange(6.0)))
 attempt("read NumPy", lambda: spatialq.load(con, f"{folder}/a.npy", "grid"))
