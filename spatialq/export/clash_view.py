@@ -1,6 +1,7 @@
 """From where a clash is seen: a camera that sees both elements, and the picture."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,8 +32,8 @@ SEEN = 0.002
 """Part of a picture that an element must cover to be seen."""
 TRIED = 4
 """Directions of those from which both are seen that are compared with the others there."""
-ROUNDS = 8
-"""How often others that hide the two are looked for: behind one there may be another."""
+STRIPE = 8
+"""Width of the stripes by which an element is shown that is behind the other, pixels."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +47,17 @@ class ClashView:
         Which of the other elements are shown: those that hide nothing.
     is_cut : bool
         Whether what is before the clash is cut off, since one element is inside the other.
+    veil : int, optional
+        Which of the two hides the other from everywhere, also where that is cut, as of equal ones.
+        It is to be shown transparent; the picture has the other before it, in stripes where
+        nothing else would be left of it.
     picture : Picture
     """
 
     camera: Camera
     others: "NDArray[np.int64]"
     is_cut: bool
+    veil: int | None
     picture: Picture
 
 
@@ -68,7 +74,8 @@ def see(point: "FloatArray", pair: Meshes, others: Meshes) -> ClashView:
     """Choose the direction from which most is seen of the element that is seen less.
 
     Elements that hide one of the two from there are left out. If one is inside the other, so that
-    no direction shows both, the picture is cut open at the clash.
+    no direction shows both, the picture is cut open at the clash; if that does not help, the two
+    are shown through each other.
 
     Parameters
     ----------
@@ -79,20 +86,33 @@ def see(point: "FloatArray", pair: Meshes, others: Meshes) -> ClashView:
     others : Meshes
     """
     radius = radius_of(point, pair)
-    small = [_camera(point, radius, *direction) for direction in _directions()]
-    small = [replace(each, width=WIDTH / SMALL, height=HEIGHT / SMALL) for each in small]
-    is_cut = False
-    seen = [_least(render(each, pair, _colours(0))) for each in small]
-    if max(seen) < SEEN:
-        is_cut = True
-        small = [replace(each, near=_away(radius)) for each in small]
-        seen = [_least(render(each, pair, _colours(0))) for each in small]
+    near = _around(pair, point, radius)
+    is_cut, veil = False, None
+    pictures = _small_pictures(near)
+    seen = [min(_covers(each)) for each in pictures]
+    if max(seen) < SEEN:  # hidden, or too thin to be more
+        alone = [[_covers(each)[0] for each in _small_pictures(near.take([k]))] for k in (0, 1)]
+        unhidden = [min(both) for both in zip(*alone, strict=True)]
+        cut = _small_pictures(near, is_cut=True)
+        seen_cut = [min(_covers(each)) for each in cut]
+        needed = max(min(SEEN, max(unhidden) / 3), 1e-9)
+        if max(seen) >= needed:
+            pass
+        elif max(seen_cut) >= needed:
+            is_cut, pictures, seen = True, cut, seen_cut
+        else:
+            covers = np.sum([_covers(each) for each in pictures], axis=0)
+            veil, seen = int(covers[1] > covers[0]), unhidden
     good = [k for k in range(len(seen)) if seen[k] >= min(max(seen) / 2, 10 * SEEN)][:TRIED]
-    both = _joined(pair, others)
-    colours = _colours(len(others))
-    best = max(good, key=lambda k: (_least(render(small[k], both, colours)), -k))
-    camera = replace(small[best], width=float(WIDTH), height=float(HEIGHT))
-    return _uncovered(camera, pair, others, is_cut=is_cut)
+    if veil is None:
+        others_near = _around(others, point, radius)
+        for k in good:
+            pictures[k].draw(_views(is_cut)[k], others_near, _colours(len(others))[2:], first=2)
+            seen[k] = min(_covers(pictures[k]))
+    best = max(good, key=lambda k: (seen[k], -k))
+    direction = _directions()[best]
+    camera = _camera(point, radius, *direction, is_cut=is_cut)
+    return _uncovered(camera, pair, others, is_cut=is_cut, veil=veil)
 
 
 def _directions() -> list[tuple[int, int]]:
@@ -104,47 +124,72 @@ def _away(radius: float) -> float:
     return float(radius / np.sin(np.radians(FOV / 2)))
 
 
-def _camera(point: "FloatArray", radius: float, elevation: float, azimuth: float) -> Camera:
+def _camera(
+    point: "FloatArray",
+    radius: float,
+    elevation: float,
+    azimuth: float,
+    *,
+    is_cut: bool = False,
+    times: int = 1,
+) -> Camera:
+    """Look at a place, in a picture that is so many times smaller."""
     up, round_ = np.radians(elevation), np.radians(azimuth)
     towards = (np.cos(up) * np.cos(round_), np.cos(up) * np.sin(round_), np.sin(up))
     eye = point + _away(radius) * np.array(towards)
     # rounded: sines differ in their last digit from one machine to another
     place = tuple(float(f"{value:.6f}") for value in eye)
     target = tuple(float(f"{value:.6f}") for value in point)
-    return Camera(eye=place, target=target, fov=FOV, width=float(WIDTH), height=float(HEIGHT))
+    return Camera(
+        eye=place, target=target, fov=FOV, width=WIDTH / times, height=HEIGHT / times,
+        near=_away(radius) if is_cut else 0.0,
+    )  # fmt: skip
+
+
+@cache
+def _views(is_cut: bool) -> tuple[Camera, ...]:  # noqa: FBT001 (for the cache)
+    """Give the small cameras around a ball of radius 1, of which one is chosen."""
+    return tuple(
+        _camera(np.zeros(3), 1.0, *direction, is_cut=is_cut, times=SMALL)
+        for direction in _directions()
+    )
+
+
+def _around(meshes: Meshes, point: "FloatArray", radius: float) -> Meshes:
+    """Move meshes so that the ball around a place becomes that of radius 1."""
+    vertices = (meshes.vertices - point) / radius
+    return Meshes(vertices, meshes.faces, meshes.vertex_starts, meshes.face_starts)
+
+
+def _small_pictures(near: Meshes, *, is_cut: bool = False) -> list[Picture]:
+    colours = _colours(0)[: len(near)]
+    return [render(each, near, colours) for each in _views(is_cut)]
 
 
 def _colours(others: int) -> "NDArray[np.uint8]":
     return np.array([*COLOURS, *[FADED] * others], np.uint8)
 
 
-def _joined(pair: Meshes, others: Meshes) -> Meshes:
-    vertices, faces = len(pair.vertices), len(pair.faces)
-    return Meshes(
-        np.concatenate([pair.vertices, others.vertices]),
-        np.concatenate([pair.faces, others.faces]),
-        np.concatenate([pair.vertex_starts, others.vertex_starts[1:] + vertices]),
-        np.concatenate([pair.face_starts, others.face_starts[1:] + faces]),
-    )
+def _covers(picture: Picture) -> tuple[float, float]:
+    """Say which part of a picture each of the two elements covers."""
+    a, b = (np.count_nonzero(picture.item == each) / picture.item.size for each in (0, 1))
+    return a, b
 
 
-def _least(picture: Picture) -> float:
-    """Say which part of a picture the element covers that covers less of it."""
-    return min(float(np.mean(picture.item == each)) for each in (0, 1))
-
-
-def _uncovered(camera: Camera, pair: Meshes, others: Meshes, *, is_cut: bool) -> ClashView:
+def _uncovered(
+    camera: Camera, pair: Meshes, others: Meshes, *, is_cut: bool, veil: int | None
+) -> ClashView:
     """Draw the picture, without others that hide the two elements."""
-    shown = np.arange(len(others))
-    for times in (SMALL, 1):  # most of what hides them is found in a small picture
-        view = replace(camera, width=camera.width / times, height=camera.height / times)
-        alone = render(view, pair, _colours(0))
-        for _ in range(ROUNDS):
-            picture = render(view, _joined(pair, others.take(shown)), _colours(len(shown)))
-            hiding = np.unique(picture.item[(alone.item >= 0) & (picture.item >= 2)]) - 2
-            if not hiding.size:
-                break
-            shown = np.delete(shown, hiding)
-        else:
-            shown, picture = shown[:0], alone
-    return ClashView(camera, shown, is_cut, picture)
+    picture = render(camera, pair, _colours(0))
+    if veil is not None:
+        behind = Picture.blank(*picture.item.shape)
+        behind.draw(camera, pair.take([1 - veil]), _colours(0)[[1 - veil]], first=1 - veil)
+        shows = behind.item >= 0
+        if 2 * np.count_nonzero(shows) > np.count_nonzero(picture.item == veil):
+            rows, columns = np.indices(shows.shape)
+            shows &= (rows + columns) // STRIPE % 2 == 0
+        for of_picture, of_behind in zip(picture.layers, behind.layers, strict=True):
+            of_picture[shows] = of_behind[shows]
+    shown = np.flatnonzero(~picture.hiding(camera, others))
+    picture.draw(camera, others.take(shown), _colours(len(shown))[2:], first=2)
+    return ClashView(camera, shown, is_cut, veil, picture)

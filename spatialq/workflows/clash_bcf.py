@@ -14,6 +14,7 @@ from spatialq.database.sources import tables_read
 from spatialq.export.atomic import WRITER
 from spatialq.export.bcf import AUTHOR, DATE, VERSIONS, Comment, Topic, View, write_archive
 from spatialq.export.clash_view import COLOURS, radius_of, see
+from spatialq.runtime.threads import workers
 from spatialq.workflows.tables import dicts
 from spatialq.workflows.tiles_elements import NOT_DRAWN, meshes_of_table
 
@@ -28,6 +29,8 @@ MEASURES = ("penetration", "thickness", "depth", "distance", "volume")
 """Columns that a description names where they are there."""
 MOST_OTHERS, MOST_SAID = 40, 20
 """Elements around a clash that are shown with it; clashes of a group that are described."""
+BATCH = 64
+"""Topics whose pictures are drawn before they are written."""
 FADED = "40C8C8C8"
 """AARRGGBB: what viewers know of it they show as glass."""
 BOX = ("xmin", "ymin", "zmin", "xmax", "ymax", "zmax")
@@ -156,13 +159,21 @@ def _topics(
         for each in {row[side] for row in rows for side in PAIR}:
             of_element.setdefault(each, []).append(key)
     places = building.rows()
-    for key, rows in groups.items():
+
+    def topic(key: str) -> Topic:
+        rows = groups[key]
         ids = {row[side]: None for row in rows for side in PAIR}
         if unknown := [each for each in ids if each not in places]:
             message = f"{WRITER}: '{path}': element '{unknown[0]}' is in none of the models"
             raise ValueError(message)
         others = {other: None for each in ids for other in of_element[each] if other != key}
-        yield _topic(key, rows, tuple(others)[:MOST_SAID], building, places)
+        return _topic(key, rows, tuple(others)[:MOST_SAID], building, places)
+
+    keys = list(groups)
+    for first in range(0, len(keys), BATCH):
+        with workers() as pool:
+            topics = pool.map(topic, keys[first : first + BATCH])
+        yield from topics
 
 
 def _topic(
@@ -238,7 +249,9 @@ def _view(
     a, b = (list(dict.fromkeys(row[side] for row in rows)) for side in PAIR)
     b = [each for each in b if each not in a]
     selected = (*a, *b)
-    coloured = dict(zip((f"{r:02X}{g:02X}{b:02X}" for r, g, b in COLOURS), (a, b), strict=True))
+    colours = [f"{'80' * (seen.veil == k)}{r:02X}{g:02X}{b:02X}"
+               for k, (r, g, b) in enumerate(COLOURS)]  # fmt: skip
+    coloured = dict(zip(colours, (a, b), strict=True))
     faded = [each for each in shown if each not in selected]
     return View(
         seen.camera,

@@ -34,6 +34,27 @@ def compare(camera, triangles):
     return found, sure
 
 
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_meshes_are_drawn_besides_others_and_asked_what_they_hide(seed):
+    rng = np.random.default_rng(seed)
+    triangles = rng.uniform(-3, 3, (8, 1, 3)) + rng.normal(0, 1.5, (8, 3, 3))
+    meshes = [Meshes.of([(each, [[0, 1, 2]]) for each in some]) for some in
+              (triangles, triangles[:2], triangles[2:])]  # fmt: skip
+    colours = rng.integers(0, 256, (8, 3)).astype(np.uint8)
+    view = camera(rng)
+    picture = render(view, meshes[1], colours[:2])
+    hides = picture.hiding(view, meshes[2])
+    pair, depth, _ = cast(view, triangles[:2], WIDE, TALL)
+    expected = []
+    for each in triangles[2:]:
+        item, at, _ = cast(view, [each], WIDE, TALL)
+        expected.append(((item >= 0) & (pair >= 0) & (at < depth)).any())
+    assert hides.tolist() == expected
+    picture.draw(view, meshes[2], colours[2:], first=2)
+    for one, other in zip(picture.layers, render(view, *meshes[:1], colours).layers, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def camera(rng, **more):
     eye = rng.uniform(-4, 4, 3)
     return Camera(
