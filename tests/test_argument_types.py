@@ -33,7 +33,7 @@ FAMILIES = {
     "read_ifc_": "read_ifc", "read_bcf_": "read_bcf",
     "write_ground": "(classify_)?ground(_surface)?",
     "cluster_run": "owm_ground", "write_lod": "(build_)?lod",
-    "write_tiles": "tiles|(build_)?lod", "ql4bim": "<script>",
+    "clash_groups": "grouped_clashes", "write_tiles": "tiles|(build_)?lod", "ql4bim": "<script>",
 }  # fmt: skip
 """Other names in errors about values of the right type: the reader, or what it is composed of."""
 BCF = ("", "_comments", "_viewpoints", "_components")
@@ -84,6 +84,7 @@ def con(folder):
         "CREATE TABLE cells AS SELECT 60.0 * i AS x, 60.0 * k AS y, sin(i) + k AS z "
         "FROM range(40) AS a(i), range(40) AS b(k)"
     )
+    con.execute("CREATE TABLE clashes AS FROM intersects_with('elements')")
     con.execute("CREATE TABLE lod AS FROM build_lod('points', device := 'cpu')")
     yield con
     con.close()
@@ -102,6 +103,7 @@ def right(macro, argument, folder):
     values = {
         "points": "points", "a": "elements", "b": "elements", "elements": "elements", "lod": "lod",
         "grid": "cells", "relations": "relations", "selector": "IfcWall", "table_name": "points",
+        "clashes": "clashes",
         "path": str(folder / path.get(macro.name, "house.ifc")), "function": "owm_ground",
         "script": f'm = ImportModel("{folder}/house.ifc")', "supertype": "IfcWall",
         "ifc_class": "IfcWall", "value": '{"YearComponent": 2024}', "from_crs": "EPSG:25832",

@@ -174,6 +174,7 @@ def test_the_examples_of_the_macros(con):
     )
     con.execute("CREATE TABLE lod AS FROM build_lod('near_origin', max_points := 5000)")
     con.execute("CREATE TABLE cells AS FROM read_grid('dem.tif')")
+    con.execute("CREATE TABLE clashes AS FROM intersects_with('elements')")
     ran = set()
     for path in sorted((ROOT / "sql").glob("*.sql")):
         if path.stem.startswith(("read_", "write_")) or path.stem == "spatialq_planner":

@@ -263,6 +263,13 @@ ENGINE = (
         volatile=False,
     ),
     SqlFunction(
+        "spatialq_clusters",
+        ("DOUBLE[]", "DOUBLE[]", "DOUBLE[]", "DOUBLE"),
+        "BIGINT[]",
+        "spatialq.geometry.chains:clusters_of_lists",
+        volatile=False,
+    ),
+    SqlFunction(
         "spatialq_refuse",
         ("VARCHAR", "VARCHAR"),
         "BIGINT",
