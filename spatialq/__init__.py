@@ -119,6 +119,7 @@ _registered.update(
         "run_jobs": "spatialq.cluster.sql_calls:run_jobs",
         "unpack_lod_samples": "spatialq.workflows.lod_samples:unpacked",
         "lod_view": "spatialq.workflows.lod_view:view",
+        "write_bcf": "spatialq.workflows.clash_bcf:write_bcf",
         "write_ground": "spatialq.workflows.ground:write_ground",
         "write_lod": "spatialq.workflows.lod:write_lod",
         "write_tiles": "spatialq.workflows.tiles:write_tiles",

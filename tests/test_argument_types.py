@@ -110,8 +110,9 @@ def right(macro, argument, folder):
         "to_crs": "EPSG:4326", "folder": str(folder / macro.name),
     }  # fmt: skip
     output = "lod.copc.laz" if macro.name == "write_lod" else "ground.csv"
+    target = "clashes.bcf" if macro.name == "write_bcf" else "tiles/tileset.json"
     expressions = {
-        "output": literal(str(folder / "tiles" / "tileset.json")),
+        "output": literal(str(folder / target)),
         "outputs": f"[{literal(str(folder / output))}]", "d": "1.0", "max_distance": "1.0",
         "one": "mesh", "other": "mesh", "mesh": "mesh", "row_count": "1000",
         "x": "565000", "y": "5934000", "z": "NULL", "camera": "{eye: [1, 2, 3], target: [0, 0, 0]}",

@@ -3,6 +3,7 @@
 import io
 import zipfile
 
+import duckdb
 import numpy as np
 import pytest
 from PIL import Image
@@ -124,6 +125,40 @@ def test_sql_writes_it_with_what_its_columns_say(con, folder, tmp_path):
         assert topic["description"].count("\n") == 4
         (comment,) = fetched(con, f"FROM read_bcf_comments('{path}')")
         assert comment["comment"] == "Move it"
+
+
+def test_a_macro_writes_the_same_bytes(con, folder, tmp_path):
+    """Of the same rows, whether these name the models or an argument does."""
+    table = tmp_path / "clashes.parquet"
+    rows("clash", folder / "house.ifc", "-o", table)
+    con.execute(f"CREATE OR REPLACE TEMP TABLE clashes AS FROM '{table}'")
+    con.execute(
+        "CREATE OR REPLACE TEMP VIEW unnamed AS SELECT * EXCLUDE (a_file, b_file) FROM clashes"
+    )
+    for call in ("'clashes', '{}'", f"'unnamed', '{{}}', models := '{folder}/*.ifc'"):
+        path = tmp_path / f"{len(call)}.bcf"
+        found = con.sql(f"FROM write_bcf({call.format(path)})").fetchall()
+        assert found == [(5, [str(path)])]
+        assert path.read_bytes() == (folder / "a.bcf").read_bytes()
+    with pytest.raises(duckdb.Error, match=r"write_bcf: rows of '.*' must say .*, or models must"):
+        con.sql(f"FROM write_bcf('unnamed', '{tmp_path}/c.bcf')").fetchall()
+
+
+def test_a_macro_takes_times_and_comments(con, folder, tmp_path):
+    con.execute(
+        f"CREATE OR REPLACE TEMP TABLE said AS SELECT min(global_id) AS a, max(global_id) AS b, "
+        "DATE '2026-01-02' AS due, 'two' AS topic, [{text: 'Move it', author: 'g@h.i', "
+        "date: TIMESTAMP '2026-01-03 04:05:06'}] AS comments, NULL::DOUBLE AS x, 1.0 AS y "
+        f"FROM read_ifc('{folder}/house.ifc') WHERE ifc_class = 'IfcWall'"
+    )
+    path = tmp_path / "a.bcf"
+    query = f"FROM write_bcf('said', '{path}', models := '{folder}/house.ifc', author := 'j@k.l')"
+    assert con.sql(query).fetchall() == [(1, [str(path)])]
+    (topic,) = fetched(con, f"FROM read_bcf('{path}')")
+    assert (str(topic["due"]), topic["author"]) == ("2026-01-02 00:00:00", "j@k.l")
+    (said,) = fetched(con, f"FROM read_bcf_comments('{path}')")
+    assert (said["comment"], said["author"]) == ("Move it", "g@h.i")
+    assert str(said["created"]) == "2026-01-03 04:05:06"
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ SQL = {
         "FROM objects_where('IfcWall', objects := 't_las')",
         "FROM ql4bim('m = ImportModel(\"{IFC}\")')",
         "FROM write_tiles('{IFC}', '{folder}/tileset.json')",
+        "FROM write_bcf('pairs', '{folder}/sql.bcf', models := '{IFC}')",
     ],
     "raster": [
         "FROM read_grid('{Raster}')",
@@ -161,6 +162,7 @@ for writer in writers():
     if writer.takes in rows and writer.suffixes[0].startswith("."):
         path = f"{folder}/out{writer.suffixes[0]}"
         attempt(f"write {writer.name}", lambda: spatialq.write(con.sql(rows[writer.takes]), path))
+con.execute("CREATE TABLE pairs AS SELECT 'x' AS a, 'y' AS b")
 attempt("export_ifc", lambda: spatialq.export_ifc(
     con, "SELECT 'x' AS global_id, '%s' AS file_name" % samples["IFC"], f"{folder}/part.ifc"))
 attempt("builder", lambda: spatialq.read_ifc(con, samples["IFC"]).count())

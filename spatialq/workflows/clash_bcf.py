@@ -1,6 +1,6 @@
 """Clashes as BCF: one topic per pair of elements, or per group of pairs, that others open."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -11,9 +11,11 @@ import numpy as np
 from spatialq.data.meshes import Meshes
 from spatialq.database.partial_models import PAIR, files_of
 from spatialq.database.sources import tables_read
-from spatialq.export.atomic import WRITER
+from spatialq.errors import files_read_by
+from spatialq.export.atomic import WRITER, require_outputs
 from spatialq.export.bcf import AUTHOR, DATE, VERSIONS, Comment, Topic, View, write_archive
 from spatialq.export.clash_view import COLOURS, radius_of, see
+from spatialq.io.files import find_files
 from spatialq.runtime.threads import workers
 from spatialq.workflows.tables import dicts
 from spatialq.workflows.tiles_elements import NOT_DRAWN, meshes_of_table
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
     FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 
+BCF = "write_bcf"
+SUFFIXES = (".bcf", ".bcfzip")
 MEASURES = ("penetration", "thickness", "depth", "distance", "volume")
 """Columns that a description names where they are there."""
 MOST_OTHERS, MOST_SAID = 40, 20
@@ -102,42 +106,97 @@ def write(result: "Result", path: Path) -> int:
     ValueError
         If rows have no `a` and `b`, these are not in the models, or an option is wrong.
     """
-    version = result.options.get("bcf_version") or VERSIONS[0]
-    if version not in VERSIONS:
-        message = f"{WRITER}: bcf_version must be '2.1' or '3.0', got {version!r}"
-        raise ValueError(message)
-    if missing := set(PAIR) - result.columns.keys():
-        message = (
-            f"{WRITER}: rows of '{path}' must be clashes with the GlobalIds a and b, got "
-            f"{', '.join(result.columns)}, without {', '.join(sorted(missing))}"
-        )
-        raise ValueError(message)
-    clashes = [row for row in dicts(result.relation) if row["a"] and row["b"]]
-    building = Building.of(_files(result, clashes, path))
-    return write_archive(
-        path,
-        _topics(clashes, building, path),
-        version=version,
-        author=result.options.get("author") or AUTHOR,
-        date=result.options.get("date") or DATE,
-    )
-
-
-def _files(result: "Result", clashes: Sequence[Mapping[str, Any]], path: Path) -> list[Path]:
-    """Find the models that the elements are from."""
-    named = {row.get(name) for row in clashes for name in ("a_file", "b_file", "file_name")}
-    files = {name for name in named if name}
+    clashes = _clashes(WRITER, dicts(result.relation), list(result.columns), path)
+    files = _named(clashes)
     if clashes and not files:
         ids = {row[side] for row in clashes for side in PAIR}
         read = tables_read(result.con, result.statement)
-        files = files_of(result.con, result.statement, read, ids)
-    if clashes and not files:
+        files = [Path(name) for name in files_of(result.con, result.statement, read, ids)]
+    return _write(WRITER, clashes, files, path, **result.options)
+
+
+def write_bcf(
+    rows: Sequence[Mapping[str, Any]],
+    output: str,
+    *,
+    models: str | None = None,
+    bcf_version: str = VERSIONS[0],
+    author: str = AUTHOR,
+) -> dict[str, Any]:
+    """Write rows of clashes as a BCF archive: behind `write_bcf` in SQL.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        As JSON has them.
+    output : str
+    models : str, optional
+        File or pattern of the models; by default those that the rows name.
+    bcf_version, author : str
+
+    Returns
+    -------
+    dict
+        topics and outputs.
+
+    Raises
+    ------
+    FileError, ValueError
+        As `write`.
+    """
+    path = Path(output)
+    require_outputs(BCF, [], [path], SUFFIXES)
+    clashes = _clashes(BCF, rows, list(rows[0]) if rows else PAIR, path)
+    files = _named(clashes) if models is None else find_files(BCF, models)
+    topics = _write(BCF, clashes, files, path, bcf_version=bcf_version, author=author)
+    return {"topics": topics, "outputs": [output]}
+
+
+def _clashes(
+    caller: str, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], path: Path
+) -> list[Mapping[str, Any]]:
+    """Take the rows that name two elements."""
+    if missing := set(PAIR) - set(columns):
         message = (
-            f"{WRITER}: rows of '{path}' must say in columns a_file and b_file of which models "
-            "their elements are, or come from tables with a column file_name"
+            f"{caller}: rows of '{path}' must be clashes with the GlobalIds a and b, got "
+            f"{', '.join(columns)}, without {', '.join(sorted(missing))}"
         )
         raise ValueError(message)
-    return [Path(name) for name in sorted(files)]
+    return [row for row in rows if row["a"] and row["b"]]
+
+
+def _named(clashes: Sequence[Mapping[str, Any]]) -> list[Path]:
+    """Give the models that rows name."""
+    named = {row.get(name) for row in clashes for name in ("a_file", "b_file", "file_name")}
+    return [Path(name) for name in named if name]
+
+
+def _write(
+    caller: str,
+    clashes: Sequence[Mapping[str, Any]],
+    files: Sequence[Path],
+    path: Path,
+    *,
+    bcf_version: str | None = None,
+    author: str | None = None,
+    date: datetime | None = None,
+) -> int:
+    """Write the archive of clashes of elements in some files."""
+    version = bcf_version or VERSIONS[0]
+    if version not in VERSIONS:
+        message = f"{caller}: bcf_version must be '2.1' or '3.0', got {version!r}"
+        raise ValueError(message)
+    if clashes and not files:
+        other = "come from tables with a column file_name" if caller == WRITER else "models must"
+        message = (
+            f"{caller}: rows of '{path}' must say in columns a_file and b_file of which models "
+            f"their elements are, or {other}"
+        )
+        raise ValueError(message)
+    with files_read_by(caller):
+        building = Building.of(sorted(files)) if clashes else None
+    topics = () if building is None else _topics(caller, clashes, building, path)
+    return write_archive(path, topics, version=version, author=author or AUTHOR, date=date or DATE)
 
 
 def key_of(a: str, b: str) -> str:
@@ -146,7 +205,7 @@ def key_of(a: str, b: str) -> str:
 
 
 def _topics(
-    clashes: Sequence[Mapping[str, Any]], building: Building, path: Path
+    caller: str, clashes: Sequence[Mapping[str, Any]], building: Building, path: Path
 ) -> Iterator[Topic]:
     """Give the topics in the order of their first clashes."""
     groups: dict[str, list[Mapping[str, Any]]] = {}
@@ -164,7 +223,7 @@ def _topics(
         rows = groups[key]
         ids = {row[side]: None for row in rows for side in PAIR}
         if unknown := [each for each in ids if each not in places]:
-            message = f"{WRITER}: '{path}': element '{unknown[0]}' is in none of the models"
+            message = f"{caller}: '{path}': element '{unknown[0]}' is in none of the models"
             raise ValueError(message)
         others = {other: None for each in ids for other in of_element[each] if other != key}
         return _topic(key, rows, tuple(others)[:MOST_SAID], building, places)
@@ -190,10 +249,13 @@ def _topic(
     said = [f"{each['ifc_class']} {each['name'] or ''}".strip() for each in elements]
     more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
     storeys = dict.fromkeys(each["storey"] for each in elements if each["storey"])
-    comments = [Comment(each) if isinstance(each, str) else Comment(**each)
-                for each in first.get("comments") or ()]  # fmt: skip
+    comments = [
+        Comment(each)
+        if isinstance(each, str)
+        else Comment(**{**each, "date": _time(each.get("date"))})
+        for each in first.get("comments") or ()
+    ]
     given = {name: first[name] for name in ("status", "priority", "assigned_to") if first.get(name)}
-    due = first.get("due")
     return Topic(
         key,
         first.get("title") or f"{said[0]} / {said[1]}{more}",
@@ -203,7 +265,7 @@ def _topic(
         description=first.get("description") or "\n".join(map(_described, rows[:MOST_SAID])),
         models=tuple(dict.fromkeys(Path(each["file_name"]).name for each in elements)),
         comments=comments or (Comment(_described(first)),),
-        due=due if isinstance(due, datetime) else None,
+        due=_time(first.get("due")),
         related=related,
         **given,
     )  # fmt: skip
@@ -217,6 +279,11 @@ def _row_of(
     files = building.table["file_name"]
     named = [each for each in found if files[each].as_py() == row.get(f"{side}_file")]
     return (named or found)[0]
+
+
+def _time(value: Any) -> datetime | None:
+    """Understand a time, or what JSON has of it; a date is its midnight."""
+    return datetime.fromisoformat(str(value)) if value else None
 
 
 def _described(row: Mapping[str, Any]) -> str:

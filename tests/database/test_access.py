@@ -176,7 +176,8 @@ def closed(request, outside):
             "4::USMALLINT AS intensity, 2::UTINYINT AS classification FROM range(50) AS t(i); "
             "CREATE TABLE cells AS SELECT 60.0 * i AS x, 60.0 * k AS y, sin(i) + k AS z "
             "FROM range(40) AS a(i), range(40) AS b(k); "
-            "CREATE TABLE lod AS FROM build_lod('points', device := 'cpu')"
+            "CREATE TABLE lod AS FROM build_lod('points', device := 'cpu'); "
+            "CREATE TABLE clashes AS SELECT 'x' AS a, 'y' AS b"
         )
         close(con)
         yield con
@@ -297,7 +298,8 @@ def test_no_writer_writes_a_file_outside(con, outside, tmp_path, writer):
     assert not list(tmp_path.iterdir())
 
 
-FILE_FUNCTIONS = ("write_ground", "write_lod", "write_tiles")
+FILE_FUNCTIONS = ("write_bcf", "write_ground", "write_lod", "write_tiles")
+CLASHES = "CREATE TABLE clashes (a VARCHAR, b VARCHAR)"
 
 
 @pytest.fixture
@@ -305,11 +307,13 @@ def of_files(outside, tmp_path):
     """Calls of the functions that write, with what they write."""
     shutil.copy(outside / "cloud.las", tmp_path)
     cloud, tiles = tmp_path / "cloud.las", tmp_path / "tiles" / "tileset.json"
-    return {
+    written = {
         "write_ground": (f"'{cloud}', ['{tmp_path}/ground.csv']", tmp_path / "ground.csv"),
         "write_lod": (f"'{cloud}', ['{tmp_path}/lod.parquet']", tmp_path / "lod.parquet"),
         "write_tiles": (f"'{cloud}', '{tiles}'", tiles),
     }
+    on_cpu = {name: (f"{each}, device := 'cpu'", path) for name, (each, path) in written.items()}
+    return {"write_bcf": (f"'clashes', '{tmp_path}/a.bcf'", tmp_path / "a.bcf"), **on_cpu}
 
 
 def test_these_are_the_functions_that_write():
@@ -321,7 +325,8 @@ def test_these_are_the_functions_that_write():
 @pytest.mark.parametrize("name", FILE_FUNCTIONS)
 def test_a_query_replaces_no_file(con, of_files, name):
     arguments, target = of_files[name]
-    query = f"SELECT * FROM {name}({arguments}, device := 'cpu'"
+    con.execute(CLASHES)
+    query = f"SELECT * FROM {name}({arguments}"
     con.sql(f"{query})").fetchall()
     before = target.read_bytes(), target.stat().st_ino
     with pytest.raises(duckdb.Error, match=rf"{name}: '.*': is there already; overwrite := true"):
@@ -334,7 +339,8 @@ def test_a_query_replaces_no_file(con, of_files, name):
 @pytest.mark.parametrize("name", [*FILE_FUNCTIONS, "cluster_run"])
 def test_a_read_only_connection_writes_no_file(of_files, tmp_path, name):
     database = tmp_path / "q.duckdb"
-    spatialq.connect(database).close()
+    with spatialq.connect(database) as con:
+        con.execute(CLASHES)
     calls = {key: arguments for key, (arguments, _) in of_files.items()}
     calls["cluster_run"] = f"'owm_ground', '{tmp_path}/cloud.las', '{tmp_path}/job'"
     before = sorted(tmp_path.rglob("*"))
