@@ -18,6 +18,7 @@ from spatialq.cli.commands.ground import ground
 from spatialq.cli.commands.jobs import jobs, seeds
 from spatialq.cli.commands.lod import lod
 from spatialq.cli.commands.planes import planes
+from spatialq.cli.commands.render import render
 from spatialq.cli.commands.run import run
 from spatialq.cli.commands.shell import shell
 from spatialq.cli.commands.tiles import tiles
@@ -62,8 +63,8 @@ def options(
 
 
 COMMANDS = (
-    info, load, sql, run, shell, ground, seeds, planes, clash, features, lod, tiles, jobs, demo,
-    formats, devices, calibrate, warm,
+    info, load, sql, run, shell, ground, seeds, planes, clash, features, lod, tiles, render,
+    jobs, demo, formats, devices, calibrate, warm,
 )  # fmt: skip
 for command in COMMANDS:
     register(app, command)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spatialq.errors import files_read_by
 from spatialq.io import crs
+from spatialq.io.bcf import read_bcf
 from spatialq.io.files import require_file
 from spatialq.io.formats import open_source, reader_of
 from spatialq.io.las.copc import octree_said
@@ -44,7 +46,8 @@ def describe(path: Path, progress: Progress | None = None) -> dict[str, Any]:
         size, bands, data type and value of "no value". Of models schema, unit of length,
         georeference, how many objects, relations and properties there are, and the products with
         geometry by class. Of 3D Tiles and Potree levels, tiles, points and attributes; what does
-        not go together is in warnings.
+        not go together is in warnings. Of BCF archives how many topics, comments, viewpoints and
+        components they have.
 
     Raises
     ------
@@ -62,6 +65,8 @@ def describe(path: Path, progress: Progress | None = None) -> dict[str, Any]:
 
         (model,) = read_models([path], geometry="none")
         return {**known, **_of_model(model)}
+    if reader.kind == "bcf":
+        return {**known, **_of_bcf(path)}
     source: Any = open_source(COMMAND, path)
     describe_rows = _of_cloud if reader.kind == "points" else _of_grid
     found = describe_rows(source, progress)
@@ -131,6 +136,23 @@ def _of_model(model: "IfcModel") -> dict[str, Any]:
         "relations": model.tables["relations"].num_rows,
         "properties": model.tables["properties"].num_rows,
         "warnings": "; ".join(model.warnings) or None,
+    }
+
+
+def _of_bcf(path: Path) -> dict[str, Any]:
+    with files_read_by(COMMAND):
+        found = read_bcf(path)
+    topics = found.rows["topics"]
+    components = Counter(each["role"] for each in found.rows["components"])
+    return {
+        "version": found.version,
+        "project": next((each["project"] for each in topics), None),
+        "topics": len(topics),
+        "topics by status": dict(Counter(str(each["status"]) for each in topics).most_common()),
+        "comments": len(found.rows["comments"]),
+        "viewpoints": len(found.rows["viewpoints"]),
+        "components by role": dict(sorted(components.items())),
+        "warnings": "; ".join(found.warnings) or None,
     }
 
 

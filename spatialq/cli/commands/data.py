@@ -26,7 +26,10 @@ from spatialq.cli.progress import progress
 from spatialq.cli.rendering import note, rounded, show, show_json
 from spatialq.errors import SpatialqError
 
-COUNTS = ("classes", "returns", "products by class", "points by level")
+COUNTS = (
+    "classes", "returns", "products by class", "points by level", "topics by status",
+    "components by role",
+)  # fmt: skip
 """What is counted, in the description of a file."""
 DIGITS = 15
 """Of a coordinate, so that 0.01 times a whole number has no more digits than people write."""
@@ -36,8 +39,8 @@ def info(
     files: Annotated[
         list[str],
         typer.Argument(
-            help="Clouds, grids or models, patterns or folders of them; tileset.json of 3D Tiles, "
-            "metadata.json of Potree."
+            help="Clouds, grids, models or BCF archives, patterns or folders of them; tileset.json "
+            "of 3D Tiles, metadata.json of Potree."
         ),
     ],
     *,
