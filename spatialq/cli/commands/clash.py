@@ -63,6 +63,13 @@ def clash(
         bool,
         typer.Option("--exclude-related", help="Leave out pairs that belong together."),
     ] = False,
+    project: Annotated[
+        Path | None,
+        typer.Option(
+            help="Database of a project, made if there is none: it keeps clashes, with what was "
+            "said about them, from one run to the next."
+        ),
+    ] = None,
     executor: Executor = None,
     workers: Workers = None,
     resume: Resume = False,
@@ -92,7 +99,7 @@ def clash(
             device=device,
             memory=None,
             as_json=as_json,
-            refused={"--limit": limit != LIMIT},
+            refused={"--limit": limit != LIMIT, "--project": project is not None},
             command="clash",
             **chosen,
         )
@@ -100,21 +107,29 @@ def clash(
     if output is not None:
         require_output(output, takes="rows")
     with progress() as update:
-        con = find_clashes(models, device=device, progress=update, **chosen)
+        con = find_clashes(models, device=device, progress=update, project=project, **chosen)
+    said = () if project is None else ("clash", "status", "assignee")
     if output is not None:
-        query = SHEET if output.suffix.lower() == ".xlsx" else "FROM clashes"
+        sheet = SHEET.replace("SELECT", f"SELECT {', '.join(said)},") if said else SHEET
+        query = sheet if output.suffix.lower() == ".xlsx" else "FROM clashes"
         rows = write_table(con, query, output)
         show([{"output": str(output), "rows": rows}], as_json=as_json)
         return
     shown = dicts(con.execute(f"FROM clashes LIMIT {limit + 1}"))
     has_more, shown = len(shown) > limit, shown[:limit]
     summary = counts(con)
+    statuses = dicts(con.execute("FROM statuses")) if said else []
     if as_json:
-        show_json({"counts": summary, "clashes": shown})
+        counted = {"counts": summary, **({"statuses": statuses} if said else {})}
+        show_json({**counted, "clashes": shown})
     else:
         show(summary, as_json=False)
+        if statuses:
+            show(statuses, as_json=False)
         if shown:
-            brief = [name for name in BRIEF if name != "distance" or closer_than is not None]
+            brief = [*said[1:]] + [
+                name for name in BRIEF if name != "distance" or closer_than is not None
+            ]
             show([rounded({name: row[name] for name in brief}) for row in shown], as_json=False)
     if has_more:
         note_limit(limit, "pairs", "; -o writes all")
