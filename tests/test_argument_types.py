@@ -34,6 +34,7 @@ FAMILIES = {
     "write_ground": "(classify_)?ground(_surface)?",
     "cluster_run": "owm_ground", "write_lod": "(build_)?lod",
     "clash_groups": "grouped_clashes", "write_tiles": "tiles|(build_)?lod", "ql4bim": "<script>",
+    "model_changes": "read_ifc",
 }  # fmt: skip
 """Other names in errors about values of the right type: the reader, or what it is composed of."""
 BCF = ("", "_comments", "_viewpoints", "_components")
@@ -108,6 +109,7 @@ def right(macro, argument, folder):
         "script": f'm = ImportModel("{folder}/house.ifc")', "supertype": "IfcWall",
         "ifc_class": "IfcWall", "value": '{"YearComponent": 2024}', "from_crs": "EPSG:25832",
         "to_crs": "EPSG:4326", "folder": str(folder / macro.name),
+        "old": str(folder / "house.ifc"), "new": str(folder / "house.ifc"),
     }  # fmt: skip
     output = "lod.copc.laz" if macro.name == "write_lod" else "ground.csv"
     target = "clashes.bcf" if macro.name == "write_bcf" else "tiles/tileset.json"

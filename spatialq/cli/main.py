@@ -12,6 +12,7 @@ from spatialq.cli.commands.clash import clash
 from spatialq.cli.commands.data import info, load, sql
 from spatialq.cli.commands.demo import demo
 from spatialq.cli.commands.devices import devices
+from spatialq.cli.commands.diff import diff
 from spatialq.cli.commands.features import features
 from spatialq.cli.commands.formats import formats
 from spatialq.cli.commands.ground import ground
@@ -63,7 +64,7 @@ def options(
 
 
 COMMANDS = (
-    info, load, sql, run, shell, ground, seeds, planes, clash, features, lod, tiles, render,
+    info, load, sql, run, shell, ground, seeds, planes, clash, diff, features, lod, tiles, render,
     jobs, demo, formats, devices, calibrate, warm,
 )  # fmt: skip
 for command in COMMANDS:

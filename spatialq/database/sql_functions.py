@@ -209,6 +209,12 @@ ENGINE = (
         for name, columns in ifc.TABLES.items()
     ),
     SqlFunction(
+        "spatialq_model_changes",
+        ("VARCHAR", "VARCHAR", "BOOLEAN", "DOUBLE"),
+        _list_of(ifc.CHANGES),
+        "spatialq.database.model_changes:model_changes",
+    ),
+    SqlFunction(
         "spatialq_ifc_subtypes",
         ("VARCHAR", "VARCHAR"),
         "VARCHAR[]",

@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from spatialq.database.element_sets import NO_PAIRS
 from spatialq.errors import FileWarning, files_read_by
 from spatialq.functions.sql_text import literal
+from spatialq.workflows.clash_project import run_in
 from spatialq.workflows.tables import dicts
 
 if TYPE_CHECKING:
@@ -38,15 +40,15 @@ SELECT row AS global_id, mesh, ifc_class, file_name, step_id FROM {elements}
 PAIRS = {
     "clash": """
 SELECT a, b, relation, penetration, thickness, 0.0::DOUBLE AS distance, x, y, z, flags
-FROM intersects_with('clash_a', {b}, {options})
+FROM intersects_with({a}, {b}, {options})
 """,
     "clearance": """
 SELECT a, b, coalesce(r.relation, 'disjoint') AS relation, r.penetration, r.thickness,
     coalesce(r.distance, n.distance) AS distance, coalesce(r.x, (n.ax + n.bx) / 2) AS x,
     coalesce(r.y, (n.ay + n.by) / 2) AS y, coalesce(r.z, (n.az + n.bz) / 2) AS z,
     coalesce(r.flags, n.flags) AS flags
-FROM spatial_relations('clash_a', {b}, {options}) AS r
-FULL JOIN closer_than('clash_a', {b}, {closer_than}, device := {device}) AS n USING (a, b)
+FROM spatial_relations({a}, {b}, {options}) AS r
+FULL JOIN closer_than({a}, {b}, {closer_than}, device := {device}) AS n USING (a, b)
 """,
 }
 CLASHES = """
@@ -57,6 +59,7 @@ SELECT
     p.relation, p.penetration, p.thickness, p.distance, p.x, p.y, p.z,
     p.flags || [flag FOR flag IN ['a_duplicate_id', 'b_duplicate_id']
         IF CASE flag WHEN 'a_duplicate_id' THEN a.is_duplicate ELSE b.is_duplicate END] AS flags
+    {more}
 FROM ({pairs}) AS p
 JOIN elements AS a ON a.row = p.a::BIGINT
 JOIN elements AS b ON b.row = p.b::BIGINT
@@ -77,6 +80,7 @@ def find_clashes(
     geometry: "Geometry" = "auto",
     device: str = "auto",
     progress: "Progress | None" = None,
+    project: Path | None = None,
     **options: Any,
 ) -> "duckdb.DuckDBPyConnection":
     """Find the pairs of elements that clash.
@@ -98,6 +102,9 @@ def find_clashes(
     device : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'
     progress : callable, optional
         Called with a model, its meshes so far and in all.
+    project : Path, optional
+        A database that keeps the clashes of one run for the next, see `clash_project`: `clashes`
+        has their ids and what people said about them as well.
     **options
         Options of `intersects_with`: `tolerance` and `min_thickness` in metres, `method`,
         `broad_phase`.
@@ -132,9 +139,18 @@ def find_clashes(
     con = connect_quietly()
     _read(con, models, geometry, progress)
     select(con, a, b, stacklevel=3)
-    pairs = pairs_sql({**chosen, "device": device}, within_a=b is None, closer_than=closer_than)
+    search = partial(
+        pairs_sql, {**chosen, "device": device}, within_a=b is None, closer_than=closer_than
+    )
     related = "FROM related_elements('relations')" if exclude_related else NO_PAIRS
-    con.execute(f"CREATE TABLE clashes AS {CLASHES.format(pairs=pairs, related=related)}")
+    if project is not None:
+        test = {"a": a, "b": b, "closer_than": closer_than, **chosen}
+        rows = ", a.row AS a_row, b.row AS b_row"
+        query = CLASHES.format(pairs="FROM pairs", related=related, more=rows)
+        run_in(con, project, test, search, query)
+        return con
+    query = CLASHES.format(pairs=search(), related=related, more="")
+    con.execute(f"CREATE TABLE clashes AS {query}")
     return con
 
 
@@ -179,13 +195,20 @@ def select(
             warnings.warn(message, FileWarning, stacklevel=stacklevel)
 
 
-def pairs_sql(options: Mapping[str, Any], *, within_a: bool, closer_than: float | None) -> str:
-    """Write the query for the pairs of `clash_a` and `clash_b`, by the numbers of their rows.
+def pairs_sql(
+    options: Mapping[str, Any],
+    *,
+    within_a: bool,
+    closer_than: float | None,
+    sides: tuple[str, str] = ("clash_a", "clash_b"),
+) -> str:
+    """Write the query for the pairs of two views of elements, by the numbers of their rows.
 
     `options` are `device` and those of `intersects_with`.
     """
     return PAIRS["clash" if closer_than is None else "clearance"].format(
-        b="NULL" if within_a else "'clash_b'",
+        a=literal(sides[0]),
+        b="NULL" if within_a else literal(sides[1]),
         closer_than=closer_than,
         options=", ".join(f"{name} := {literal(value)}" for name, value in options.items()),
         device=literal(options["device"]),

@@ -94,6 +94,13 @@ def clash(
         bool,
         typer.Option("--exclude-related", help="Leave out pairs that belong together."),
     ] = False,
+    project: Annotated[
+        Path | None,
+        typer.Option(
+            help="Database of a project, made if there is none: it keeps clashes, with what was "
+            "said about them, from one run to the next."
+        ),
+    ] = None,
     executor: Executor = None,
     workers: Workers = None,
     resume: Resume = False,
@@ -117,6 +124,12 @@ def clash(
         **options,
     }
     reach = metres("clash", "group_distance", group_distance)
+    if bcf_in and project is not None:
+        message = (
+            "clash: --bcf-in must not be given with --project, whose database keeps status and "
+            f"comments itself, got {bcf_in[0]!r}"
+        )
+        raise ValueError(message)
     tasks = Tasks(executor, workers, None, resume=resume)
     if tasks.are_wanted:
         run_job(
@@ -132,6 +145,7 @@ def clash(
                 "--bcf-in": bcf_in,
                 "--bcf-version": bcf_version,
                 "--group": group,
+                "--project": project is not None,
             },
             command="clash",
             **chosen,
@@ -140,7 +154,8 @@ def clash(
     if output is not None:
         require_output(output, takes=("rows", "clashes"))
     with progress() as update:
-        con = find_clashes(models, device=device, progress=update, **chosen)
+        con = find_clashes(models, device=device, progress=update, project=project, **chosen)
+    said = () if project is None else ("clash", "status", "assignee")
     archives = [path for pattern in bcf_in or () for path in find_files("clash", pattern)]
     if bcf_in:
         note(f"{join_issues(con, 'clash', archives):,} clashes are in {', '.join(bcf_in)}")
@@ -149,9 +164,12 @@ def clash(
         con.execute(GROUPED.format(per=per, distance=reach))
     if output is not None:
         suffix = output.suffix.lower()
-        query = SHEET if suffix == ".xlsx" else "FROM clashes"
-        if suffix in (".bcf", ".bcfzip") and per is not None and topics == "groups":
-            query = TOPICS.format(per=per)
+        query = "FROM clashes"
+        if suffix == ".xlsx":
+            query = SHEET.replace("SELECT", f"SELECT {', '.join(said)},") if said else SHEET
+        elif suffix in (".bcf", ".bcfzip"):
+            query = TOPICS.format(per=per) if per is not None and topics == "groups" else query
+            query = f"SELECT *, assignee AS assigned_to FROM ({query})" if said else query
         rows = write_table(con, query, output, bcf_version=bcf_version)
         show([{"output": str(output), "rows": rows}], as_json=as_json)
         return
@@ -161,15 +179,21 @@ def clash(
     shown = dicts(con.execute(f"FROM {what} LIMIT {limit + 1}"))
     has_more, shown = len(shown) > limit, shown[:limit]
     summary = counts(con)
+    statuses = dicts(con.execute("FROM statuses")) if said else []
     if as_json:
-        show_json({"counts": summary, "clashes" if per is None else "groups": shown})
+        counted = {"counts": summary, **({"statuses": statuses} if said else {})}
+        show_json({**counted, "clashes" if per is None else "groups": shown})
     elif per is not None:
         show(summary, as_json=False)
         show([rounded(row) for row in shown], as_json=False)
     else:
         show(summary, as_json=False)
+        if statuses:
+            show(statuses, as_json=False)
         if shown:
-            brief = [name for name in BRIEF if name != "distance" or closer_than is not None]
+            brief = [*said[1:]] + [
+                name for name in BRIEF if name != "distance" or closer_than is not None
+            ]
             brief += ["status", "assigned_to"] if bcf_in else []
             show([rounded({name: row[name] for name in brief}) for row in shown], as_json=False)
     if has_more:
