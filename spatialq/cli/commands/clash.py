@@ -72,6 +72,7 @@ def clash(
     from spatialq.data.units import metres
     from spatialq.database.table_files import require_output, write_table
     from spatialq.workflows.clash import counts, find_clashes
+    from spatialq.workflows.places import places, readable
     from spatialq.workflows.tables import dicts
 
     chosen = {
@@ -101,6 +102,9 @@ def clash(
         require_output(output, takes="rows")
     with progress() as update:
         con = find_clashes(models, device=device, progress=update, **chosen)
+    placed = places(con)
+    if len(placed) > 1 and not as_json:
+        show([readable(each) for each in placed], as_json=False)
     if output is not None:
         query = SHEET if output.suffix.lower() == ".xlsx" else "FROM clashes"
         rows = write_table(con, query, output)
@@ -110,7 +114,7 @@ def clash(
     has_more, shown = len(shown) > limit, shown[:limit]
     summary = counts(con)
     if as_json:
-        show_json({"counts": summary, "clashes": shown})
+        show_json({"models": placed, "counts": summary, "clashes": shown})
     else:
         show(summary, as_json=False)
         if shown:
