@@ -1144,6 +1144,23 @@ class Elements(ElementVerbs):
             odd, such as 'a_open'.
         """
 
+    def model_alignment(
+        self,
+    ) -> Query:
+        """Whether models lie where they should to each other: for each pair of files the shift and
+        turn that bring most faces of both into common planes.
+
+        Returns
+        -------
+        Query
+            a b: files; verdict: 'fits', 'misplaced', or 'unknown' where they share too little; dx
+            dy dz turn: metres and degrees, counter-clockwise seen from above, by which b fits a
+            when it is turned about the z-axis through the origin and then moved; agreeing
+            agreeing_unmoved: elements with a vertical face in a plane of the other model, then and
+            as it is; a_elements b_elements: of how many; a_extent b_extent: lowest and highest x y
+            z; sentence: where the one that is misplaced lies.
+        """
+
     def nearest(
         self,
         b: Elements | str | None,

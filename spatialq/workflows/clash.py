@@ -127,8 +127,8 @@ def find_clashes(
     Warns
     -----
     FileWarning
-        For models that are odd in some way or far from each other, and for a condition that no
-        element meets.
+        For models that are odd in some way, far from each other, or misplaced, and for a
+        condition that no element meets.
     """
     from spatialq.database.connection import connect_quietly
     from spatialq.functions.catalogue import catalogue
@@ -242,6 +242,20 @@ def _read(
     extents = (extent_of(model.path, model.tables["elements"]) for model in models)
     warn_if_far_apart([each for each in extents if each is not None], stacklevel=4)
     make_tables(con, [model.tables for model in models])
+    if len(models) > 1:
+        warn_if_misplaced(con, stacklevel=4)
+
+
+def warn_if_misplaced(con: "duckdb.DuckDBPyConnection", *, stacklevel: int) -> None:
+    """Warn of models that do not lie where the others do.
+
+    Warns
+    -----
+    FileWarning
+        `stacklevel` is as in `warnings.warn`.
+    """
+    for (sentence,) in con.execute(MISPLACED).fetchall():
+        warnings.warn(f"{COMMAND}: {sentence}", FileWarning, stacklevel=stacklevel + 1)
 
 
 def make_tables(
@@ -289,6 +303,11 @@ def warn_if_far_apart(extents: Sequence[Extent], *, stacklevel: int) -> None:
             )
             warnings.warn(message, FileWarning, stacklevel=stacklevel)
 
+
+MISPLACED = """
+SELECT DISTINCT sentence FROM model_alignment('elements')
+WHERE verdict = 'misplaced' ORDER BY sentence
+"""
 
 COUNTS = """
 SELECT

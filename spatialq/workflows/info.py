@@ -43,11 +43,11 @@ def describe(path: Path, progress: Progress | None = None) -> dict[str, Any]:
         extent and z range of the values, and columns; of clouds the density in points per square
         metre (per square unit without a CRS, None in degrees), how many points each class and each
         return number has, and of LAS files the version, point format and scale; of grids size, cell
-        size, bands, data type and value of "no value". Of models schema, unit of length,
-        georeference, how many objects, relations and properties there are, and the products with
-        geometry by class. Of 3D Tiles and Potree levels, tiles, points and attributes; what does
-        not go together is in warnings. Of BCF archives how many topics, comments, viewpoints and
-        components they have.
+        size, bands, data type and value of "no value". Of models schema, unit of length, extent and
+        storeys in metres, georeference, how many objects, relations and properties there are, and
+        the products with geometry by class. Of 3D Tiles and Potree levels, tiles, points and
+        attributes; what does not go together is in warnings. Of BCF archives how many topics,
+        comments, viewpoints and components they have.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def describe(path: Path, progress: Progress | None = None) -> dict[str, Any]:
     if reader.kind == "ifc":
         from spatialq.io.ifc.cache import read_models
 
-        (model,) = read_models([path], geometry="none")
+        (model,) = read_models([path], geometry="auto")
         return {**known, **_of_model(model)}
     if reader.kind == "bcf":
         return {**known, **_of_bcf(path)}
@@ -122,14 +122,21 @@ VIEWED = {TILESET: _of_tiles, "metadata.json": _of_potree}
 
 
 def _of_model(model: "IfcModel") -> dict[str, Any]:
+    import duckdb
     import pyarrow.compute as pc
 
+    from spatialq.workflows.places import EXTENT, places
+
     objects = model.tables["objects"]
+    with duckdb.connect() as con:
+        for name in ("elements", "objects", "models"):
+            con.register(name, model.tables[name])
+        (place,) = places(con)
     classes = objects.filter(objects["has_geometry"])["ifc_class"].value_counts().to_pylist()
     return {
         "schema": model.schema,
         "length unit": model.length_unit,
-        "georeference": model.georeference,
+        **{name: place[name] for name in (*EXTENT, "storeys", "georeference")},
         "objects": objects.num_rows,
         "products with geometry": pc.sum(objects["has_geometry"]).as_py() or 0,
         "products by class": {each["values"]: each["counts"] for each in _most_first(classes)},

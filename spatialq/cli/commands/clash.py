@@ -113,6 +113,7 @@ def clash(
     from spatialq.io.files import find_files
     from spatialq.workflows.clash import counts, find_clashes
     from spatialq.workflows.clash_issues import join_issues
+    from spatialq.workflows.places import places, readable
     from spatialq.workflows.tables import dicts
 
     chosen = {
@@ -155,6 +156,9 @@ def clash(
         require_output(output, takes=("rows", "clashes"))
     with progress() as update:
         con = find_clashes(models, device=device, progress=update, project=project, **chosen)
+    placed = places(con)
+    if len(placed) > 1 and not as_json:
+        show([readable(each) for each in placed], as_json=False)
     said = () if project is None else ("clash", "status", "assignee")
     archives = [path for pattern in bcf_in or () for path in find_files("clash", pattern)]
     if bcf_in:
@@ -181,7 +185,7 @@ def clash(
     summary = counts(con)
     statuses = dicts(con.execute("FROM statuses")) if said else []
     if as_json:
-        counted = {"counts": summary, **({"statuses": statuses} if said else {})}
+        counted = {"models": placed, "counts": summary, **({"statuses": statuses} if said else {})}
         show_json({**counted, "clashes" if per is None else "groups": shown})
     elif per is not None:
         show(summary, as_json=False)
