@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from spatialq.data.arrow import arrow_fields
 from spatialq.database.element_matching import State, match
-from spatialq.database.readers.ifc import given
+from spatialq.database.readers.files import given
 from spatialq.database.readers.ifc_models import warn_about_model
 from spatialq.geometry.motion import Motion, is_in_place, motion
 from spatialq.io.files import require_file
@@ -49,7 +49,8 @@ def model_changes(
     ValueError
         If an argument is NULL or out of range.
     """
-    rows = zip(given(olds), given(news), unchanged.to_pylist(), tolerances.to_pylist(), strict=True)
+    paths = (given(FUNCTION, olds, "old"), given(FUNCTION, news, "new"))
+    rows = zip(*paths, unchanged.to_pylist(), tolerances.to_pylist(), strict=True)
     found = []
     for old, new, all_of_them, tolerance in rows:
         if all_of_them is None:
@@ -58,10 +59,10 @@ def model_changes(
         if tolerance is None or not 0 <= tolerance < math.inf:
             message = f"{FUNCTION}: tolerance must be metres >= 0, got {tolerance}"
             raise ValueError(message)
-        paths = [as_path(old), as_path(new)]
-        for path in paths:
+        pair = [as_path(old), as_path(new)]
+        for path in pair:
             require_file(FUNCTION, path)
-        models = read_models(paths, geometry="auto")
+        models = read_models(pair, geometry="auto")
         for model in models:
             warn_about_model(FUNCTION, model, stacklevel=3)
         rows_of_pair = changes(*models, tolerance=tolerance)

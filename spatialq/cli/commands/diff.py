@@ -63,7 +63,7 @@ def diff(
     from spatialq.workflows.tables import dicts
 
     if output is not None:
-        require_output(output, takes="rows")
+        require_output(output, takes=("rows",))
     given = {
         "old": old,
         "new": new,

@@ -21,10 +21,10 @@ def read_files(reader: str, paths: pa.ChunkedArray) -> pa.Array:
     )
 
 
-def given(reader: str, paths: pa.ChunkedArray) -> list[str]:
+def given(reader: str, paths: pa.ChunkedArray, argument: str = "path") -> list[str]:
     """Give the paths of an argument as Python strings."""
     if paths.null_count:
-        message = f"{reader}: path must be a file or a glob pattern, got NULL"
+        message = f"{reader}: {argument} must be a file or a glob pattern, got NULL"
         raise ValueError(message)
     return [str(path) for path in paths.to_pylist()]
 
