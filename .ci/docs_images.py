@@ -12,12 +12,12 @@ from spatialq.demo import write_world
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 CLASHES = """
-    SELECT a.name AS a, b.name AS b, c.depth, c.x, c.y
+    SELECT a.name AS a, b.name AS b, c.penetration, c.x, c.y
     FROM intersects_with('elements') AS c
     JOIN elements AS a ON a.global_id = c.a
     JOIN elements AS b ON b.global_id = c.b
     WHERE a.storey = 'ground floor'
-    ORDER BY depth DESC
+    ORDER BY penetration DESC
 """
 DEVIATIONS = """
     WITH walls AS (FROM elements WHERE ifc_class = 'IfcWall'),
@@ -116,11 +116,11 @@ def legend(lines: list[str]) -> str:
 def clash_marks(rows: list[tuple[str, str, float, float, float]]) -> str:
     """Draw a circle with a number around each clash."""
     circles, lines = "", []
-    for number, (a, b, depth, x, y) in enumerate(rows, 1):
+    for number, (a, b, penetration, x, y) in enumerate(rows, 1):
         left, top = map(float, place(x, y).split())
         circles += f'<circle cx="{left}" cy="{top}" r="11" class="bad"/>'
         circles += f'<text x="{left + 13}" y="{top - 8}">{number}</text>'
-        lines += [f"{number}:\u2002{1000 * depth:.0f} mm", f"{a}, {b}"]
+        lines += [f"{number}:\u2002{1000 * penetration:.0f} mm", f"{a}, {b}"]
     return circles + legend(lines)
 
 

@@ -25,6 +25,7 @@ from spatialq.functions.help import describe as describe
 from spatialq.ql4bim.program import compile_script as compile_script
 from spatialq.ql4bim.run import Script as Script
 from spatialq.ql4bim.run import run_script as run_script
+from spatialq.query.changes import model_changes as model_changes
 from spatialq.query.functions import Elements as Elements
 from spatialq.query.functions import Grid as Grid
 from spatialq.query.functions import Nodes as Nodes
@@ -78,6 +79,7 @@ __all__ = [
     "import_database",
     "install",
     "load",
+    "model_changes",
     "pin",
     "pin_budget",
     "pops_method",
@@ -417,6 +419,7 @@ def run_elements(
     tolerance: float = 0.001,
     method: Literal["exact", "pairmesh"] = "exact",
     broad_phase: Literal["auto", "rtree", "grid"] = "auto",
+    min_thickness: float | None = None,
     relations: bool = False,
     device: str = "auto",
     memory: str | float | None = None,

@@ -4,26 +4,31 @@
 -- a: Name of a table or view with global_id and mesh, as read_ifc and load give them. Spaces,
 --     openings and the like are not considered, unless there is nothing else: see spatial_elements.
 -- b: Another one; NULL stands for all pairs within a.
--- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
---     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; elements whose penetration and
+--     thickness are no larger have no common interior. Less than a micrometre counts as a
+--     micrometre. (metres; >= 0)
 -- method: Triangle by triangle at the tolerance, or by inner and outer meshes as in Schweizer's
 --     thesis. ('exact' or 'pairmesh')
 -- broad_phase: How pairs of elements whose boxes meet are found; the result is the same. ('auto' or
 --     'rtree' or 'grid')
+-- min_thickness: A thinner common part is ignored, however far the elements reach into each other.
+--     (metres; >= 0 or NULL)
 -- exclude_related: Whether to leave out the pairs of related_elements.
 -- relations: Name of the table of relations; by default relations for elements, else <a>_relations.
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
--- gives: a b relation depth x y z flags: GlobalIds; overlap, contains, inside, covers, covered_by
---     or equals; metres; a point in the common interior; what is odd, such as 'a_open'
--- example: FROM intersects_with('ducts', 'beams', tolerance := 0.002) ORDER BY depth DESC
+-- gives: a b relation penetration thickness x y z flags: GlobalIds; overlap, contains, inside,
+--     covers, covered_by or equals; how far they reach into each other, and the diameter of the
+--     largest ball in both, metres; a point in the common interior; what is odd, such as 'a_open'
+-- example: FROM intersects_with('ducts', 'beams', tolerance := 0.002) ORDER BY penetration DESC
 CREATE OR REPLACE MACRO intersects_with(
     a,
     b := NULL,
     tolerance := 0.001,
     method := 'exact',
     broad_phase := 'auto',
+    min_thickness := NULL,
     exclude_related := false,
     relations := NULL,
     device := 'auto',
@@ -39,6 +44,7 @@ FROM query(
             tolerance: tolerance,
             method: method,
             broad_phase: broad_phase,
+            min_thickness: min_thickness,
             relations: false,
             device: device,
             memory: memory
@@ -58,19 +64,22 @@ ON r.a = p.a AND r.b = p.b;
 -- a: Name of a table or view with global_id and mesh, as read_ifc and load give them. Spaces,
 --     openings and the like are not considered, unless there is nothing else: see spatial_elements.
 -- b: Another one; NULL stands for all pairs within a.
--- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
---     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; elements whose penetration and
+--     thickness are no larger have no common interior. Less than a micrometre counts as a
+--     micrometre. (metres; >= 0)
 -- method: Triangle by triangle at the tolerance, or by inner and outer meshes as in Schweizer's
 --     thesis. ('exact' or 'pairmesh')
 -- broad_phase: How pairs of elements whose boxes meet are found; the result is the same. ('auto' or
 --     'rtree' or 'grid')
+-- min_thickness: A thinner common part is ignored, however far the elements reach into each other.
+--     (metres; >= 0 or NULL)
 -- exclude_related: Whether to leave out the pairs of related_elements.
 -- relations: Name of the table of relations; by default relations for elements, else <a>_relations.
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
--- gives: a b relation depth distance x y z flags: the relation of a to b, touch included, and the
---     distance of the surfaces
+-- gives: a b relation penetration thickness distance x y z flags: the relation of a to b, touch
+--     included, and the distance of the surfaces
 -- example: SELECT relation, count(*) FROM spatial_relations('elements') GROUP BY relation
 CREATE OR REPLACE MACRO spatial_relations(
     a,
@@ -78,6 +87,7 @@ CREATE OR REPLACE MACRO spatial_relations(
     tolerance := 0.001,
     method := 'exact',
     broad_phase := 'auto',
+    min_thickness := NULL,
     exclude_related := false,
     relations := NULL,
     device := 'auto',
@@ -93,6 +103,7 @@ FROM query(
             tolerance: tolerance,
             method: method,
             broad_phase: broad_phase,
+            min_thickness: min_thickness,
             relations: true,
             device: device,
             memory: memory
@@ -111,8 +122,9 @@ ON r.a = p.a AND r.b = p.b;
 -- The pairs of which a touches b: they are in contact, and have no common interior.
 -- a: Name of a table or view of elements, with global_id and mesh.
 -- b: Another one, or the same; every pair is given in both orders.
--- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
---     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; elements whose penetration and
+--     thickness are no larger have no common interior. Less than a micrometre counts as a
+--     micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
@@ -134,6 +146,7 @@ SELECT p.* FROM query(
             tolerance: tolerance,
             method: 'exact',
             broad_phase: 'auto',
+            min_thickness: NULL,
             relations: true,
             device: device,
             memory: memory
@@ -146,8 +159,9 @@ WHERE p.relation = 'touch';
 -- other. (OVERLAPS is a word of SQL.)
 -- a: Name of a table or view of elements, with global_id and mesh.
 -- b: Another one, or the same; every pair is given in both orders.
--- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
---     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; elements whose penetration and
+--     thickness are no larger have no common interior. Less than a micrometre counts as a
+--     micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
@@ -169,6 +183,7 @@ SELECT p.* FROM query(
             tolerance: tolerance,
             method: 'exact',
             broad_phase: 'auto',
+            min_thickness: NULL,
             relations: true,
             device: device,
             memory: memory
@@ -181,8 +196,9 @@ WHERE p.relation = 'overlap';
 -- DuckDB.)
 -- a: Name of a table or view of elements, with global_id and mesh.
 -- b: Another one, or the same; every pair is given in both orders.
--- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
---     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; elements whose penetration and
+--     thickness are no larger have no common interior. Less than a micrometre counts as a
+--     micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
@@ -204,6 +220,7 @@ SELECT p.* FROM query(
             tolerance: tolerance,
             method: 'exact',
             broad_phase: 'auto',
+            min_thickness: NULL,
             relations: true,
             device: device,
             memory: memory
@@ -215,8 +232,9 @@ WHERE p.relation = 'contains';
 -- The pairs of which a lies inside b, without contact with its surface.
 -- a: Name of a table or view of elements, with global_id and mesh.
 -- b: Another one, or the same; every pair is given in both orders.
--- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
---     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; elements whose penetration and
+--     thickness are no larger have no common interior. Less than a micrometre counts as a
+--     micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
@@ -238,6 +256,7 @@ SELECT p.* FROM query(
             tolerance: tolerance,
             method: 'exact',
             broad_phase: 'auto',
+            min_thickness: NULL,
             relations: true,
             device: device,
             memory: memory
@@ -249,8 +268,9 @@ WHERE p.relation = 'inside';
 -- The pairs of which b lies inside a, in contact with its surface.
 -- a: Name of a table or view of elements, with global_id and mesh.
 -- b: Another one, or the same; every pair is given in both orders.
--- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
---     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; elements whose penetration and
+--     thickness are no larger have no common interior. Less than a micrometre counts as a
+--     micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
@@ -272,6 +292,7 @@ SELECT p.* FROM query(
             tolerance: tolerance,
             method: 'exact',
             broad_phase: 'auto',
+            min_thickness: NULL,
             relations: true,
             device: device,
             memory: memory
@@ -283,8 +304,9 @@ WHERE p.relation = 'covers';
 -- The pairs of which a lies inside b, in contact with its surface.
 -- a: Name of a table or view of elements, with global_id and mesh.
 -- b: Another one, or the same; every pair is given in both orders.
--- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
---     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; elements whose penetration and
+--     thickness are no larger have no common interior. Less than a micrometre counts as a
+--     micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
@@ -306,6 +328,7 @@ SELECT p.* FROM query(
             tolerance: tolerance,
             method: 'exact',
             broad_phase: 'auto',
+            min_thickness: NULL,
             relations: true,
             device: device,
             memory: memory
@@ -317,8 +340,9 @@ WHERE p.relation = 'covered_by';
 -- The pairs of which a and b are the same body.
 -- a: Name of a table or view of elements, with global_id and mesh.
 -- b: Another one, or the same; every pair is given in both orders.
--- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
---     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; elements whose penetration and
+--     thickness are no larger have no common interior. Less than a micrometre counts as a
+--     micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
@@ -340,6 +364,7 @@ SELECT p.* FROM query(
             tolerance: tolerance,
             method: 'exact',
             broad_phase: 'auto',
+            min_thickness: NULL,
             relations: true,
             device: device,
             memory: memory
@@ -351,8 +376,9 @@ WHERE p.relation = 'equals';
 -- The pairs that are disjoint: of all pairs of a and b, those without any other relation.
 -- a: Name of a table or view of elements, with global_id and mesh.
 -- b: Another one, or the same; every pair is given in both orders.
--- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
---     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; elements whose penetration and
+--     thickness are no larger have no common interior. Less than a micrometre counts as a
+--     micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
@@ -377,6 +403,7 @@ ANTI JOIN query(
             tolerance: tolerance,
             method: 'exact',
             broad_phase: 'auto',
+            min_thickness: NULL,
             relations: true,
             device: device,
             memory: memory
@@ -389,8 +416,9 @@ ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id
 -- equals; NULL where one of them is NULL. For many pairs of one table use spatial_relations.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
 -- other: Another one.
--- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
---     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; elements whose penetration and
+--     thickness are no larger have no common interior. Less than a micrometre counts as a
+--     micrometre. (metres; >= 0)
 -- example: SELECT mesh_relation(w.mesh, s.mesh) FROM walls AS w JOIN slabs AS s USING (storey)
 CREATE OR REPLACE MACRO mesh_relation(
     one,
@@ -404,6 +432,7 @@ CREATE OR REPLACE MACRO mesh_relation(
         tolerance: tolerance,
         method: 'exact',
         broad_phase: 'auto',
+        min_thickness: NULL,
         relations: true,
         device: 'cpu'
     })::VARCHAR
@@ -412,8 +441,9 @@ CREATE OR REPLACE MACRO mesh_relation(
 -- Whether two meshes have a common interior.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
 -- other: Another one.
--- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
---     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; elements whose penetration and
+--     thickness are no larger have no common interior. Less than a micrometre counts as a
+--     micrometre. (metres; >= 0)
 -- example: SELECT d.name FROM ducts AS d JOIN beams AS b ON intersects(d.mesh, b.mesh)
 CREATE OR REPLACE MACRO intersects(
     one,
@@ -427,6 +457,7 @@ CREATE OR REPLACE MACRO intersects(
         tolerance: tolerance,
         method: 'exact',
         broad_phase: 'auto',
+        min_thickness: NULL,
         relations: false,
         device: 'cpu'
     })::VARCHAR
@@ -435,8 +466,9 @@ CREATE OR REPLACE MACRO intersects(
 -- Whether the relation of one mesh to the other is 'disjoint': see mesh_relation.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
 -- other: Another one.
--- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
---     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; elements whose penetration and
+--     thickness are no larger have no common interior. Less than a micrometre counts as a
+--     micrometre. (metres; >= 0)
 -- example: SELECT mesh_disjoint(a.mesh, b.mesh) FROM walls AS a, slabs AS b
 CREATE OR REPLACE MACRO mesh_disjoint(
     one,
@@ -450,6 +482,7 @@ CREATE OR REPLACE MACRO mesh_disjoint(
         tolerance: tolerance,
         method: 'exact',
         broad_phase: 'auto',
+        min_thickness: NULL,
         relations: true,
         device: 'cpu'
     })::VARCHAR
@@ -458,8 +491,9 @@ CREATE OR REPLACE MACRO mesh_disjoint(
 -- Whether the relation of one mesh to the other is 'touch': see mesh_relation.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
 -- other: Another one.
--- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
---     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; elements whose penetration and
+--     thickness are no larger have no common interior. Less than a micrometre counts as a
+--     micrometre. (metres; >= 0)
 -- example: SELECT mesh_touches(a.mesh, b.mesh) FROM walls AS a, slabs AS b
 CREATE OR REPLACE MACRO mesh_touches(
     one,
@@ -473,6 +507,7 @@ CREATE OR REPLACE MACRO mesh_touches(
         tolerance: tolerance,
         method: 'exact',
         broad_phase: 'auto',
+        min_thickness: NULL,
         relations: true,
         device: 'cpu'
     })::VARCHAR
@@ -481,8 +516,9 @@ CREATE OR REPLACE MACRO mesh_touches(
 -- Whether the relation of one mesh to the other is 'overlap': see mesh_relation.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
 -- other: Another one.
--- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
---     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; elements whose penetration and
+--     thickness are no larger have no common interior. Less than a micrometre counts as a
+--     micrometre. (metres; >= 0)
 -- example: SELECT mesh_overlaps(a.mesh, b.mesh) FROM walls AS a, slabs AS b
 CREATE OR REPLACE MACRO mesh_overlaps(
     one,
@@ -496,6 +532,7 @@ CREATE OR REPLACE MACRO mesh_overlaps(
         tolerance: tolerance,
         method: 'exact',
         broad_phase: 'auto',
+        min_thickness: NULL,
         relations: true,
         device: 'cpu'
     })::VARCHAR
@@ -504,8 +541,9 @@ CREATE OR REPLACE MACRO mesh_overlaps(
 -- Whether the relation of one mesh to the other is 'contains': see mesh_relation.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
 -- other: Another one.
--- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
---     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; elements whose penetration and
+--     thickness are no larger have no common interior. Less than a micrometre counts as a
+--     micrometre. (metres; >= 0)
 -- example: SELECT mesh_contains(a.mesh, b.mesh) FROM walls AS a, slabs AS b
 CREATE OR REPLACE MACRO mesh_contains(
     one,
@@ -519,6 +557,7 @@ CREATE OR REPLACE MACRO mesh_contains(
         tolerance: tolerance,
         method: 'exact',
         broad_phase: 'auto',
+        min_thickness: NULL,
         relations: true,
         device: 'cpu'
     })::VARCHAR
@@ -527,8 +566,9 @@ CREATE OR REPLACE MACRO mesh_contains(
 -- Whether the relation of one mesh to the other is 'inside': see mesh_relation.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
 -- other: Another one.
--- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
---     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; elements whose penetration and
+--     thickness are no larger have no common interior. Less than a micrometre counts as a
+--     micrometre. (metres; >= 0)
 -- example: SELECT mesh_inside(a.mesh, b.mesh) FROM walls AS a, slabs AS b
 CREATE OR REPLACE MACRO mesh_inside(
     one,
@@ -542,6 +582,7 @@ CREATE OR REPLACE MACRO mesh_inside(
         tolerance: tolerance,
         method: 'exact',
         broad_phase: 'auto',
+        min_thickness: NULL,
         relations: true,
         device: 'cpu'
     })::VARCHAR
@@ -550,8 +591,9 @@ CREATE OR REPLACE MACRO mesh_inside(
 -- Whether the relation of one mesh to the other is 'covers': see mesh_relation.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
 -- other: Another one.
--- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
---     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; elements whose penetration and
+--     thickness are no larger have no common interior. Less than a micrometre counts as a
+--     micrometre. (metres; >= 0)
 -- example: SELECT mesh_covers(a.mesh, b.mesh) FROM walls AS a, slabs AS b
 CREATE OR REPLACE MACRO mesh_covers(
     one,
@@ -565,6 +607,7 @@ CREATE OR REPLACE MACRO mesh_covers(
         tolerance: tolerance,
         method: 'exact',
         broad_phase: 'auto',
+        min_thickness: NULL,
         relations: true,
         device: 'cpu'
     })::VARCHAR
@@ -573,8 +616,9 @@ CREATE OR REPLACE MACRO mesh_covers(
 -- Whether the relation of one mesh to the other is 'covered_by': see mesh_relation.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
 -- other: Another one.
--- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
---     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; elements whose penetration and
+--     thickness are no larger have no common interior. Less than a micrometre counts as a
+--     micrometre. (metres; >= 0)
 -- example: SELECT mesh_covered_by(a.mesh, b.mesh) FROM walls AS a, slabs AS b
 CREATE OR REPLACE MACRO mesh_covered_by(
     one,
@@ -588,6 +632,7 @@ CREATE OR REPLACE MACRO mesh_covered_by(
         tolerance: tolerance,
         method: 'exact',
         broad_phase: 'auto',
+        min_thickness: NULL,
         relations: true,
         device: 'cpu'
     })::VARCHAR
@@ -596,8 +641,9 @@ CREATE OR REPLACE MACRO mesh_covered_by(
 -- Whether the relation of one mesh to the other is 'equals': see mesh_relation.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
 -- other: Another one.
--- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
---     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; elements whose penetration and
+--     thickness are no larger have no common interior. Less than a micrometre counts as a
+--     micrometre. (metres; >= 0)
 -- example: SELECT mesh_equals(a.mesh, b.mesh) FROM walls AS a, slabs AS b
 CREATE OR REPLACE MACRO mesh_equals(
     one,
@@ -611,6 +657,7 @@ CREATE OR REPLACE MACRO mesh_equals(
         tolerance: tolerance,
         method: 'exact',
         broad_phase: 'auto',
+        min_thickness: NULL,
         relations: true,
         device: 'cpu'
     })::VARCHAR
@@ -631,6 +678,7 @@ CREATE OR REPLACE MACRO ST_3DIntersects(
         tolerance: 0.001,
         method: 'exact',
         broad_phase: 'auto',
+        min_thickness: NULL,
         relations: true,
         device: 'cpu'
     })::VARCHAR

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .io.bcf_files import write as write_bcf
 from .io.formats.cloud_files import cloud, e57, lines, pcd, ply
 from .io.formats.test_ept import write_ept
 from .io.ifc_models import Builder
@@ -65,6 +66,7 @@ def _xyz(columns: str = "xyz") -> dict[str, np.ndarray]:
 
 
 SAMPLES: dict[str, Callable[[Path], Path]] = {
+    "BCF": lambda folder: write_bcf(folder / "a.bcf"),
     "E57": _e57,
     "EPT": lambda folder: write_ept(folder / "ept", "laszip")[0],
     "IFC": _ifc,

@@ -18,6 +18,7 @@ from spatialq.demo.house import write_house
 from spatialq.functions.sql_text import literal
 
 from .examples import thinned
+from .io.bcf_files import write as write_bcf
 from .test_load import write_las
 
 WRONG = ("5", "'abc'", "[1]", "['abc']", "{a: 1}", "NULL", "DATE '2020-01-01'", "true", "1.5")
@@ -29,11 +30,14 @@ MISSING = "Table with name abc"
 NO_MATCH = "STRUCT to STRUCT cast must have at least one matching member"
 """Of DuckDB about a struct that is no mesh: it does not ask a function before it casts one."""
 FAMILIES = {
-    "read_ifc_": "read_ifc", "write_ground": "(classify_)?ground(_surface)?",
+    "read_ifc_": "read_ifc", "read_bcf_": "read_bcf",
+    "write_ground": "(classify_)?ground(_surface)?",
     "cluster_run": "owm_ground", "write_lod": "(build_)?lod",
-    "write_tiles": "tiles|(build_)?lod", "ql4bim": "<script>",
+    "clash_groups": "grouped_clashes", "write_tiles": "tiles|(build_)?lod", "ql4bim": "<script>",
+    "model_changes": "read_ifc",
 }  # fmt: skip
 """Other names in errors about values of the right type: the reader, or what it is composed of."""
+BCF = ("", "_comments", "_viewpoints", "_components")
 COLUMNS = ("point_id", "x", "y", "z", "red", "green", "blue", "intensity", "classification")
 """Arguments of aggregates."""
 
@@ -60,6 +64,7 @@ ARGUMENTS = [
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("types")
     write_house(folder / "house.ifc")
+    write_bcf(folder / "issues.bcf")
     write_las(folder / "cloud.las")
     np.save(folder / "grid.npy", np.zeros((4, 4)))
     (folder / "cluster_jobs").mkdir()
@@ -80,6 +85,7 @@ def con(folder):
         "CREATE TABLE cells AS SELECT 60.0 * i AS x, 60.0 * k AS y, sin(i) + k AS z "
         "FROM range(40) AS a(i), range(40) AS b(k)"
     )
+    con.execute("CREATE TABLE clashes AS FROM intersects_with('elements')")
     con.execute("CREATE TABLE lod AS FROM build_lod('points', device := 'cpu')")
     yield con
     con.close()
@@ -93,18 +99,22 @@ def right(macro, argument, folder):
         "read_las": "cloud.las", "read_points": "cloud.las", "read_grid": "grid.npy",
         "write_ground": "cloud.las", "write_lod": "cloud.las", "write_tiles": "cloud.las",
         "cluster_run": "cloud.las",
+        **dict.fromkeys((f"read_bcf{of}" for of in BCF), "issues.bcf"),
     }  # fmt: skip
     values = {
         "points": "points", "a": "elements", "b": "elements", "elements": "elements", "lod": "lod",
         "grid": "cells", "relations": "relations", "selector": "IfcWall", "table_name": "points",
+        "clashes": "clashes",
         "path": str(folder / path.get(macro.name, "house.ifc")), "function": "owm_ground",
         "script": f'm = ImportModel("{folder}/house.ifc")', "supertype": "IfcWall",
         "ifc_class": "IfcWall", "value": '{"YearComponent": 2024}', "from_crs": "EPSG:25832",
         "to_crs": "EPSG:4326", "folder": str(folder / macro.name),
+        "old": str(folder / "house.ifc"), "new": str(folder / "house.ifc"),
     }  # fmt: skip
     output = "lod.copc.laz" if macro.name == "write_lod" else "ground.csv"
+    target = "clashes.bcf" if macro.name == "write_bcf" else "tiles/tileset.json"
     expressions = {
-        "output": literal(str(folder / "tiles" / "tileset.json")),
+        "output": literal(str(folder / target)),
         "outputs": f"[{literal(str(folder / output))}]", "d": "1.0", "max_distance": "1.0",
         "one": "mesh", "other": "mesh", "mesh": "mesh", "row_count": "1000",
         "x": "565000", "y": "5934000", "z": "NULL", "camera": "{eye: [1, 2, 3], target: [0, 0, 0]}",

@@ -37,12 +37,23 @@ def test_the_house_has_the_clashes_that_were_built_in(world, tmp_path):
     relations = {row["relation"]: {row["a"], row["b"]} for row in found}
     assert relations["contains"] | relations.get("inside", set()) == {*house.of("contains")[0]}
     assert relations["equals"] == {*house.of("equal")[0]}
-    assert [row["depth"] for row in found] == sorted((r["depth"] for r in found), reverse=True)
+    deep = [row["penetration"] for row in found]
+    assert deep == sorted(deep, reverse=True)
     for row in found:
         assert row["a_file"] == row["b_file"] == str(world.ifc)
         assert row["flags"] == []
         assert row["distance"] == 0
-        assert row["depth"] > 0.001
+        assert max(row["penetration"], row["thickness"]) > 0.001
+
+
+def test_a_pipe_through_a_beam_is_a_clash_whatever_its_wall_is(world):
+    names = ("heating pipe through beam", "beam east")
+    found = rows("clash", world.ifc, "--tolerance", "10mm")["clashes"]
+    (row,) = (row for row in found if {row["a_name"], row["b_name"]} == {*names})
+    assert row["penetration"] > 0.01 > row["thickness"]
+    thick = rows("clash", world.ifc, "--tolerance", "10mm", "--min-thickness", "10mm")["clashes"]
+    assert same((r["a"], r["b"]) for r in found) > same((r["a"], r["b"]) for r in thick)
+    assert all(row["thickness"] >= 0.01 for row in thick)
 
 
 def test_a_sheet_says_what_clashes_with_what(world, tmp_path):
@@ -50,8 +61,9 @@ def test_a_sheet_says_what_clashes_with_what(world, tmp_path):
     (written,) = rows("clash", world.ifc, "-o", target)
     names, *found = openpyxl.load_workbook(target).active.values
     assert names == (
-        "relation", "depth", "distance", "a_name", "a_class", "a_storey", "b_name", "b_class",
-        "b_storey", "x", "y", "z", "a_global_id", "b_global_id", "a_file", "b_file", "flags",
+        "relation", "penetration", "thickness", "distance", "a_name", "a_class", "a_storey",
+        "b_name", "b_class", "b_storey", "x", "y", "z", "a_global_id", "b_global_id", "a_file",
+        "b_file", "flags",
     )  # fmt: skip
     assert len(found) == written["rows"] > 0
     with spatialq.connect() as con:
@@ -123,7 +135,7 @@ def crossing(tmp_path, name, unit="metre", *, shift=0.0, place=None):
 
 
 def clashes(*arguments, **options):
-    query = "SELECT a_name, b_name, relation, round(depth, 6), a_file, b_file FROM clashes"
+    query = "SELECT a_name, b_name, relation, round(thickness, 6), a_file, b_file FROM clashes"
     with find_clashes(*arguments, **options) as con:
         return con.execute(query).fetchall()
 
@@ -199,7 +211,11 @@ def test_what_belongs_together_is_left_out(tmp_path):
         (["a.ifc", "--tolerance", "thin"], 1, "error: clash: tolerance must be a length >= 0 such"),
         (["a.ifc", "--tolerance", "-1mm"], 1, "error: clash: tolerance must be a length >= 0 such"),
         (["a.ifc", "--closer-than", "2km"], 1, "error: clash: closer_than must be a length"),
-        (["a.ifc", "-o", "x.tif"], 1, "error: output: 'x.tif' must end in one of .csv, .json, "),
+        (
+            ["a.ifc", "-o", "x.tif"],
+            1,
+            "error: output: 'x.tif' must end in one of .bcf, .bcfzip, .csv, ",
+        ),
         (["a.ifc", "-o", "no/x.csv"], 1, "error: output: 'no/x.csv': there is no folder"),
         ([], 2, "error: Missing argument 'models'"),
     ],

@@ -23,6 +23,7 @@ from spatialq.functions.declaration import parameters_of
 from spatialq.ql4bim.operators import operators
 
 from .conftest import made_once
+from .io.bcf_files import write as write_bcf
 from .pages import LANGUAGES, ROOT, Reader, blocks
 
 PAGES = ("README.md", *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/**/*.md")))
@@ -49,6 +50,7 @@ def write_files(world, folder):
     (folder / "tiles").mkdir()
     for path in (world.las, world.ifc, world.scan):
         shutil.copy(path, folder)
+    write_bcf(folder / "clashes.bcf")
     with spatialq.connect(str(folder / "demo.duckdb")) as con:
         spatialq.load(con, [folder / "village.laz", folder / "house.ifc"])
     spatialq.write_ground(folder / "village.laz", [folder / "terrain.tif"])
@@ -172,6 +174,7 @@ def test_the_examples_of_the_macros(con):
     )
     con.execute("CREATE TABLE lod AS FROM build_lod('near_origin', max_points := 5000)")
     con.execute("CREATE TABLE cells AS FROM read_grid('dem.tif')")
+    con.execute("CREATE TABLE clashes AS FROM intersects_with('elements')")
     ran = set()
     for path in sorted((ROOT / "sql").glob("*.sql")):
         if path.stem.startswith(("read_", "write_")) or path.stem == "spatialq_planner":

@@ -33,6 +33,7 @@ SQL = {
         "FROM objects_where('IfcWall', objects := 't_las')",
         "FROM ql4bim('m = ImportModel(\"{IFC}\")')",
         "FROM write_tiles('{IFC}', '{folder}/tileset.json')",
+        "FROM write_bcf('pairs', '{folder}/sql.bcf', models := '{IFC}')",
     ],
     "raster": [
         "FROM read_grid('{Raster}')",
@@ -46,6 +47,8 @@ SQL = {
         "FROM owm_ground('t_las')",
         "FROM pops_features('grid', example_scale := 2, scales := [2.0])",
         "SELECT is_a('IfcWallStandardCase', 'IfcWall')",
+        "FROM read_bcf('{BCF}')",
+        "FROM '{BCF}'",
         "FROM write_ground('{LAS}', ['{folder}/ground.laz'])",
         "FROM cluster_run('owm_ground', '{LAS}', '{folder}/serial', executor := 'serial')",
     ],
@@ -55,6 +58,8 @@ CLI = {
     "ifc": [
         "info {IFC}",
         "clash {IFC}",
+        "clash {IFC} -o {folder}/a.bcf",
+        "render {IFC} -o {folder}/a.png",
         "tiles {IFC} -o {folder}/tileset.json",
         "sql \"FROM '{IFC}'\"",
         "load {IFC} --database {folder}/a.duckdb",
@@ -86,7 +91,8 @@ CLI = {
         "formats",
         "devices",
         "jobs {folder}",
-        "info {LAS} {PLY}",
+        "info {LAS} {PLY} {BCF}",
+        "render {LAS} -o {folder}/a.png",
         "sql \"SELECT count(*) FROM owm_ground('{LAS}')\"",
         "sql \"FROM '{LAS}' LIMIT 9\" -o {folder}/a.laz",
         "sql 'SELECT 1 AS a' -o {folder}/a.parquet",
@@ -143,7 +149,8 @@ def command(name, words):
 
 con = spatialq.connect()
 for name, path in samples.items():
-    attempt(f"read {name}", lambda: spatialq.load(con, path, "t_" + name.lower()))
+    if name != "BCF":  # is read where it is
+        attempt(f"read {name}", lambda: spatialq.load(con, path, "t_" + name.lower()))
 attempt("read S3", lambda: spatialq.load(con, "s3://bucket/a.laz", "t"))
 np.save(f"{folder}/a.npy", np.add.outer(np.arange(5.0), np.arange(6.0)))
 attempt("read NumPy", lambda: spatialq.load(con, f"{folder}/a.npy", "grid"))
@@ -155,6 +162,7 @@ for writer in writers():
     if writer.takes in rows and writer.suffixes[0].startswith("."):
         path = f"{folder}/out{writer.suffixes[0]}"
         attempt(f"write {writer.name}", lambda: spatialq.write(con.sql(rows[writer.takes]), path))
+con.execute("CREATE TABLE pairs AS SELECT 'x' AS a, 'y' AS b")
 attempt("export_ifc", lambda: spatialq.export_ifc(
     con, "SELECT 'x' AS global_id, '%s' AS file_name" % samples["IFC"], f"{folder}/part.ifc"))
 attempt("builder", lambda: spatialq.read_ifc(con, samples["IFC"]).count())

@@ -7,6 +7,7 @@ import spatialq
 
 CALLS = {
     "element_footprints({})": "element_footprints: elements",
+    "model_alignment({})": "model_alignment: elements",
     "spatial_elements({})": "spatial_elements: elements",
     "elements_where('IfcWall', {})": "elements_where: elements",
     "intersects_with({})": "intersects_with: a",

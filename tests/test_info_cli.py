@@ -3,12 +3,14 @@
 from collections import Counter
 
 import ifcopenshell
+import ifcopenshell.api.georeference
 import laspy
 import numpy as np
 import pytest
 import rasterio
 
 from .command_line import rows, spatialq_command
+from .io.ifc_models import Builder
 from .test_lengths_cli import write_floor
 
 
@@ -104,3 +106,44 @@ def test_coordinates_are_shown_as_they_were_written(tmp_path):
     shown = spatialq_command("info", tmp_path / "a.las").stdout
     for text in ("2049993.92,", "1267501.19]", "228.73]"):
         assert text in shown
+
+
+def federation(tmp_path):
+    """Two models of one place: one on the map with two storeys, one off it."""
+    lower, upper = Builder(unit="millimetre"), Builder()
+    lower.add("IfcWall", "wall", [lower.box((1.0, 2.0, 0.0), (4.0, 0.2, 2.5))])
+    lower.storey_at("upper floor", 2.8)
+    ifcopenshell.api.georeference.add_georeferencing(lower.model)
+    ifcopenshell.api.georeference.edit_georeferencing(
+        lower.model,
+        projected_crs={"Name": "EPSG:25832"},
+        coordinate_operation={"Eastings": 400.0, "Northings": 5.0, "OrthogonalHeight": 7.0},
+    )
+    upper.add("IfcSlab", "slab", [upper.box((0.0, 0.0, 2.8), (6.0, 5.0, 0.25))])
+    return [lower.write(tmp_path / "lower.ifc"), upper.write(tmp_path / "upper.ifc")]
+
+
+@pytest.mark.slow
+def test_commands_say_where_models_lie(tmp_path):
+    paths = federation(tmp_path)
+    storeys = [
+        [{"name": "upper floor", "elevation": 2.8}, {"name": "Ground floor", "elevation": None}],
+        [{"name": "Ground floor", "elevation": None}],
+    ]
+    said = [
+        rows("info", *paths),
+        rows("load", *paths, "--database", tmp_path / "a.duckdb"),
+        rows("clash", *paths)["models"],
+    ]
+    for found in said:
+        assert [each["path"] for each in found] == [str(path) for path in paths]
+        assert found[0]["xmin ymin xmax ymax"] == pytest.approx([1, 2, 5, 2.2], abs=1e-5)
+        assert found[1]["zmin zmax"] == pytest.approx([2.8, 3.05], abs=1e-5)
+        assert [each["storeys"] for each in found] == storeys
+        assert found[0]["georeference"]["eastings"] == 400
+        assert found[1]["georeference"] is None
+    for command in (("info",), ("load", "-d", tmp_path / "b.duckdb"), ("clash",)):
+        shown = " ".join(spatialq_command(*command, *paths).stdout.split())
+        assert "upper floor: 2.8, Ground floor: unknown" in shown
+        assert "1, 2, 5, 2.2" in shown
+        assert "EPSG:25832" in shown

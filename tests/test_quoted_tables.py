@@ -77,6 +77,7 @@ def test_every_function_takes_a_table_called_as_a_pattern(con, function):
 
 OTHERS = {
     "element_footprints": "FROM element_footprints({elements})",
+    "model_alignment": "FROM model_alignment({elements})",
     "spatial_elements": "FROM spatial_elements({elements})",
     "point_elements": "FROM point_elements({points}, {elements}, 1.0, unit := 1)",
     "above": "FROM above({elements}, {elements})",

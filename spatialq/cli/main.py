@@ -12,12 +12,14 @@ from spatialq.cli.commands.clash import clash
 from spatialq.cli.commands.data import info, load, sql
 from spatialq.cli.commands.demo import demo
 from spatialq.cli.commands.devices import devices
+from spatialq.cli.commands.diff import diff
 from spatialq.cli.commands.features import features
 from spatialq.cli.commands.formats import formats
 from spatialq.cli.commands.ground import ground
 from spatialq.cli.commands.jobs import jobs, seeds
 from spatialq.cli.commands.lod import lod
 from spatialq.cli.commands.planes import planes
+from spatialq.cli.commands.render import render
 from spatialq.cli.commands.run import run
 from spatialq.cli.commands.shell import shell
 from spatialq.cli.commands.tiles import tiles
@@ -62,8 +64,8 @@ def options(
 
 
 COMMANDS = (
-    info, load, sql, run, shell, ground, seeds, planes, clash, features, lod, tiles, jobs, demo,
-    formats, devices, calibrate, warm,
+    info, load, sql, run, shell, ground, seeds, planes, clash, diff, features, lod, tiles, render,
+    jobs, demo, formats, devices, calibrate, warm,
 )  # fmt: skip
 for command in COMMANDS:
     register(app, command)

@@ -30,7 +30,7 @@ SQL_TYPES = {arrow: sql for sql, arrow in ARROW_TYPES.items()}
 
 def arrow_fields(columns: Mapping[str, str]) -> list[tuple[str, pa.DataType]]:
     """Give the fields of an Arrow schema or struct for columns and their SQL types."""
-    return [(name, ARROW_TYPES[kind]) for name, kind in columns.items()]
+    return [(name, arrow_type(kind)) for name, kind in columns.items()]
 
 
 def arrow_type(kind: str) -> pa.DataType:

@@ -35,8 +35,14 @@ class Meshes:
 
     @property
     def arrays(self) -> tuple[Any, Any, Any, Any]:
-        """The arrays, in the order in which kernels take them."""
-        return self.vertices, self.faces, self.vertex_starts, self.face_starts
+        """The arrays, in the order in which kernels take them, and of one Numba type each."""
+        from spatialq.data.points import read_only  # Numba, which takes a while to import
+
+        vertices, faces = (
+            read_only(each) if isinstance(each, np.ndarray) else each
+            for each in (self.vertices, self.faces)
+        )
+        return vertices, faces, self.vertex_starts, self.face_starts
 
     @property
     def face_mesh(self) -> "NDArray[np.int64]":

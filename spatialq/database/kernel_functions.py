@@ -48,7 +48,7 @@ def kernel_functions(function: Function, transport: Transport) -> tuple[SqlFunct
             of_files = runs("files", "points:of_files", "VARCHAR")
             return (
                 writes_query("points", "VARCHAR"),
-                runs("udf", "points:of_lists", *lists, "VARCHAR"),
+                runs("udf", "groups:of_lists", *lists, "VARCHAR"),
                 of_files,
             )
         case GridInput():

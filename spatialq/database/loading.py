@@ -20,7 +20,7 @@ from spatialq.io import crs as crs_text
 from spatialq.io.access import for_connection
 from spatialq.io.clouds import at_resolution
 from spatialq.io.files import warn_about
-from spatialq.io.formats import files_of, open_source, reader_of
+from spatialq.io.formats import LOADED, files_of, open_source, reader_of
 from spatialq.io.ifc.columns import Geometry
 from spatialq.io.reproject import Reprojection
 from spatialq.io.reprojected import moved, operations, warn_of_missing_grids
@@ -122,8 +122,8 @@ def load(
         raise ValueError(message)
     crs_text.given_or_own(READER, [], crs, override=override_crs)  # rejects a wrong one
     patterns = [paths] if isinstance(paths, str | os.PathLike) else paths
-    found = [file for pattern in patterns for file in files_of(READER, pattern)]
-    files = [(file, reader_of(READER, file).kind) for file in found]
+    found = [file for pattern in patterns for file in files_of(READER, pattern, LOADED)]
+    files = [(file, reader_of(READER, file, LOADED).kind) for file in found]
     if resolution is not None and to_crs is None and "points" not in {kind for _, kind in files}:
         message = f"{READER}: resolution needs to_crs, to which grids are reprojected"
         raise ValueError(message)

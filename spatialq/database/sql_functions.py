@@ -13,6 +13,7 @@ from spatialq.database.transport.request import Transport
 from spatialq.functions.catalogue import catalogue, helpers
 from spatialq.functions.declaration import PointsInput
 from spatialq.functions.sql_function import SqlFunction, struct_type
+from spatialq.io import bcf
 from spatialq.io.ifc import columns as ifc
 
 POINT_COLUMNS = {
@@ -176,12 +177,26 @@ ENGINE = (
         struct_type(dict.fromkeys("xyz", "DOUBLE[]")),
         f"{READERS}.grid:read_grid_span",
     ),
-    SqlFunction(
-        "spatialq_ifc_files",
-        ("VARCHAR",),
-        "VARCHAR[]",
-        f"{READERS}.ifc:read_ifc_files",
-        volatile=False,
+    *(
+        SqlFunction(
+            f"spatialq_{name}_files",
+            ("VARCHAR",),
+            "VARCHAR[]",
+            f"{READERS}.files:read_files",
+            (f"read_{name}",),
+            volatile=False,
+        )
+        for name in ("bcf", "ifc")
+    ),
+    *(
+        SqlFunction(
+            f"spatialq_bcf_{name}",
+            ("VARCHAR",),
+            _list_of(columns),
+            f"{READERS}.bcf:read_bcf_table",
+            (name,),
+        )
+        for name, columns in bcf.TABLES.items()
     ),
     *(
         SqlFunction(
@@ -192,6 +207,12 @@ ENGINE = (
             (name,),
         )
         for name, columns in ifc.TABLES.items()
+    ),
+    SqlFunction(
+        "spatialq_model_changes",
+        ("VARCHAR", "VARCHAR", "BOOLEAN", "DOUBLE"),
+        _list_of(ifc.CHANGES),
+        "spatialq.database.model_changes:model_changes",
     ),
     SqlFunction(
         "spatialq_ifc_subtypes",
@@ -245,6 +266,13 @@ ENGINE = (
         ("VARCHAR", "VARCHAR", "VARCHAR"),
         "VARCHAR",
         "ql4bim_sql",
+        volatile=False,
+    ),
+    SqlFunction(
+        "spatialq_clusters",
+        ("DOUBLE[]", "DOUBLE[]", "DOUBLE[]", "DOUBLE"),
+        "BIGINT[]",
+        "spatialq.geometry.chains:clusters_of_lists",
         volatile=False,
     ),
     SqlFunction(

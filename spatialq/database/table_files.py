@@ -64,14 +64,14 @@ def write_table(
     return writer.write(Result(con, statement, crs, given), path)
 
 
-def require_output(path: Path, takes: Takes | None = None) -> Writer:
+def require_output(path: Path, takes: tuple[Takes, ...] | None = None) -> Writer:
     """Reject a path that cannot be written to, before work is done for it.
 
     Parameters
     ----------
     path : Path
-    takes : str, optional
-        What the format must take, such as 'rows' of any columns; by default anything.
+    takes : tuple of str, optional
+        What the format may take, such as 'rows' of any columns; by default anything.
 
     Returns
     -------
@@ -86,8 +86,8 @@ def require_output(path: Path, takes: Takes | None = None) -> Writer:
         If no such format has the ending.
     """
     found = find_writer(path)
-    if found is None or takes not in (None, found.takes):
-        there = (each for each in writers() if takes in (None, each.takes))
+    if found is None or (takes is not None and found.takes not in takes):
+        there = (each for each in writers() if takes is None or each.takes in takes)
         endings = sorted(suffix for each in there for suffix in each.suffixes)
         message = f"{WRITER}: '{path}' must end in one of {', '.join(endings)}"
         raise ValueError(message)

@@ -121,11 +121,11 @@ GROUP BY kind
 ORDER BY pairs DESC, kind;
 
 -- What clashes in the building model, how deep
-SELECT a.name AS element, c.relation, b.name AS other, round(c.depth, 3) AS depth
+SELECT a.name AS element, c.relation, b.name AS other, round(c.penetration, 3) AS penetration
 FROM intersects_with('elements', tolerance := 0.001) AS c
 JOIN elements AS a ON a.global_id = c.a
 JOIN elements AS b ON b.global_id = c.b
-ORDER BY depth DESC;
+ORDER BY penetration DESC, element;
 
 -- Pipes and ducts that come closer to a wall than 5 cm, but do not meet it
 WITH walls AS (FROM elements WHERE ifc_class = 'IfcWall'),

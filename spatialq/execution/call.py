@@ -282,6 +282,7 @@ def planned(
     *,
     transport: Transport = "arrays",
     note: str = "",
+    rows: int | None = None,
 ) -> Iterator[Execution]:
     """Plan a call that is made in the block, and write the log when it ends.
 
@@ -293,6 +294,9 @@ def planned(
         What is known of its input.
     purpose : callable
         Says what memory was not enough for.
+    rows : int, optional
+        Of several inputs together, of which `size` is the largest: the log then has no estimate,
+        and learns nothing.
 
     Raises
     ------
@@ -318,11 +322,11 @@ def planned(
             error = str(failure) or type(failure).__name__
             raise
         finally:
-            estimate = plan.estimate
+            estimate = plan.estimate if rows is None else None
             entry = log.Entry(
                 at=started,
                 function=name,
-                rows=size.rows,
+                rows=size.rows if rows is None else rows,
                 device=execution.device,
                 reason="; ".join(filter(None, [execution.reason, note, str(of_memory)])),
                 estimated_seconds=None if estimate is None else estimate.call,
@@ -332,7 +336,7 @@ def planned(
                 transport_seconds=None if estimate is None else estimate.transport,
             )
             log.add(entry)
-            if error is None and execution.tiles == 1:
+            if error is None and execution.tiles == 1 and rows is None:
                 _learn(functions, plan, entry)
 
 

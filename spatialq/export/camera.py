@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -134,6 +135,10 @@ class Camera(Parameters):
 
     def axes(self) -> "FloatArray":
         """Give the unit vectors to the right, up and away from the viewer, as rows."""
+        return self._axes
+
+    @cached_property
+    def _axes(self) -> "FloatArray":
         forward = _unit(np.subtract(self.target, self.eye))
         right = _unit(np.cross(forward, self.up))
         return np.array([right, np.cross(right, forward), forward])

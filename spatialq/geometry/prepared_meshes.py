@@ -43,11 +43,11 @@ class PreparedMeshes:
             cluster_starts,
             np.empty((cluster_starts[-1], 6)),
         )
-        bits = meshes.vertices.view(np.uint64)
+        vertices, *rest = meshes.arrays
+        bits = vertices.view(np.uint64)
 
         def prepare(span: tuple[int, int]) -> None:
-            cluster_boxes(*meshes.arrays, self.cluster_starts, *span, self.clusters)
-            vertices, *rest = meshes.arrays
+            cluster_boxes(vertices, *rest, self.cluster_starts, *span, self.clusters)
             describe(vertices, bits, *rest, boxes, *span, self.side, self.label, self.parts)
 
         in_threads(prepare, k)

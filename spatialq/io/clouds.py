@@ -50,7 +50,7 @@ def find_clouds(
     """
     clouds = [
         at_resolution(caller, open_cloud(caller, file), resolution)
-        for file in files_of(caller, path, "points")
+        for file in files_of(caller, path, ("points",))
     ]
     if to_crs is not None:
         return reprojected(caller, clouds, to_crs)
@@ -112,7 +112,7 @@ def what_reprojects(path: str) -> str:
     Empty for other points, and for what is no point cloud that can be read.
     """
     try:
-        cloud = open_cloud(READER, files_of(READER, path, "points")[0])
+        cloud = open_cloud(READER, files_of(READER, path, ("points",))[0])
     except SpatialqError:
         return ""
     code = None if cloud.crs is None else utm_zone(cloud.crs, cloud.box)

@@ -660,7 +660,7 @@ OPERATORS: tuple[Operator, ...] = (
               is_symmetric=True),
     _of_space("Intersects", "IX", "intersects_with", "intersects_with",
               "The pairs that have a common interior: what clashes.", is_symmetric=True,
-              measure="depth"),
+              measure="penetration"),
     _of_space("Distance", "DS", "distance", "distance", "How far pairs are apart, in metres.",
               is_symmetric=True, measure="distance"),
     Operator(

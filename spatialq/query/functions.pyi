@@ -808,8 +808,9 @@ class Elements(ElementVerbs):
         b : Elements | str
             Another one, or the same; every pair is given in both orders.
         tolerance : float | str
-            Surfaces that are nearer to each other than this touch; a thinner common part is
-            ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+            Surfaces that are nearer to each other than this touch; elements whose penetration and
+            thickness are no larger have no common interior. Less than a micrometre counts as a
+            micrometre. (metres; >= 0)
         device : str
             'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
@@ -837,8 +838,9 @@ class Elements(ElementVerbs):
         b : Elements | str
             Another one, or the same; every pair is given in both orders.
         tolerance : float | str
-            Surfaces that are nearer to each other than this touch; a thinner common part is
-            ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+            Surfaces that are nearer to each other than this touch; elements whose penetration and
+            thickness are no larger have no common interior. Less than a micrometre counts as a
+            micrometre. (metres; >= 0)
         device : str
             'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
@@ -866,8 +868,9 @@ class Elements(ElementVerbs):
         b : Elements | str
             Another one, or the same; every pair is given in both orders.
         tolerance : float | str
-            Surfaces that are nearer to each other than this touch; a thinner common part is
-            ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+            Surfaces that are nearer to each other than this touch; elements whose penetration and
+            thickness are no larger have no common interior. Less than a micrometre counts as a
+            micrometre. (metres; >= 0)
         device : str
             'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
@@ -895,8 +898,9 @@ class Elements(ElementVerbs):
         b : Elements | str
             Another one, or the same; every pair is given in both orders.
         tolerance : float | str
-            Surfaces that are nearer to each other than this touch; a thinner common part is
-            ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+            Surfaces that are nearer to each other than this touch; elements whose penetration and
+            thickness are no larger have no common interior. Less than a micrometre counts as a
+            micrometre. (metres; >= 0)
         device : str
             'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
@@ -1013,8 +1017,9 @@ class Elements(ElementVerbs):
         b : Elements | str
             Another one, or the same; every pair is given in both orders.
         tolerance : float | str
-            Surfaces that are nearer to each other than this touch; a thinner common part is
-            ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+            Surfaces that are nearer to each other than this touch; elements whose penetration and
+            thickness are no larger have no common interior. Less than a micrometre counts as a
+            micrometre. (metres; >= 0)
         device : str
             'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
@@ -1071,8 +1076,9 @@ class Elements(ElementVerbs):
         b : Elements | str
             Another one, or the same; every pair is given in both orders.
         tolerance : float | str
-            Surfaces that are nearer to each other than this touch; a thinner common part is
-            ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+            Surfaces that are nearer to each other than this touch; elements whose penetration and
+            thickness are no larger have no common interior. Less than a micrometre counts as a
+            micrometre. (metres; >= 0)
         device : str
             'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
@@ -1092,6 +1098,7 @@ class Elements(ElementVerbs):
         tolerance: float | str = 0.001,
         method: Literal["exact", "pairmesh"] = "exact",
         broad_phase: Literal["auto", "rtree", "grid"] = "auto",
+        min_thickness: float | str | None = None,
         exclude_related: bool = False,
         relations: Query | str | None = None,
         device: str = "auto",
@@ -1106,14 +1113,18 @@ class Elements(ElementVerbs):
         b : Elements | str | None
             Another one; None stands for all pairs within a.
         tolerance : float | str
-            Surfaces that are nearer to each other than this touch; a thinner common part is
-            ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+            Surfaces that are nearer to each other than this touch; elements whose penetration and
+            thickness are no larger have no common interior. Less than a micrometre counts as a
+            micrometre. (metres; >= 0)
         method : Literal["exact", "pairmesh"]
             Triangle by triangle at the tolerance, or by inner and outer meshes as in Schweizer's
             thesis. ('exact' or 'pairmesh')
         broad_phase : Literal["auto", "rtree", "grid"]
             How pairs of elements whose boxes meet are found; the result is the same. ('auto' or
             'rtree' or 'grid')
+        min_thickness : float | str | None
+            A thinner common part is ignored, however far the elements reach into each other.
+            (metres; >= 0 or None)
         exclude_related : bool
             Whether to leave out the pairs of related_elements.
         relations : Query | str | None
@@ -1127,9 +1138,27 @@ class Elements(ElementVerbs):
         Returns
         -------
         Pairs
-            Columns a b relation depth x y z flags: GlobalIds; overlap, contains, inside, covers,
-            covered_by or equals; metres; a point in the common interior; what is odd, such as
-            'a_open'.
+            Columns a b relation penetration thickness x y z flags: GlobalIds; overlap, contains,
+            inside, covers, covered_by or equals; how far they reach into each other, and the
+            diameter of the largest ball in both, metres; a point in the common interior; what is
+            odd, such as 'a_open'.
+        """
+
+    def model_alignment(
+        self,
+    ) -> Query:
+        """Whether models lie where they should to each other: for each pair of files the shift and
+        turn that bring most faces of both into common planes.
+
+        Returns
+        -------
+        Query
+            a b: files; verdict: 'fits', 'misplaced', or 'unknown' where they share too little; dx
+            dy dz turn: metres and degrees, counter-clockwise seen from above, by which b fits a
+            when it is turned about the z-axis through the origin and then moved; agreeing
+            agreeing_unmoved: elements with a vertical face in a plane of the other model, then and
+            as it is; a_elements b_elements: of how many; a_extent b_extent: lowest and highest x y
+            z; sentence: where the one that is misplaced lies.
         """
 
     def nearest(
@@ -1219,8 +1248,9 @@ class Elements(ElementVerbs):
         b : Elements | str
             Another one, or the same; every pair is given in both orders.
         tolerance : float | str
-            Surfaces that are nearer to each other than this touch; a thinner common part is
-            ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+            Surfaces that are nearer to each other than this touch; elements whose penetration and
+            thickness are no larger have no common interior. Less than a micrometre counts as a
+            micrometre. (metres; >= 0)
         device : str
             'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None
@@ -1281,6 +1311,7 @@ class Elements(ElementVerbs):
         tolerance: float | str = 0.001,
         method: Literal["exact", "pairmesh"] = "exact",
         broad_phase: Literal["auto", "rtree", "grid"] = "auto",
+        min_thickness: float | str | None = None,
         exclude_related: bool = False,
         relations: Query | str | None = None,
         device: str = "auto",
@@ -1293,14 +1324,18 @@ class Elements(ElementVerbs):
         b : Elements | str | None
             Another one; None stands for all pairs within a.
         tolerance : float | str
-            Surfaces that are nearer to each other than this touch; a thinner common part is
-            ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+            Surfaces that are nearer to each other than this touch; elements whose penetration and
+            thickness are no larger have no common interior. Less than a micrometre counts as a
+            micrometre. (metres; >= 0)
         method : Literal["exact", "pairmesh"]
             Triangle by triangle at the tolerance, or by inner and outer meshes as in Schweizer's
             thesis. ('exact' or 'pairmesh')
         broad_phase : Literal["auto", "rtree", "grid"]
             How pairs of elements whose boxes meet are found; the result is the same. ('auto' or
             'rtree' or 'grid')
+        min_thickness : float | str | None
+            A thinner common part is ignored, however far the elements reach into each other.
+            (metres; >= 0 or None)
         exclude_related : bool
             Whether to leave out the pairs of related_elements.
         relations : Query | str | None
@@ -1314,8 +1349,8 @@ class Elements(ElementVerbs):
         Returns
         -------
         Pairs
-            a b relation depth distance x y z flags: the relation of a to b, touch included, and the
-            distance of the surfaces.
+            a b relation penetration thickness distance x y z flags: the relation of a to b, touch
+            included, and the distance of the surfaces.
         """
 
     def touches(
@@ -1333,8 +1368,9 @@ class Elements(ElementVerbs):
         b : Elements | str
             Another one, or the same; every pair is given in both orders.
         tolerance : float | str
-            Surfaces that are nearer to each other than this touch; a thinner common part is
-            ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
+            Surfaces that are nearer to each other than this touch; elements whose penetration and
+            thickness are no larger have no common interior. Less than a micrometre counts as a
+            micrometre. (metres; >= 0)
         device : str
             'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
         memory : str | float | None

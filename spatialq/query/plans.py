@@ -99,4 +99,4 @@ def read_by(step: Step | Table) -> tuple[str, list[Path]] | None:
     read = READ.match(next((each for each in step.source.pieces if isinstance(each, str)), ""))
     if read is None:
         return None
-    return read[1], files_of(read[1], read[2].replace("''", "'"), "points")
+    return read[1], files_of(read[1], read[2].replace("''", "'"), ("points",))

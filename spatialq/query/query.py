@@ -354,7 +354,7 @@ def _path(reader: str, path: str | os.PathLike[str], *, may_be_folder: bool = Fa
     if not isinstance(name, str) or not name:
         message = f"{reader}: path must be a file or a pattern such as 'tiles/*', got {path!r}"
         raise QueryError(message)
-    files = files_of(reader, name, "points") if may_be_folder else find_files(reader, name)
+    files = files_of(reader, name, ("points",)) if may_be_folder else find_files(reader, name)
     for file in files:
         require_file(reader, file)
     # with a slash behind it, a folder is no name of a table

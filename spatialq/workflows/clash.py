@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from spatialq.database.element_sets import NO_PAIRS
 from spatialq.errors import FileWarning, files_read_by
 from spatialq.functions.sql_text import literal
+from spatialq.workflows.clash_project import run_in
 from spatialq.workflows.tables import dicts
 
 if TYPE_CHECKING:
@@ -37,16 +39,16 @@ SELECT row AS global_id, mesh, ifc_class, file_name, step_id FROM {elements}
 """
 PAIRS = {
     "clash": """
-SELECT a, b, relation, depth, 0.0::DOUBLE AS distance, x, y, z, flags
-FROM intersects_with('clash_a', {b}, {options})
+SELECT a, b, relation, penetration, thickness, 0.0::DOUBLE AS distance, x, y, z, flags
+FROM intersects_with({a}, {b}, {options})
 """,
     "clearance": """
-SELECT a, b, coalesce(r.relation, 'disjoint') AS relation, r.depth,
+SELECT a, b, coalesce(r.relation, 'disjoint') AS relation, r.penetration, r.thickness,
     coalesce(r.distance, n.distance) AS distance, coalesce(r.x, (n.ax + n.bx) / 2) AS x,
     coalesce(r.y, (n.ay + n.by) / 2) AS y, coalesce(r.z, (n.az + n.bz) / 2) AS z,
     coalesce(r.flags, n.flags) AS flags
-FROM spatial_relations('clash_a', {b}, {options}) AS r
-FULL JOIN closer_than('clash_a', {b}, {closer_than}, device := {device}) AS n USING (a, b)
+FROM spatial_relations({a}, {b}, {options}) AS r
+FULL JOIN closer_than({a}, {b}, {closer_than}, device := {device}) AS n USING (a, b)
 """,
 }
 CLASHES = """
@@ -54,15 +56,16 @@ SELECT
     a.global_id AS a, b.global_id AS b, a.ifc_class AS a_class, b.ifc_class AS b_class,
     a.name AS a_name, b.name AS b_name, a.storey AS a_storey, b.storey AS b_storey,
     a.file_name AS a_file, b.file_name AS b_file,
-    p.relation, p.depth, p.distance, p.x, p.y, p.z,
+    p.relation, p.penetration, p.thickness, p.distance, p.x, p.y, p.z,
     p.flags || [flag FOR flag IN ['a_duplicate_id', 'b_duplicate_id']
         IF CASE flag WHEN 'a_duplicate_id' THEN a.is_duplicate ELSE b.is_duplicate END] AS flags
+    {more}
 FROM ({pairs}) AS p
 JOIN elements AS a ON a.row = p.a::BIGINT
 JOIN elements AS b ON b.row = p.b::BIGINT
 ANTI JOIN ({related}) AS r
 ON r.a = a.global_id AND r.b = b.global_id AND a.file_name = b.file_name
-ORDER BY p.depth DESC NULLS LAST, p.distance, a.row, b.row
+ORDER BY p.penetration DESC NULLS LAST, p.distance, a.row, b.row
 """
 
 
@@ -77,6 +80,7 @@ def find_clashes(
     geometry: "Geometry" = "auto",
     device: str = "auto",
     progress: "Progress | None" = None,
+    project: Path | None = None,
     **options: Any,
 ) -> "duckdb.DuckDBPyConnection":
     """Find the pairs of elements that clash.
@@ -98,8 +102,12 @@ def find_clashes(
     device : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'
     progress : callable, optional
         Called with a model, its meshes so far and in all.
+    project : Path, optional
+        A database that keeps the clashes of one run for the next, see `clash_project`: `clashes`
+        has their ids and what people said about them as well.
     **options
-        Options of `intersects_with`: `tolerance` in metres, `method`, `broad_phase`.
+        Options of `intersects_with`: `tolerance` and `min_thickness` in metres, `method`,
+        `broad_phase`.
 
     Returns
     -------
@@ -119,8 +127,8 @@ def find_clashes(
     Warns
     -----
     FileWarning
-        For models that are odd in some way or far from each other, and for a condition that no
-        element meets.
+        For models that are odd in some way, far from each other, or misplaced, and for a
+        condition that no element meets.
     """
     from spatialq.database.connection import connect_quietly
     from spatialq.functions.catalogue import catalogue
@@ -131,9 +139,18 @@ def find_clashes(
     con = connect_quietly()
     _read(con, models, geometry, progress)
     select(con, a, b, stacklevel=3)
-    pairs = pairs_sql({**chosen, "device": device}, within_a=b is None, closer_than=closer_than)
+    search = partial(
+        pairs_sql, {**chosen, "device": device}, within_a=b is None, closer_than=closer_than
+    )
     related = "FROM related_elements('relations')" if exclude_related else NO_PAIRS
-    con.execute(f"CREATE TABLE clashes AS {CLASHES.format(pairs=pairs, related=related)}")
+    if project is not None:
+        test = {"a": a, "b": b, "closer_than": closer_than, **chosen}
+        rows = ", a.row AS a_row, b.row AS b_row"
+        query = CLASHES.format(pairs="FROM pairs", related=related, more=rows)
+        run_in(con, project, test, search, query)
+        return con
+    query = CLASHES.format(pairs=search(), related=related, more="")
+    con.execute(f"CREATE TABLE clashes AS {query}")
     return con
 
 
@@ -178,13 +195,20 @@ def select(
             warnings.warn(message, FileWarning, stacklevel=stacklevel)
 
 
-def pairs_sql(options: Mapping[str, Any], *, within_a: bool, closer_than: float | None) -> str:
-    """Write the query for the pairs of `clash_a` and `clash_b`, by the numbers of their rows.
+def pairs_sql(
+    options: Mapping[str, Any],
+    *,
+    within_a: bool,
+    closer_than: float | None,
+    sides: tuple[str, str] = ("clash_a", "clash_b"),
+) -> str:
+    """Write the query for the pairs of two views of elements, by the numbers of their rows.
 
     `options` are `device` and those of `intersects_with`.
     """
     return PAIRS["clash" if closer_than is None else "clearance"].format(
-        b="NULL" if within_a else "'clash_b'",
+        a=literal(sides[0]),
+        b="NULL" if within_a else literal(sides[1]),
         closer_than=closer_than,
         options=", ".join(f"{name} := {literal(value)}" for name, value in options.items()),
         device=literal(options["device"]),
@@ -218,6 +242,20 @@ def _read(
     extents = (extent_of(model.path, model.tables["elements"]) for model in models)
     warn_if_far_apart([each for each in extents if each is not None], stacklevel=4)
     make_tables(con, [model.tables for model in models])
+    if len(models) > 1:
+        warn_if_misplaced(con, stacklevel=4)
+
+
+def warn_if_misplaced(con: "duckdb.DuckDBPyConnection", *, stacklevel: int) -> None:
+    """Warn of models that do not lie where the others do.
+
+    Warns
+    -----
+    FileWarning
+        `stacklevel` is as in `warnings.warn`.
+    """
+    for (sentence,) in con.execute(MISPLACED).fetchall():
+        warnings.warn(f"{COMMAND}: {sentence}", FileWarning, stacklevel=stacklevel + 1)
 
 
 def make_tables(
@@ -266,13 +304,18 @@ def warn_if_far_apart(extents: Sequence[Extent], *, stacklevel: int) -> None:
             warnings.warn(message, FileWarning, stacklevel=stacklevel)
 
 
+MISPLACED = """
+SELECT DISTINCT sentence FROM model_alignment('elements')
+WHERE verdict = 'misplaced' ORDER BY sentence
+"""
+
 COUNTS = """
 SELECT
     least(a_class, b_class) AS class, greatest(a_class, b_class) AS other_class,
     CASE WHEN a_class <= b_class THEN relation ELSE coalesce(MAP {
         'contains': 'inside', 'inside': 'contains', 'covers': 'covered_by', 'covered_by': 'covers'
     }[relation], relation) END AS relation,
-    count(*) AS pairs, round(max(depth), 4) AS deepest
+    count(*) AS pairs, round(max(penetration), 4) AS deepest
 FROM clashes
 GROUP BY ALL
 ORDER BY pairs DESC, class, other_class, relation

@@ -11,6 +11,7 @@ TAKES = {
     "cells": "cells x, y, z of a grid",
     "geometries": "rows with a geometry, or x, y",
     "GlobalIds": "rows with GlobalIds of a model",
+    "clashes": "rows with GlobalIds a, b",
 }
 
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spatialq.errors import files_read_by
 from spatialq.io import crs
+from spatialq.io.bcf import read_bcf
 from spatialq.io.files import require_file
 from spatialq.io.formats import open_source, reader_of
 from spatialq.io.las.copc import octree_said
@@ -41,10 +43,11 @@ def describe(path: Path, progress: Progress | None = None) -> dict[str, Any]:
         extent and z range of the values, and columns; of clouds the density in points per square
         metre (per square unit without a CRS, None in degrees), how many points each class and each
         return number has, and of LAS files the version, point format and scale; of grids size, cell
-        size, bands, data type and value of "no value". Of models schema, unit of length,
-        georeference, how many objects, relations and properties there are, and the products with
-        geometry by class. Of 3D Tiles and Potree levels, tiles, points and attributes; what does
-        not go together is in warnings.
+        size, bands, data type and value of "no value". Of models schema, unit of length, extent and
+        storeys in metres, georeference, how many objects, relations and properties there are, and
+        the products with geometry by class. Of 3D Tiles and Potree levels, tiles, points and
+        attributes; what does not go together is in warnings. Of BCF archives how many topics,
+        comments, viewpoints and components they have.
 
     Raises
     ------
@@ -60,8 +63,10 @@ def describe(path: Path, progress: Progress | None = None) -> dict[str, Any]:
     if reader.kind == "ifc":
         from spatialq.io.ifc.cache import read_models
 
-        (model,) = read_models([path], geometry="none")
+        (model,) = read_models([path], geometry="auto")
         return {**known, **_of_model(model)}
+    if reader.kind == "bcf":
+        return {**known, **_of_bcf(path)}
     source: Any = open_source(COMMAND, path)
     describe_rows = _of_cloud if reader.kind == "points" else _of_grid
     found = describe_rows(source, progress)
@@ -117,20 +122,44 @@ VIEWED = {TILESET: _of_tiles, "metadata.json": _of_potree}
 
 
 def _of_model(model: "IfcModel") -> dict[str, Any]:
+    import duckdb
     import pyarrow.compute as pc
 
+    from spatialq.workflows.places import EXTENT, places
+
     objects = model.tables["objects"]
+    with duckdb.connect() as con:
+        for name in ("elements", "objects", "models"):
+            con.register(name, model.tables[name])
+        (place,) = places(con)
     classes = objects.filter(objects["has_geometry"])["ifc_class"].value_counts().to_pylist()
     return {
         "schema": model.schema,
         "length unit": model.length_unit,
-        "georeference": model.georeference,
+        **{name: place[name] for name in (*EXTENT, "storeys", "georeference")},
         "objects": objects.num_rows,
         "products with geometry": pc.sum(objects["has_geometry"]).as_py() or 0,
         "products by class": {each["values"]: each["counts"] for each in _most_first(classes)},
         "relations": model.tables["relations"].num_rows,
         "properties": model.tables["properties"].num_rows,
         "warnings": "; ".join(model.warnings) or None,
+    }
+
+
+def _of_bcf(path: Path) -> dict[str, Any]:
+    with files_read_by(COMMAND):
+        found = read_bcf(path)
+    topics = found.rows["topics"]
+    components = Counter(each["role"] for each in found.rows["components"])
+    return {
+        "version": found.version,
+        "project": next((each["project"] for each in topics), None),
+        "topics": len(topics),
+        "topics by status": dict(Counter(str(each["status"]) for each in topics).most_common()),
+        "comments": len(found.rows["comments"]),
+        "viewpoints": len(found.rows["viewpoints"]),
+        "components by role": dict(sorted(components.items())),
+        "warnings": "; ".join(found.warnings) or None,
     }
 
 

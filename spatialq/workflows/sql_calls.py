@@ -48,7 +48,7 @@ def written(
         given = {"path": None if path is None else json.loads(path), function.target: targets}
         _require_values(function, {**given, **chosen, OVERWRITE.name: may_replace})
         with ExitStack() as within:
-            within.enter_context(budget.within(function.name, chosen.pop("memory")))
+            within.enter_context(budget.within(function.name, chosen.pop("memory", None)))
             if not may_replace:
                 within.enter_context(new_only())
             within.enter_context(_said_by(function.name))

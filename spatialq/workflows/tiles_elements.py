@@ -60,7 +60,7 @@ def elements_of_models(
     table = pa.concat_tables(tables)
     names = (*PROPERTIES, *(("file_name",) if len(models) > 1 else ()))
     properties = {name: _texts(table[name]) for name in names}
-    meshes = _meshes(table)
+    meshes = meshes_of_table(table)
     placed, own = _on_map(meshes, models[0], given)
     return Elements(placed, np.array(colours).reshape(-1, 4), properties), own
 
@@ -119,7 +119,7 @@ def elements_of_table(table: "pa.Table") -> Elements:
         for k, text in enumerate(table["colour"].to_pylist()):
             if text is not None:
                 colours[k] = _colour(text)
-    return Elements(_meshes(table), colours, {name: _texts(table[name]) for name in left})
+    return Elements(meshes_of_table(table), colours, {name: _texts(table[name]) for name in left})
 
 
 def _colour(text: Any) -> "NDArray[np.float64]":
@@ -139,7 +139,7 @@ def _texts(column: "pa.ChunkedArray") -> list[str]:
     return ["" if each is None else each for each in column.cast(pa.string()).to_pylist()]
 
 
-def _meshes(table: "pa.Table") -> Meshes:
+def meshes_of_table(table: "pa.Table") -> Meshes:
     """Give the meshes of a table, empty ones for NULL."""
     from spatialq.database.transport.elements import meshes_of
 

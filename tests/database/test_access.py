@@ -31,6 +31,7 @@ from spatialq.io import clouds
 from spatialq.io.formats import MACROS, readers
 from spatialq.io.grid import grids
 
+from ..io.bcf_files import write as write_bcf
 from ..io.test_grid import write_tif
 from ..test_argument_types import ARGUMENTS, call
 from ..test_load import write_las
@@ -91,6 +92,7 @@ def outside(tmp_path_factory):
     """A folder with files that can be read, of each kind."""
     folder = tmp_path_factory.mktemp("outside")
     write_house(folder / "house.ifc")
+    write_bcf(folder / "issues.bcf")
     write_las(folder / "cloud.las")
     (folder / "cloud.xyz").write_text("1 2 3\n4 5 6\n")
     np.save(folder / "grid.npy", np.zeros((40, 40)))
@@ -174,7 +176,8 @@ def closed(request, outside):
             "4::USMALLINT AS intensity, 2::UTINYINT AS classification FROM range(50) AS t(i); "
             "CREATE TABLE cells AS SELECT 60.0 * i AS x, 60.0 * k AS y, sin(i) + k AS z "
             "FROM range(40) AS a(i), range(40) AS b(k); "
-            "CREATE TABLE lod AS FROM build_lod('points', device := 'cpu')"
+            "CREATE TABLE lod AS FROM build_lod('points', device := 'cpu'); "
+            "CREATE TABLE clashes AS SELECT 'x' AS a, 'y' AS b"
         )
         close(con)
         yield con
@@ -225,6 +228,7 @@ def test_no_plan_that_a_user_writes_opens_a_file_outside(outside, untouched, mon
             f"FROM read_las('{outside}/cloud.las')", f"FROM read_grid('{outside}/grid.npy')",
             f"FROM read_grid('{outside}/grid.tif')", f"FROM read_ifc('{outside}/house.ifc')",
             f"FROM read_ifc_objects('{outside}/house.ifc')",
+            f"FROM read_bcf('{outside}/issues.bcf')",
             f"FROM owm_ground('{outside}/cloud.las', unit := 1)",
             f"FROM pops_features('{outside}/grid.npy', scales := [2], example_scale := 4)",
             f"FROM cluster_table('{outside}/cluster_table')",
@@ -232,7 +236,8 @@ def test_no_plan_that_a_user_writes_opens_a_file_outside(outside, untouched, mon
             con.sql(query).fetchall()
     behind = {name: given for name, given in noted.items() if str(outside) in repr(given)}
     assert {"spatialq_read_points_span", "spatialq_read_grid_span", "spatialq_owm_ground_files",
-            "spatialq_ifc_elements", "spatialq_pops_features_band"} <= behind.keys()  # fmt: skip
+            "spatialq_ifc_elements", "spatialq_bcf_topics",
+            "spatialq_pops_features_band"} <= behind.keys()  # fmt: skip
     with lists() as con:
         close(con)
         untouched(outside)
@@ -293,7 +298,8 @@ def test_no_writer_writes_a_file_outside(con, outside, tmp_path, writer):
     assert not list(tmp_path.iterdir())
 
 
-FILE_FUNCTIONS = ("write_ground", "write_lod", "write_tiles")
+FILE_FUNCTIONS = ("write_bcf", "write_ground", "write_lod", "write_tiles")
+CLASHES = "CREATE TABLE clashes (a VARCHAR, b VARCHAR)"
 
 
 @pytest.fixture
@@ -301,11 +307,13 @@ def of_files(outside, tmp_path):
     """Calls of the functions that write, with what they write."""
     shutil.copy(outside / "cloud.las", tmp_path)
     cloud, tiles = tmp_path / "cloud.las", tmp_path / "tiles" / "tileset.json"
-    return {
+    written = {
         "write_ground": (f"'{cloud}', ['{tmp_path}/ground.csv']", tmp_path / "ground.csv"),
         "write_lod": (f"'{cloud}', ['{tmp_path}/lod.parquet']", tmp_path / "lod.parquet"),
         "write_tiles": (f"'{cloud}', '{tiles}'", tiles),
     }
+    on_cpu = {name: (f"{each}, device := 'cpu'", path) for name, (each, path) in written.items()}
+    return {"write_bcf": (f"'clashes', '{tmp_path}/a.bcf'", tmp_path / "a.bcf"), **on_cpu}
 
 
 def test_these_are_the_functions_that_write():
@@ -317,7 +325,8 @@ def test_these_are_the_functions_that_write():
 @pytest.mark.parametrize("name", FILE_FUNCTIONS)
 def test_a_query_replaces_no_file(con, of_files, name):
     arguments, target = of_files[name]
-    query = f"SELECT * FROM {name}({arguments}, device := 'cpu'"
+    con.execute(CLASHES)
+    query = f"SELECT * FROM {name}({arguments}"
     con.sql(f"{query})").fetchall()
     before = target.read_bytes(), target.stat().st_ino
     with pytest.raises(duckdb.Error, match=rf"{name}: '.*': is there already; overwrite := true"):
@@ -330,7 +339,8 @@ def test_a_query_replaces_no_file(con, of_files, name):
 @pytest.mark.parametrize("name", [*FILE_FUNCTIONS, "cluster_run"])
 def test_a_read_only_connection_writes_no_file(of_files, tmp_path, name):
     database = tmp_path / "q.duckdb"
-    spatialq.connect(database).close()
+    with spatialq.connect(database) as con:
+        con.execute(CLASHES)
     calls = {key: arguments for key, (arguments, _) in of_files.items()}
     calls["cluster_run"] = f"'owm_ground', '{tmp_path}/cloud.las', '{tmp_path}/job'"
     before = sorted(tmp_path.rglob("*"))

@@ -13,7 +13,7 @@ import pytest
 
 import spatialq
 from spatialq.database.native import library, loading
-from spatialq.database.transport import points
+from spatialq.database.transport import groups
 from spatialq.functions.catalogue import Function
 from spatialq.runtime import progress
 
@@ -237,8 +237,8 @@ def test_devices_and_log_say_which_way_rows_go(con, monkeypatch):
     ((usable, problem),) = other.sql(query).fetchall()
     assert not usable
     assert problem.startswith("the database was not opened by spatialq.connect()")
-    monkeypatch.setattr(points, "MANY_ROWS", 100)
-    points._hint.cache_clear()
+    monkeypatch.setattr(groups, "MANY_ROWS", 100)
+    groups._hint.cache_clear()
     call = "FROM owm_ground('p', min_points := 1)"
     other.execute("CREATE TABLE p AS SELECT range AS point_id, 1e0 * range AS x, 0e0 AS y, "
                   "0e0 AS z FROM range(200)")  # fmt: skip

@@ -168,7 +168,8 @@ def run(con, query):
     """The rows of a query, and how many kernels it ran."""
     log._entries.clear()
     rows = con.execute(query).fetchall()
-    return rows, len(log.entries())
+    groups = (re.search(r"(\d+) groups", entry.reason) for entry in log.entries())
+    return rows, sum(int(found[1]) if found else 1 for found in groups)
 
 
 def same(one, other):

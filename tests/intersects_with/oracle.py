@@ -85,7 +85,83 @@ def convex_depth(a, b):
     return 2 * float(best.x[3])
 
 
+def convex_penetration(a, b):
+    """Largest distance, over the common part of two convex bodies, to the surface of either."""
+    (normals_a, offsets_a), (normals_b, offsets_b) = half_spaces(a), half_spaces(b)
+    normals, offsets = (
+        np.concatenate([normals_a, normals_b]),
+        np.concatenate([offsets_a, offsets_b]),
+    )
+    found = []
+    for of_a in (1.0, 0.0):
+        which = np.r_[np.full(len(normals_a), of_a), np.full(len(normals_b), 1 - of_a)]
+        rows = np.column_stack([normals, which])
+        best = linprog([0, 0, 0, -1], A_ub=rows, b_ub=offsets, bounds=[(None, None)] * 4)
+        assert best.status == 0, best.message
+        found.append(float(best.x[3]))
+    return max(found)
+
+
 # any closed meshes
+
+
+def surface_distances(points, mesh):
+    """Distance of each point from the nearest triangle of a mesh."""
+    found = np.full(len(points), np.inf)
+    for a, b, c in mesh[0][mesh[1]]:
+        u, v, p = b - a, c - a, points - a
+        uu, uv, vv, pu, pv = u @ u, u @ v, v @ v, p @ u, p @ v
+        whole = uu * vv - uv * uv
+        if whole > 0:
+            s, t = (vv * pu - uv * pv) / whole, (uu * pv - uv * pu) / whole
+            above = (s >= 0) & (t >= 0) & (s + t <= 1)
+            height = np.abs(p @ (np.cross(u, v) / np.sqrt(whole)))
+            found = np.where(above, np.minimum(found, height), found)
+        for start, end in ((a, b), (b, c), (c, a)):
+            along, q = end - start, points - start
+            length = along @ along
+            share = np.clip(q @ along / length, 0, 1) if length > 0 else np.zeros(len(points))
+            found = np.minimum(found, np.linalg.norm(q - share[:, None] * along, axis=1))
+    return found
+
+
+def are_inside(points, mesh):
+    """Whether points are inside a closed mesh, by the sum of the solid angles of its faces."""
+    total = np.zeros(len(points))
+    for corners in mesh[0][mesh[1]]:
+        a, b, c = corners[:, None] - points
+        la, lb, lc = (np.linalg.norm(each, axis=1) for each in (a, b, c))
+        upper = np.einsum("ij,ij->i", a, np.cross(b, c))
+        ab, bc, ca = (np.einsum("ij,ij->i", p, q) for p, q in ((a, b), (b, c), (c, a)))
+        total += 2 * np.arctan2(upper, la * lb * lc + ab * lc + bc * la + ca * lb)
+    return np.abs(total) > 2 * np.pi
+
+
+def sampled_penetration(a, b, rng, n=3000):
+    """A bound from below of the penetration: of points of the common part the farthest one."""
+    common = mesh_of(solid(a) ^ solid(b))
+    low, high = common[0].min(axis=0), common[0].max(axis=0)
+    corners = common[0][common[1]]
+    sizes = np.linalg.norm(
+        np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1
+    )
+    chosen = corners[rng.choice(len(corners), n, p=sizes / sizes.sum())]
+    on_surface = np.einsum("ij,ijk->ik", rng.dirichlet([1, 1, 1], n), chosen)
+    anywhere = rng.uniform(low, high, (n, 3))
+    points = np.concatenate([common[0], on_surface, anywhere[are_inside(anywhere, common)]])
+
+    def reach(points):
+        return np.maximum(surface_distances(points, a), surface_distances(points, b))
+
+    found = reach(points)
+    step = (high - low).max() / 20
+    for _ in range(12):  # the best ones move on
+        best = points[np.argsort(found)[-10:]]
+        moved = np.repeat(best, 20, axis=0) + rng.normal(0, step, (200, 3))
+        moved = moved[are_inside(moved, common)]
+        points, found = np.concatenate([best, moved]), np.concatenate([reach(best), reach(moved)])
+        step *= 0.6
+    return float(found.max())
 
 
 def solid(mesh):

@@ -31,11 +31,21 @@ TOUCHES = [("wall", "slab", "touch"), ("wall2", "slab", "touch")]
 @pytest.mark.parametrize("name", ["'elements'", "elements", "'main.elements'"])
 def test_columns_types_and_pairs(con, name):
     relation = con.sql(f"FROM intersects_with({name})")
-    assert relation.columns == ["a", "b", "relation", "depth", "x", "y", "z", "flags"]
+    assert relation.columns == [
+        "a", "b", "relation", "penetration", "thickness", "x", "y", "z", "flags",
+    ]  # fmt: skip
     assert list(map(str, relation.types)) == [
-        "VARCHAR", "VARCHAR", "VARCHAR", "DOUBLE", "DOUBLE", "DOUBLE", "DOUBLE", "VARCHAR[]",
+        "VARCHAR", "VARCHAR", "VARCHAR", "DOUBLE", "DOUBLE", "DOUBLE", "DOUBLE", "DOUBLE",
+        "VARCHAR[]",
     ]  # fmt: skip
     assert sorted(row[:3] for row in relation.fetchall()) == CLASHES
+
+
+def test_a_tolerance_in_another_unit_is_warned_of(con):
+    with pytest.warns(UserWarning, match=r"intersects_with: tolerance := 5 is in metres") as told:
+        assert pairs(con, "intersects_with('elements', tolerance := 5)") == []
+    assert len({str(each.message) for each in told}) == 1
+    con.sql("FROM intersects_with('elements', tolerance := 0.5)").fetchall()  # says nothing
 
 
 IN_ROW_GROUPS = """
@@ -71,9 +81,9 @@ def test_the_first_of_a_pair_comes_first_in_the_table(tmp_path, transport, is_pi
 
 
 def test_depth_and_point(con):
-    query = "SELECT depth, x, y, z, flags FROM intersects_with('walls')"
-    depth, x, y, z, flags = con.sql(query).fetchall()[0]
-    assert depth == pytest.approx(0.05, abs=1e-6)
+    query = "SELECT thickness, x, y, z, flags FROM intersects_with('walls')"
+    thickness, x, y, z, flags = con.sql(query).fetchall()[0]
+    assert thickness == pytest.approx(0.05, abs=1e-6)
     assert 3.95 <= x <= 4
     assert 0 <= y <= 0.3
     assert 0 <= z <= 3

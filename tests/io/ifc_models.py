@@ -115,6 +115,21 @@ class Builder:
             )
         return product
 
+    def storey_at(self, name, elevation):
+        """Add a storey, in which products are from now on."""
+        self.storey = ifcopenshell.api.root.create_entity(
+            self.model, ifc_class="IfcBuildingStorey", name=name
+        )
+        self.storey.Elevation = elevation * self.scale
+        matrix = np.eye(4)
+        matrix[2, 3] = elevation
+        ifcopenshell.api.geometry.edit_object_placement(
+            self.model, product=self.storey, matrix=matrix, is_si=True
+        )
+        ifcopenshell.api.aggregate.assign_object(
+            self.model, products=[self.storey], relating_object=self.building
+        )
+
     def wall_with_window(self):
         """A wall of 4 x 0.2 x 3 m with a hole of 1 x 1 m: 2.4 - 0.2 = 2.2 m3."""
         wall = self.add("IfcWall", "Wall", [self.box((0, 0, 0), (4, 0.2, 3))])

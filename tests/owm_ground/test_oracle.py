@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spatialq.udfs.owm_ground import Options, cpu, windows
+from spatialq.udfs.owm_ground import Options, cpu, small, windows
 
 from ..conftest import real_file
 from ..examples import examples
@@ -31,6 +31,14 @@ def split(result):
     )
 
 
+@pytest.fixture(params=["small", "large"])
+def way(request, monkeypatch):
+    """Both ways of the CPU's kernel: small clouds can take either."""
+    if request.param == "large":
+        monkeypatch.setattr(small, "MAX_POINTS", 0)
+
+
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("name", CASES)
 def test_every_case_is_as_brute_force_has_it(name):
     points, options = CASES[name]
@@ -89,6 +97,7 @@ def clouds(draw):
     return [(i, x + dx, y + dy, z) for i, x, y, z in zip(ids, xs, ys, zs, strict=True)]
 
 
+@pytest.mark.usefixtures("way")
 @examples(100)
 @given(
     points=clouds(),
@@ -99,6 +108,45 @@ def clouds(draw):
 )
 def test_random_small_clouds_are_as_brute_force_has_them(points, **options):
     assert split(run(points, **options)) == owm_ground(points, **options)
+
+
+def test_small_clouds_are_done_the_small_way(monkeypatch):
+    monkeypatch.setattr(cpu, "cut_axes", None)  # which the other way calls
+    x, y, z = np.random.default_rng(1).random((3, 10))
+    assert run(list(zip(range(10), x, y, z, strict=True)))["point_id"].size
+
+
+@examples(200)
+@given(
+    seed=st.integers(0, 2**32),
+    n=st.integers(1, 200),
+    side=st.sampled_from([0.0, 1e-3, 1.0, 30.0, 100.0, 1e5]),
+    corner=st.sampled_from([0.0, -1e4, 714947.98, 1e13]),
+    has_ids=st.booleans(),
+    window_size=st.sampled_from([1.0, 3.0, 5.5, 10.0, 15.0]),
+    overlap=st.sampled_from([0.0, 0.25, 2 / 3, 0.8, 0.9]),
+    min_points=st.sampled_from([None, 1, 3]),
+    cell_size=st.sampled_from([0.0, 1.0, 0.1, 7.3, 20.0]),
+)
+def test_both_ways_give_the_same_rows(seed, n, side, corner, has_ids, **options):
+    """To the bit, also where a coordinate is not finite or too far away: then with one error."""
+    rng = np.random.default_rng(seed)
+    x, y = np.round(corner + side * rng.random((2, n)), rng.choice([1, 2, 8]))
+    z = np.round(rng.normal(0, 1, n), rng.choice([0, 8]))
+    if rng.random() < 0.05:
+        rng.choice([x, y, z])[rng.integers(n)] = rng.choice([np.nan, np.inf])
+    ids = rng.permutation(n) * 3 - 5 if has_ids else None
+
+    def rows(most):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(small, "MAX_POINTS", most)
+            try:
+                found = cpu.run(x, y, z, ids, Options(**options))
+            except ValueError as error:
+                return str(error)
+        return {name: (values.dtype, values.tolist()) for name, values in found.items()}
+
+    assert rows(256) == rows(0)
 
 
 GOLDEN = {

@@ -113,6 +113,9 @@ class Threads:
     def _each(
         self, loop: Callable[..., Any], arguments: Any, parts: list[tuple[int, int]]
     ) -> list[Any]:
+        if len(parts) == 1:  # of a small cloud there are hundreds, which take less than to map
+            progress.check()
+            return [loop(*arguments, *parts[0])]
         return self.pool.map(lambda part: loop(*arguments, *part), parts)
 
     def cells(self, formula: Callable[..., Any], kind: Any, *grids: Any) -> Any:

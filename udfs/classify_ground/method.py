@@ -4,6 +4,7 @@ Lengths are in metres and slopes in metres per metre. Numbers that are combined 
 the grid have single precision, so that all devices round alike.
 """
 
+from functools import cache
 from math import floor, frexp, inf, ldexp, sqrt
 from typing import NamedTuple
 
@@ -126,6 +127,7 @@ def neighbours(cell: float) -> Neighbours:
     return Neighbours(rows, columns, x, y, most, octant.astype(np.int32))
 
 
+@cache  # a call asks for each of them several times
 def half_widths(radius: int) -> Ints:
     """Half widths in cells of a disc, in the rows 0, 1, ... `radius` away from its centre."""
     return np.array([floor(sqrt(radius**2 - d**2)) for d in range(radius + 1)], np.int32)

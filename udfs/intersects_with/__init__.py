@@ -1,5 +1,6 @@
 """Declaration of `intersects_with`: which elements meet, and how."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,6 +16,9 @@ from .cost import work, work_in_tiles
 
 Method = Literal["exact", "pairmesh"]
 BroadPhase = Literal["auto", "rtree", "grid"]
+
+LARGE_TOLERANCE = 0.5
+"""Metres beyond which a tolerance was probably meant in another unit."""
 
 CPU_ONLY = {"method": "pairmesh", "broad_phase": "grid"}
 
@@ -32,8 +36,9 @@ class Options(Parameters):
 
     tolerance: float = parameter(
         0.001,
-        "Surfaces that are nearer to each other than this touch; a thinner common part is "
-        "ignored. Less than a micrometre counts as a micrometre.",
+        "Surfaces that are nearer to each other than this touch; elements whose penetration and "
+        "thickness are no larger have no common interior. Less than a micrometre counts as a "
+        "micrometre.",
         unit="metres",
         at_least=0,
     )
@@ -46,7 +51,22 @@ class Options(Parameters):
         "auto",
         "How pairs of elements whose boxes meet are found; the result is the same.",
     )
+    min_thickness: float | None = parameter(
+        None,
+        "A thinner common part is ignored, however far the elements reach into each other.",
+        unit="metres",
+        at_least=0,
+    )
     relations: bool = parameter(False, "Whether pairs that only touch are given as well.")
+
+    def check(self) -> None:
+        """Warn of a tolerance that is as large as elements are."""
+        if self.tolerance > LARGE_TOLERANCE:
+            message = (
+                f"{self.function}: tolerance := {self.tolerance:g} is in metres, and most elements "
+                f"are thinner; 5 mm are 0.005"
+            )
+            warnings.warn(message, stacklevel=2)
 
 
 def cpu_only(options: Options) -> str:
@@ -69,7 +89,8 @@ DECLARATION = Declaration(
                 "a": "VARCHAR",
                 "b": "VARCHAR",
                 "relation": "VARCHAR",
-                "depth": "DOUBLE",
+                "penetration": "DOUBLE",
+                "thickness": "DOUBLE",
                 "distance": "DOUBLE",
                 "x": "DOUBLE",
                 "y": "DOUBLE",

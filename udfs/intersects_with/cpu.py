@@ -11,11 +11,9 @@ from spatialq.geometry.prepared_meshes import PreparedMeshes
 from spatialq.runtime import progress
 from spatialq.runtime.threads import in_threads
 
-from . import Options, pairmesh
+from . import Options, depths, pairmesh
+from .depths import MIN_TOLERANCE
 from .narrow_phase import relate
-
-MIN_TOLERANCE = 1e-6
-"""Metres."""
 
 
 def run(
@@ -34,11 +32,12 @@ def run(
     Returns
     -------
     dict of arrays
-        `a b` (int64, the rows), `relation` (int8, see `RELATIONS`), `depth` (float64: the
-        diameter of the largest ball found in both; 0 for touch, NaN where a mesh is open),
-        `distance` (float64), `x y z` (float64: the centre of the ball, or of the contact),
-        `a_open b_open` (bool). Sorted by a, then b. The method 'pairmesh' gives no depth, no
-        distance and no point: NaN.
+        `a b` (int64, the rows), `relation` (int8, see `RELATIONS`), `penetration` (float64: how
+        far they reach into each other; 0 for touch, NaN where a mesh is open), `thickness`
+        (float64: the diameter of the largest ball found in both; alike), `distance` (float64),
+        `x y z` (float64: the centre of the ball, or of the contact), `a_open b_open` (bool),
+        `penetration_at_least` (bool: it may be larger). Sorted by a, then b. The method 'pairmesh'
+        gives no penetration, no thickness, no distance and no point: NaN.
     """
     progress.stage("near pairs", 0.2)
     t = max(options.tolerance, MIN_TOLERANCE)
@@ -48,30 +47,50 @@ def run(
     rows_a, rows_b = pairs or broad_phase.pairs(
         boxes_a, boxes_b, margin, options.broad_phase, tree_of(a), tree_of(b)
     )
-    relation, measures = np.zeros(len(rows_a), np.int8), np.full((len(rows_a), 5), np.nan)
-    is_open = np.zeros((2, len(rows_a)), np.bool_)
+    n = len(rows_a)
+    relation, measures = np.zeros(n, np.int8), np.full((n, 5), np.nan)
+    penetration, is_least = np.full(n, np.nan), np.zeros(n, np.bool_)
+    is_open = np.zeros((2, n), np.bool_)
     for batch in prepare_pairs(a, b, boxes_a, boxes_b, rows_a, rows_b, "relations of pairs"):
         meshes, there_a, there_b = batch.meshes, batch.rows_a, batch.rows_b
         if options.method == "exact":
-            found = relate_pairs(meshes, there_a, there_b, t, touches=options.relations)
-            relation[batch.at], measures[batch.at] = found
+            found = relate_exactly(meshes, there_a, there_b, options)
+            relation[batch.at], measures[batch.at] = found.relation, found.measures
+            penetration[batch.at], is_least[batch.at] = found.penetration, found.is_least
         else:
             relation[batch.at] = pairmesh.relations(meshes.meshes, None, there_a, there_b, t)
         is_open[:, batch.at] = meshes.side[there_a] == 0, meshes.side[there_b] == 0
     keep = np.flatnonzero(relation > (0 if options.relations else 1))
-    depth, distance, x, y, z = np.ascontiguousarray(measures[keep].T)
+    thickness, distance, x, y, z = np.ascontiguousarray(measures[keep].T)
     return {
         "a": rows_a[keep],
         "b": rows_b[keep],
         "relation": relation[keep],
-        "depth": depth,
+        "penetration": penetration[keep],
+        "thickness": thickness,
         "distance": distance,
         "x": x,
         "y": y,
         "z": z,
         "a_open": is_open[0, keep],
         "b_open": is_open[1, keep],
+        "penetration_at_least": is_least[keep],
     }
+
+
+def relate_exactly(
+    meshes: PreparedMeshes, rows_a: Any, rows_b: Any, options: Options
+) -> depths.Related:
+    """Find the relations of pairs of elements by their triangles, see `depths.relate`."""
+    solids = meshes.solids
+
+    def related(rows: Any, t: float, *, touches: bool) -> tuple[Any, Any]:
+        return relate_pairs(meshes, rows_a[rows], rows_b[rows], t, touches=touches)
+
+    def reaches(rows: Any, measures: Any, floors: Any) -> Any:
+        return depths.reaches(solids, rows_a[rows], rows_b[rows], measures, floors)
+
+    return depths.relate(np, related, reaches, meshes.boxes, meshes.side, rows_a, rows_b, options)
 
 
 def relate_pairs(

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from spatialq.data.meshes import Meshes
-from spatialq.geometry import broad_phase, rtree_gpu
+from spatialq.geometry import boxes, broad_phase, prepared_meshes, rtree_gpu
 from spatialq.geometry.indexed_meshes import PairTile, boxes_of, tiles_of_pairs, tree_of
 from spatialq.geometry.prepared_meshes_gpu import PreparedMeshes, to_device
 from spatialq.runtime import cuda, gpus, progress
 
-from . import Options
-from .cpu import MIN_TOLERANCE
+from . import Options, depths
+from .depths import MIN_TOLERANCE
 
 SOURCE = Path(__file__).parent / "kernels.cu"
 WARPS = 4  # of a block
@@ -53,7 +53,8 @@ def run(
         here = device.is_here(a.vertices)
         t = max(options.tolerance, MIN_TOLERANCE)
         progress.stage("near pairs", 0.3)
-        both = to_device(device, a if b is None else a.followed_by(b))
+        whole = a if b is None else a.followed_by(b)
+        both = to_device(device, whole)
         limits = rtree_gpu.boxes(device, both)
         split = len(a)
         shift = 0 if b is None else split
@@ -66,33 +67,68 @@ def run(
         progress.stage("meshes", 0.5)
         meshes = PreparedMeshes(device, both, limits)
         progress.stage("relations of pairs", 1.0)
-        relation, measures = relate_pairs(
-            device, meshes, rows_a, rows_b, t, touches=options.relations
-        )
-        keep = device.xp.flatnonzero(relation > (0 if options.relations else 1))
+        related = _relate(device, meshes, whole, rows_a, rows_b, options)
+        keep = device.xp.flatnonzero(related.relation > (0 if options.relations else 1))
         rows_a, rows_b = rows_a[keep].astype(np.int64), rows_b[keep].astype(np.int64)
         is_open = meshes.side[rows_a] == 0, meshes.side[rows_b] == 0
-        found = _table(rows_a, rows_b - shift, relation[keep], measures[keep], is_open)
+        related = depths.Related(*(values[keep] for values in related))
+        found = _table(rows_a, rows_b - shift, related, is_open)
         if here:
             return found
         return {name: device.download(values) for name, values in found.items()}
 
 
-def _table(rows_a: Any, rows_b: Any, relation: Any, measures: Any, is_open: Any) -> dict[str, Any]:
+def _table(rows_a: Any, rows_b: Any, found: depths.Related, is_open: Any) -> dict[str, Any]:
     """Make the columns of the result, of arrays in any memory."""
-    depth, distance, x, y, z = measures.T
+    thickness, distance, x, y, z = found.measures.T
     return {
         "a": rows_a,
         "b": rows_b,
-        "relation": relation,
-        "depth": depth,
+        "relation": found.relation,
+        "penetration": found.penetration,
+        "thickness": thickness,
         "distance": distance,
         "x": x,
         "y": y,
         "z": z,
         "a_open": is_open[0],
         "b_open": is_open[1],
+        "penetration_at_least": found.is_least,
     }
+
+
+def _relate(
+    device: Any, meshes: PreparedMeshes, whole: Meshes, rows_a: Any, rows_b: Any, options: Options
+) -> depths.Related:
+    """Find the relations of pairs of elements, and on the CPU how far they reach into each other.
+
+    Parameters
+    ----------
+    device : spatialq.runtime.cuda.Device
+    meshes : PreparedMeshes
+    whole : Meshes
+        The same, where the call has them.
+    rows_a, rows_b : int32[n]
+    options : Options
+    """
+    xp = device.xp
+
+    def related(rows: Any, t: float, *, touches: bool) -> tuple[Any, Any]:
+        return relate_pairs(device, meshes, rows_a[rows], rows_b[rows], t, touches=touches)
+
+    def reaches(rows: Any, measures: Any, floors: Any) -> Any:
+        pairs = xp.concatenate([rows_a[rows], rows_b[rows]])
+        pairs, measures, floors = map(device.download, (pairs, measures, floors))
+        elements, there = np.unique(pairs, return_inverse=True)
+        here = whole
+        if device.is_here(whole.vertices):
+            here = Meshes(*(device.download(device.view(array)) for array in whole.arrays))
+        taken = here.take(elements)
+        solids = prepared_meshes.PreparedMeshes(taken, boxes.of(taken)).solids
+        found = depths.reaches(solids, there[: len(rows)], there[len(rows) :], measures, floors)
+        return device.upload_small(found)
+
+    return depths.relate(xp, related, reaches, meshes.boxes, meshes.side, rows_a, rows_b, options)
 
 
 def _in_tiles(
@@ -107,7 +143,9 @@ def _in_tiles(
     )
     progress.stage("relations of pairs", 1.0)
     n = len(rows_a)
-    relation, measures = np.zeros(n, np.int8), np.empty((n, 5))
+    related = depths.Related(
+        np.zeros(n, np.int8), np.empty((n, 5)), np.empty(n), np.zeros(n, np.bool_)
+    )
     is_open = np.zeros((2, n), np.bool_)
 
     def relate(tile: PairTile) -> tuple[Any, ...]:
@@ -115,16 +153,18 @@ def _in_tiles(
         there = to_device(device, tile.meshes)
         meshes = PreparedMeshes(device, there, rtree_gpu.boxes(device, there))
         both = [device.upload_small(rows.astype(np.int32)) for rows in (tile.rows_a, tile.rows_b)]
-        found = relate_pairs(device, meshes, both[0], both[1], t, touches=options.relations)
+        found = _relate(device, meshes, tile.meshes, both[0], both[1], options)
         sides = (meshes.side[rows] == 0 for rows in both)
         return tile.at, *map(device.download, (*found, *sides))
 
     for at, *found in gpus.each(relate, tiles_of_pairs(a, b, boxes_a, rows_a, rows_b, tiles)):
-        relation[at], measures[at], is_open[0, at], is_open[1, at] = found
-    keep = np.flatnonzero(relation > (0 if options.relations else 1))
+        for values, part in zip((*related, *is_open), found, strict=True):
+            values[at] = part
+    keep = np.flatnonzero(related.relation > (0 if options.relations else 1))
     rows_a, rows_b = rows_a[keep], rows_b[keep]
-    kept = np.ascontiguousarray(measures[keep].T).T
-    return _table(rows_a, rows_b, relation[keep], kept, is_open[:, keep])
+    related = depths.Related(*(values[keep] for values in related))
+    related = related._replace(measures=np.ascontiguousarray(related.measures.T).T)
+    return _table(rows_a, rows_b, related, is_open[:, keep])
 
 
 def relate_pairs(
@@ -138,15 +178,17 @@ def relate_pairs(
     measures = xp.empty((n, 5))
     if n == 0:
         return relation, measures
+    one, other, turned = xp.empty(n, np.int32), xp.empty(n, np.int32), xp.empty(n, np.int8)
+    _launch(device, "order_pairs", -(-n // 128), 128, words, rows_a, rows_b, n, one, other, turned)
     crossing, d2, closest = (device.filled(0xFF, 8 * n).view(np.uint64) for _ in range(3))
     needs_distance = xp.empty(n, np.int8)
     results = (
-        rows_a, rows_b, np.float64(t), int(touches), crossing, d2, closest, needs_distance,
+        one, other, np.float64(t), int(touches), crossing, d2, closest, needs_distance,
     )  # fmt: skip
     room = max(CONTACTS, 2 * n)
     contacts = xp.empty(room, np.int32), xp.empty(room, np.uint64), xp.empty(room, np.int32)
     count = xp.zeros(1, np.uint64)
-    batch = _words(device, *results, room, count, *contacts)
+    batch = _words(device, *results, room, count, *contacts, turned)
 
     counts = xp.empty(n, np.int64)
     everything = -(-n // 128), 128, words, batch, n
@@ -165,7 +207,7 @@ def relate_pairs(
     if found > room:  # rare: once more, with room for all
         contacts = tuple(xp.empty(found, values.dtype) for values in contacts)
         count[:] = 0
-        batch = _words(device, *results, found, count, *contacts)
+        batch = _words(device, *results, found, count, *contacts, turned)
         compare(CLASSIFY)
         found = int(count[0])  # fewer: triangles after a crossing are skipped by now
     if touches:

@@ -157,8 +157,8 @@ def ball_radius(
     """
     if not in_both(px, py, pz, a, b, solids):
         return -1.0
-    da, qx, qy, qz = nearest(px, py, pz, np.inf, a, solids)
-    db, rx, ry, rz = nearest(px, py, pz, np.inf, b, solids)
+    da, qx, qy, qz, _ = nearest(px, py, pz, np.inf, a, solids)
+    db, rx, ry, rz, _ = nearest(px, py, pz, np.inf, b, solids)
     if db < da:
         qx = rx
         qy = ry

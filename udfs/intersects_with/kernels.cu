@@ -518,7 +518,40 @@ struct Batch {
     int* contact_pair;
     u64* contact_key;
     int* contact_kind;
+    const signed char* turned;  // whether the pair of the caller is (b, a)
 };
+
+// Whether a is the first of the two in an order by what their meshes are (`comes_first`).
+__device__ bool comes_first(const Solids& s, i64 a, i64 b) {
+    const i64 fa = s.face_starts[a], fb = s.face_starts[b];
+    const i64 va = s.vertex_starts[a], vb = s.vertex_starts[b];
+    const i64 faces = s.face_starts[a + 1] - fa, others = s.face_starts[b + 1] - fb;
+    if (faces != others) return faces < others;
+    const i64 n = s.vertex_starts[a + 1] - va, m = s.vertex_starts[b + 1] - vb;
+    if (n != m) return n < m;
+    for (i64 k = 0; k < 3 * n; ++k) {
+        double x = s.vertices[3 * va + k], y = s.vertices[3 * vb + k];
+        if (x != y) return x < y;
+    }
+    for (i64 k = 0; k < 3 * faces; ++k) {
+        int i = s.faces[3 * fa + k], j = s.faces[3 * fb + k];
+        if (i != j) return i < j;
+    }
+    return false;
+}
+
+// One thread per pair: the two in the order in which they are related.
+extern "C" __global__ void order_pairs(
+    const Solids* solids, const int* rows_a, const int* rows_b, i64 pairs, int* one, int* other,
+    signed char* turned) {
+    const i64 p = blockIdx.x * (i64)blockDim.x + threadIdx.x;
+    if (p >= pairs) return;
+    const int a = rows_a[p], b = rows_b[p];
+    const bool turn = comes_first(*solids, b, a);
+    turned[p] = turn;
+    one[p] = turn ? b : a;
+    other[p] = turn ? a : b;
+}
 
 // One thread per pair: how many clusters of a are near b, or, with starts, which. A cluster of a
 // and the whole of b are the work of one warp.
@@ -827,6 +860,10 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 4) relate(
                     at = seed;
                 }
             }
+        }
+        if (x.turned[p]) {
+            if (code == CONTAINS || code == COVERS) ++code;
+            else if (code == INSIDE || code == COVERED_BY) --code;
         }
         if (lane == 0) {
             relation[p] = (signed char)code;

@@ -16,7 +16,7 @@ from spatialq.functions.macros import CALL, Macro, arguments_of, struct
 from . import DECLARATION, RELATIONS, Options
 
 PARAMETERS = parameters_of(Options)
-OWN = ("tolerance", "method", "broad_phase")
+OWN = ("tolerance", "method", "broad_phase", "min_thickness")
 CHOSEN = arguments_of(PARAMETERS, *OWN)
 TOLERANCE = arguments_of(PARAMETERS, "tolerance")
 
@@ -72,9 +72,11 @@ MACROS = (
         DECLARATION.outputs[0].summary,
         (*SETS, *CHOSEN, *RELATED, *CALL),
         _of_sets("intersects_with", "p.* EXCLUDE (distance)", relations=False),
-        ("FROM intersects_with('ducts', 'beams', tolerance := 0.002) ORDER BY depth DESC",),
-        "a b relation depth x y z flags: GlobalIds; overlap, contains, inside, covers, covered_by "
-        "or equals; metres; a point in the common interior; what is odd, such as 'a_open'",
+        ("FROM intersects_with('ducts', 'beams', tolerance := 0.002) ORDER BY penetration DESC",),
+        "a b relation penetration thickness x y z flags: GlobalIds; overlap, contains, inside, "
+        "covers, covered_by or equals; how far they reach into each other, and the diameter of the "
+        "largest ball in both, metres; a point in the common interior; what is odd, such as "
+        "'a_open'",
     ),
     Macro(
         "spatial_relations",
@@ -82,8 +84,8 @@ MACROS = (
         (*SETS, *CHOSEN, *RELATED, *CALL),
         _of_sets("spatial_relations", "p.*", relations=True),
         ("SELECT relation, count(*) FROM spatial_relations('elements') GROUP BY relation",),
-        "a b relation depth distance x y z flags: the relation of a to b, touch included, and the "
-        "distance of the surfaces",
+        "a b relation penetration thickness distance x y z flags: the relation of a to b, touch "
+        "included, and the distance of the surfaces",
     ),
     _one_relation(
         "touches",

@@ -1,9 +1,10 @@
 """Narrow phase: how elements whose boxes meet are related, triangle by triangle.
 
-The steps of `relate` for a pair of elements: gather the triangles near the other element, find
-which of them are in contact (`find_contacts`), decide from these and from single points whether
-the elements have a common interior and which of them sticks out (`relate_without_crossing`), and
-measure how deep the common interior is (`inscribed_ball.common_ball`).
+The steps of `relate` for a pair of elements: put the two in an order that does not depend on which
+is a (`comes_first`), gather the triangles near the other element, find which of them are in contact
+(`find_contacts`), decide from these and from single points whether the elements have a common
+interior and which of them sticks out (`relate_without_crossing`), and measure how deep the common
+interior is (`inscribed_ball.common_ball`).
 """
 
 from typing import Any
@@ -88,6 +89,10 @@ def relate(
             return
         a = pairs_a[p]
         b = pairs_b[p]
+        turned = comes_first(b, a, solids)
+        if turned:
+            a = b
+            b = pairs_a[p]
         side_a = solids.side[a]
         side_b = solids.side[b]
         closed = side_a != 0 and side_b != 0
@@ -124,12 +129,46 @@ def relate(
                     x = px
                     y = py
                     z = pz
+        if turned:
+            if code in (CONTAINS, COVERS):
+                code += 1
+            elif code in (INSIDE, COVERED_BY):
+                code -= 1
         relation[p] = code
         measures[p, 0] = 2.0 * radius
         measures[p, 1] = np.sqrt(d2)
         measures[p, 2] = x
         measures[p, 3] = y
         measures[p, 4] = z
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def comes_first(a: int, b: int, solids: Solids) -> Any:
+    """Tell whether a is the first of the two in an order by what their meshes are.
+
+    A pair is related in this order, so that (a, b) and (b, a) give the same to the bit.
+    """
+    n = solids.face_starts[a + 1] - solids.face_starts[a]
+    m = solids.face_starts[b + 1] - solids.face_starts[b]
+    if n != m:
+        return n < m
+    n = solids.vertex_starts[a + 1] - solids.vertex_starts[a]
+    m = solids.vertex_starts[b + 1] - solids.vertex_starts[b]
+    if n != m:
+        return n < m
+    for v in range(n):
+        for axis in range(3):
+            x = solids.vertices[solids.vertex_starts[a] + v, axis]
+            y = solids.vertices[solids.vertex_starts[b] + v, axis]
+            if x != y:
+                return x < y
+    for f in range(solids.face_starts[a + 1] - solids.face_starts[a]):
+        for corner in range(3):
+            i = solids.faces[solids.face_starts[a] + f, corner]
+            j = solids.faces[solids.face_starts[b] + f, corner]
+            if i != j:
+                return i < j
+    return False
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

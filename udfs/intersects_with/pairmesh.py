@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from spatialq.data.meshes import Meshes
+from spatialq.data.points import read_only
 from spatialq.geometry import boxes
 from spatialq.geometry.clusters import CLUSTER, cluster_boxes, starts_of
 from spatialq.geometry.solids import Solids, describe
@@ -70,7 +71,7 @@ def relations(a: Meshes, b: Meshes | None, i: Any, j: Any, tolerance: float) -> 
     label = np.empty(len(welded.vertices), np.int32)
     parts = np.empty(k, np.int32)
     arrays = welded.arrays
-    bits = welded.vertices.view(np.uint64)
+    bits = arrays[0].view(np.uint64)
     limits = boxes.of(welded)
     normals = np.zeros_like(welded.vertices)
     sharing = _faces_of_vertices(welded)
@@ -83,7 +84,7 @@ def relations(a: Meshes, b: Meshes | None, i: Any, j: Any, tolerance: float) -> 
     in_threads(prepare, k)
 
     def moved(distance: float) -> Solids:
-        vertices = welded.vertices + distance * normals
+        vertices = read_only(welded.vertices + distance * normals)
         clusters = np.empty((cluster_starts[-1], 6))
         for part in steps(0, k, boxes.MESHES):
             cluster_boxes(vertices, *arrays[1:], cluster_starts, *part, clusters)

@@ -62,6 +62,8 @@ def nearest(px: float, py: float, pz: float, bound: float, e: int, solids: Solid
         Squared distance; `bound` where nothing is nearer.
     qx, qy, qz : float
         The point; of several that of the first face.
+    face : int
+        On which it is.
     """
     vertices = solids.vertices
     faces = solids.faces
@@ -69,6 +71,7 @@ def nearest(px: float, py: float, pz: float, bound: float, e: int, solids: Solid
     v0 = solids.vertex_starts[e]
     first = solids.cluster_starts[e]
     best = bound
+    face = solids.face_starts[e + 1]
     qx = px
     qy = py
     qz = pz
@@ -91,10 +94,11 @@ def nearest(px: float, py: float, pz: float, bound: float, e: int, solids: Solid
             )  # fmt: skip
             if d2 < best:
                 best = d2
+                face = f
                 qx = x
                 qy = y
                 qz = z
-    return best, qx, qy, qz
+    return best, qx, qy, qz, face
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -108,7 +112,7 @@ def gap(x: float, low: float, high: float) -> float:
 @njit(cache=True, nogil=True, error_model="numpy")
 def near_surface(px: float, py: float, pz: float, e: int, t: float, solids: Solids) -> Any:
     """Tell whether a point is at most t from the surface of an element."""
-    d2, _, _, _ = nearest(px, py, pz, t * t * (1.0 + 1e-9), e, solids)
+    d2, _, _, _, _ = nearest(px, py, pz, t * t * (1.0 + 1e-9), e, solids)
     return d2 <= t * t
 
 

@@ -1,5 +1,6 @@
 """`owm_ground` on the CPU: one pass bins the points, then minima slide over the cells."""
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,8 +10,8 @@ from spatialq.data.tiles import Strip
 from spatialq.runtime import budget, buffers, progress
 from spatialq.runtime.threads import CHUNK, Workers, n_threads, steps, workers
 
-from . import cells
-from .result import result_of
+from . import cells, small
+from .result import columns_of, result_of
 from .windows import Box, SlotAxis, cut_axes, default_min_points, octree_root
 
 if TYPE_CHECKING:
@@ -82,6 +83,13 @@ def run(
     cloud = x, y, z, given
     if x.size == 0:
         return result_of(cloud, none, none, none, none)
+    is_whole = box is None and strip is None and options.bounds is None
+    if x.size <= small.MAX_POINTS and is_whole and options.ties == "lowest_id":
+        found = small.seeds_of((x, y, z, ids), options)
+        if found is not None:
+            points, hits, n_seeds = found
+            there = points if given is None else ids[points]
+            return columns_of((x, y, z), there, points, hits, n_seeds, operator.getitem)
     threads = max(1, min(n_threads(), x.size // POINTS_PER_THREAD))
     with workers(threads) as pool:
         progress.stage("extent", 0.1)

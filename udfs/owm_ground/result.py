@@ -1,6 +1,7 @@
 """The result that all kernels of `owm_ground` return, on NumPy and CuPy arrays."""
 
 import operator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,20 @@ def result_of(
         seeds, hits = seeds[orders[0]], hits[orders[0]]
         filled, filled_hits = filled[orders[1]], filled_hits[orders[1]]
     points = np.concatenate([seeds, filled])
+    all_hits = np.concatenate([hits, filled_hits]).astype(np.int32)
+    return columns_of(coordinates, np.concatenate(ids), points, all_hits, seeds.size, take)
+
+
+def columns_of(
+    coordinates: Sequence[Any], ids: Any, points: Any, hits: Any, n_seeds: int,
+    take: Callable[[Any, Any], Any],
+) -> dict[str, Any]:  # fmt: skip
+    """Make the columns of the result of the positions of its points, which are in their order."""
     is_filled = np.zeros_like(points, np.bool_)
-    is_filled[seeds.size :] = True
+    is_filled[n_seeds:] = True
     return {
-        "point_id": np.concatenate(ids),
+        "point_id": ids,
         **{name: take(values, points) for name, values in zip("xyz", coordinates, strict=True)},
-        "hits": np.concatenate([hits, filled_hits]).astype(np.int32),
+        "hits": hits,
         "filled": is_filled,
     }

@@ -25,8 +25,12 @@ from spatialq.cli.options import (
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import note, rounded, show, show_json
 from spatialq.errors import SpatialqError
+from spatialq.io.storage import as_path
 
-COUNTS = ("classes", "returns", "products by class", "points by level")
+COUNTS = (
+    "classes", "returns", "products by class", "points by level", "topics by status",
+    "components by role",
+)  # fmt: skip
 """What is counted, in the description of a file."""
 DIGITS = 15
 """Of a coordinate, so that 0.01 times a whole number has no more digits than people write."""
@@ -36,8 +40,8 @@ def info(
     files: Annotated[
         list[str],
         typer.Argument(
-            help="Clouds, grids or models, patterns or folders of them; tileset.json of 3D Tiles, "
-            "metadata.json of Potree."
+            help="Clouds, grids, models or BCF archives, patterns or folders of them; tileset.json "
+            "of 3D Tiles, metadata.json of Potree."
         ),
     ],
     *,
@@ -95,6 +99,10 @@ def _readable(described: dict[str, Any]) -> dict[str, Any]:
             return [float(f"{each:.{DIGITS}g}") for each in value]
         return value
 
+    if described["kind"] == "ifc":
+        from spatialq.workflows.places import readable
+
+        described = readable(described)
     return {name: text(name, value) for name, value in rounded(described).items()}
 
 
@@ -118,6 +126,7 @@ def load(
 ) -> None:
     """Load files into tables, in one transaction per file, or in one for all with --replace."""
     from spatialq.database import loading
+    from spatialq.workflows.places import places, readable
 
     with (
         open_database("load", database, create=True) as con,
@@ -136,11 +145,23 @@ def load(
             mode="replace" if replace else "append",
             progress=update,
         )
-    rows = [
-        {"table": record.table, "rows": record.rows, "kind": record.kind, "path": record.path}
-        for record in records
-    ]
-    show(rows, as_json=as_json)
+        rows: list[dict[str, Any]] = [
+            {"table": record.table, "rows": record.rows, "kind": record.kind, "path": record.path}
+            for record in records
+        ]
+        tables = {record.table for record in records if record.kind == "ifc"}
+        known = {_file(each): each for table in tables for each in places(con, table)}
+    placed = [known[row["path"]] for row in rows if row["kind"] == "ifc"]
+    if as_json:
+        show_json([{**known.get(row["path"], {}), **row} for row in rows])
+    else:
+        show(rows, as_json=False)
+        if placed:
+            show([readable(each) for each in placed], as_json=False)
+
+
+def _file(place: dict[str, Any]) -> str:
+    return str(as_path(place["path"]).resolve())
 
 
 def sql(

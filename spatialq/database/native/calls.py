@@ -10,13 +10,17 @@ import ctypes
 import os
 import threading
 import weakref
+from collections.abc import Iterator
 from contextvars import copy_context
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from spatialq.database import instances
 from spatialq.database.native.collected import take
 from spatialq.database.native.library import Exported, library
+from spatialq.database.transport import groups
 from spatialq.database.transport.answers import answers
 from spatialq.database.transport.arrow import list_of_structs
 from spatialq.database.transport.columns import given_to
@@ -177,32 +181,45 @@ def _start(function: Function, number: int) -> None:
 
 
 def _rows_of_groups(function: Function, numbers: list[int]) -> list[Any]:
-    """Run the kernel on groups, of which each leaves the list: Ctrl-C ends that between two."""
+    """Run the kernel on groups, of which each leaves the list: Ctrl-C ends that between two.
+
+    Small groups that ask for the same are one call.
+    """
     task = progress.Task()
+    n = len(numbers)
+    sizes, texts = (ctypes.c_uint64 * n)(), (ctypes.c_char_p * n)()
+    if not library().spatialq_describe((ctypes.c_int64 * n)(*numbers), n, sizes, texts):
+        raise MemoryError
+    runs = list(groups.runs(function, list(texts), list(sizes)))
 
     def work() -> list[Any]:
-        found = []
-        while numbers:
+        found: list[Any] = []
+        for run in runs:
             task.check()
-            found.append(_rows_of_group(function, numbers.pop(0)))
+            text = texts[run.start]
+            request = Request.of_group(None if text is None else text.decode())
+            found += _rows_of_run(function, request, numbers, len(run))
         return found
 
     with progress.running(task):
         return stoppable(work)
 
 
-def _rows_of_group(function: Function, number: int) -> Any:
-    """Run the kernel on one group and give its rows."""
-    text = library().spatialq_request(number)
+def _rows_of_run(function: Function, request: Request, numbers: list[int], n: int) -> Iterator[Any]:
+    """Run the kernel on the first n groups of a list, and give the rows of each."""
+    starts = np.empty(n + 1, np.int64)
+    mine = (ctypes.c_int64 * n)(*numbers[:n])
+    if not library().spatialq_join(mine, n, starts.ctypes.data_as(ctypes.POINTER(ctypes.c_int64))):
+        raise MemoryError
+    del numbers[:n]
     try:
-        # an aggregate of no rows has not learnt what it is asked for
-        request = Request({"device": "auto"}) if text is None else Request.of(text.decode())
         with request.within_memory(function.name):
-            part = take(number, 0, given_to(function), page_locked=False)
-        (rows,) = answers(function, request, [part])
+            part = take(mine[0], 0, given_to(function), page_locked=False)
+        if n > 1:
+            return groups.answers(function, request, part, starts, transport="native")
+        return answers(function, request, [part])
     finally:
-        library().spatialq_free(number)
-    return rows
+        library().spatialq_free(mine[0])
 
 
 def _sentence(error: BaseException) -> bytes:

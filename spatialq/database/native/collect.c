@@ -454,6 +454,75 @@ void forget_all_collected(void) {
     all_collected = NULL;
 }
 
+static int by_number(const void *wanted, const void *one) {
+    int64_t a = *(const int64_t *)wanted, b = *(const int64_t *)one;
+    return (a > b) - (a < b);
+}
+
+/* Find what was collected under `numbers`, which ascend; with `take`, all but the first leave the
+   list. */
+static void find_all(const int64_t *numbers, uint64_t n, bool take, Collected **found) {
+    lock(&collected_lock);
+    for (Collected **at = &all_collected; *at;) {
+        Collected *c = *at;
+        const int64_t *place = bsearch(&c->number, numbers, n, sizeof *numbers, by_number);
+        if (place) found[place - numbers] = c;
+        if (take && place && place > numbers) *at = c->next;
+        else at = &c->next;
+    }
+    unlock(&collected_lock);
+}
+
+/* Rows of the first tables of what was collected under `numbers`, which ascend, and what each is
+   asked for, as spatialq_request. False if there is no memory. */
+EXPORT bool spatialq_describe(const int64_t *numbers, uint64_t n, uint64_t *rows, const char **requests) {
+    Collected **found = calloc(n, sizeof *found);
+    if (!found) return false;
+    find_all(numbers, n, false, found);
+    for (uint64_t i = 0; i < n; i++) {
+        rows[i] = found[i]->state.parts[0].rows;
+        requests[i] = found[i]->state.request;
+    }
+    free(found);
+    return true;
+}
+
+/* Join the rows of the first tables of several collected states, in the order of their numbers,
+   which ascend: the first number stands for all of them then, and the others are not known any
+   more. `starts` gets the row at which each begins, and the end. False if there is no memory: then
+   nothing was changed. */
+EXPORT bool spatialq_join(const int64_t *numbers, uint64_t n, int64_t *starts) {
+    Collected **found = calloc(n, sizeof *found);
+    if (!found) return false;
+    find_all(numbers, n, false, found);
+    uint64_t pieces = 0, rows = 0, k = 0;
+    for (uint64_t i = 0; i < n; i++) pieces += found[i]->parts[0].n;
+    Piece *all = malloc((pieces + 1) * sizeof *all);
+    if (!all) {
+        free(found);
+        return false;
+    }
+    find_all(numbers, n, true, found);
+    for (uint64_t i = 0; i < n; i++) {
+        const Pieces *part = &found[i]->parts[0];
+        for (uint64_t j = 0; j < part->n; j++, k++) {
+            all[k] = part->pieces[j];
+            all[k].to += rows;
+        }
+        starts[i] = (int64_t)rows;
+        rows += found[i]->state.parts[0].rows;
+    }
+    starts[n] = (int64_t)rows;
+    free(found[0]->parts[0].pieces);
+    found[0]->parts[0] = (Pieces){all, pieces};
+    for (uint64_t i = 1; i < n; i++) {
+        move_rows(&found[0]->state, &found[i]->state);
+        free_collected(found[i]);
+    }
+    free(found);
+    return true;
+}
+
 /* How many states Python has not freed. */
 EXPORT int64_t spatialq_count_collected(void) {
     int64_t n = 0;

@@ -22,8 +22,10 @@ from spatialq.functions.catalogue import Function
 from spatialq.functions.sql_text import literal
 from spatialq.geometry.indexed_meshes import IndexedMeshes
 
-FLAGS = np.array(["a_open", "b_open", "a_duplicate_id", "b_duplicate_id"])
-"""What may be odd about a pair: open meshes, and GlobalIds that a set has more than once."""
+OF_RESULT = ("a_open", "b_open", "penetration_at_least")
+FLAGS = np.array([*OF_RESULT, "a_duplicate_id", "b_duplicate_id"])
+"""What may be odd about a pair: what the kernel says of it, and GlobalIds that a set has more than
+once."""
 ROW = "{place: place, global_id: global_id, identity: identity, mesh: mesh}"
 """An element of a list, which may have them in any order: `place` says in which."""
 
@@ -299,10 +301,10 @@ def _pairs(
     result = {name: values[keep] for name, values in result.items()}
     n = len(result["a"])
     odd = np.zeros((n, len(FLAGS)), bool)
-    odd[:, 0] = result.get("a_open", False)
-    odd[:, 1] = result.get("b_open", False)
-    odd[:, 2] = a.is_duplicate[result["a"]]
-    odd[:, 3] = other.is_duplicate[result["b"]]
+    for k, name in enumerate(OF_RESULT):
+        odd[:, k] = result.get(name, False)
+    odd[:, -2] = a.is_duplicate[result["a"]]
+    odd[:, -1] = other.is_duplicate[result["b"]]
     named = {
         **result,
         "a": a.global_id.take(pa.array(result["a"])),

@@ -4,10 +4,9 @@ The query is written while it is bound, as for `read_las`. Attributes are NULL w
 none of that name.
 """
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import cache
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from spatialq.data.columns import whole_numbers
 from spatialq.data.points import to_host
 from spatialq.database import pins
 from spatialq.database.transport import clouds
-from spatialq.database.transport.arrow import each_list, list_of_structs, structs
+from spatialq.database.transport.arrow import list_of_structs, structs
 from spatialq.database.transport.columns import attributes_of, points_of
 from spatialq.database.transport.queries import (
     Source,
@@ -39,30 +38,12 @@ from spatialq.runtime.cuda import on_gpu
 
 MAX_ROWS = 2**31 - 1
 """Of a table whose rows go as lists, whose offsets have 32 bits."""
-MANY_ROWS = 1_000_000
-"""From which on the extension is worth a hint."""
 
 
 def query(function: Function, transport: Transport, points: Any, options: Any) -> Any:
     """Write the query that calls a function of points; parameters travel as JSON."""
     calls = zip(points.to_pylist(), options.to_pylist(), strict=True)
     return pa.array([_query(function, transport, *arguments) for arguments in calls], pa.string())
-
-
-def of_lists(function: Function, *arguments: Any) -> Any:
-    """Run the kernel once a row, on lists of point_ids, columns and attributes."""
-    *columns, requests = arguments
-    names = tuple(points_of(function))
-    rows = zip(zip(*map(each_list, columns), strict=True), requests.to_pylist(), strict=True)
-    found: list[Any] = []
-    for lists, text in rows:
-        points = dict(zip(names, lists, strict=True))
-        # an aggregate of no rows has not learnt what it is asked for
-        request = Request({"device": "auto"}) if text is None else Request.of(text)
-        if len(points["x"]) >= MANY_ROWS:
-            _hint()
-        found += answers(function, request, [points], transport="lists")
-    return list_of_structs(found)
 
 
 def of_files(function: Function, requests: Any) -> Any:
@@ -93,13 +74,8 @@ def answers(
     """
     is_file = "files" in request.source
     pin = pins.of_request(request, 0, function.name)
-    options, device = request.choose(function)
-    if not request.token and (more := _more_columns(function, request)):
-        message = (
-            f"{function.name}_list: attributes must be NULL, since an aggregate gets no other "
-            f"columns: join them by point_id, got {list(more)!r}"
-        )
-        raise ValueError(message)
+    choose = request.choose if request.token else partial(choose_of_group, request=request)
+    options, device = choose(function)
     with request.within_memory(function.name), ExitStack() as stack:
         if is_file:
             columns = clouds.of_files(function, request)
@@ -120,6 +96,17 @@ def answers(
             for name, values in result.items()
         }
     yield structs(function, result, as_it_is=transport == "native")
+
+
+def choose_of_group(function: Function, request: Request) -> tuple[Any, str]:
+    """Make the parameters of a call of a group, and the requested device."""
+    if more := _more_columns(function, request):
+        message = (
+            f"{function.name}_list: attributes must be NULL, since an aggregate gets no other "
+            f"columns: join them by point_id, got {list(more)!r}"
+        )
+        raise ValueError(message)
+    return request.choose(function)
 
 
 def source_of(
@@ -179,16 +166,6 @@ def _more_columns(function: Function, request: Request) -> tuple[str, ...]:
     options, _ = request.choose(function)
     more: tuple[str, ...] = getattr(options, "more_columns", ())
     return more
-
-
-@cache
-def _hint() -> None:
-    """Say, once in a process, how large tables are faster."""
-    warnings.warn(
-        "spatialq: the rows of a large table went to a function as lists, which is several times "
-        "as slow as by the extension that spatialq.connect() loads; spatialq_devices() says why",
-        stacklevel=2,
-    )
 
 
 def _is_short(function: Function) -> str:

@@ -50,6 +50,11 @@ class Request:
         known = json.loads(text)
         return cls(**known) if "token" in known else cls(known)
 
+    @classmethod
+    def of_group(cls, text: str | None) -> "Request":
+        """Read the request of a group; an aggregate of no rows has not learnt what it asks for."""
+        return cls.of('{"device": "auto"}' if text is None else text)
+
     @property
     def text(self) -> str:
         """The request as JSON, which `of` reads."""

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-Takes = Literal["rows", "points", "cells", "geometries", "GlobalIds"]
+Takes = Literal["rows", "points", "cells", "geometries", "GlobalIds", "clashes"]
 """Rows of any columns; points x, y, z; cells x, y, z of a regular grid; rows with a geometry; rows
-with GlobalIds of a model."""
+with GlobalIds of a model; rows with the GlobalIds a and b of two elements."""
 
 
 @dataclass

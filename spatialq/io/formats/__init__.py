@@ -20,17 +20,21 @@ from spatialq.io import access
 from spatialq.io.files import find_files, has_match, is_pattern, matches, open_once, require_file
 from spatialq.io.storage import as_path, is_url, require_url
 
-Kind = Literal["points", "grid", "ifc"]
+Kind = Literal["points", "grid", "ifc", "bcf"]
+LOADED: tuple[Kind, ...] = ("points", "grid", "ifc")
+"""What is loaded into tables; issues are read where they are."""
 READ_BY_DUCKDB = (".csv",)
 """Endings by which DuckDB itself reads a file whose name stands for a table."""
 OF_ANYTHING = (".csv", ".txt")
 """Endings of point clouds that other files in a folder of them have as well."""
-MACROS = {"points": "read_points", "grid": "read_grid", "ifc": "read_ifc"}
+MACROS = {"points": "read_points", "grid": "read_grid", "ifc": "read_ifc", "bcf": "read_bcf"}
 """What reads files in SQL."""
 QUALIFIED = re.compile(r"\w+\.\w+")
 """A name that may be that of a table behind its schema."""
 SLASHES = ("/", os.sep)
-NAMES = {"points": "point cloud", "grid": "grid", "ifc": "building model"}
+NAMES = {
+    "points": "point cloud", "grid": "grid", "ifc": "building model", "bcf": "BCF archive"
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,8 @@ class Reader:
     """In lower case, with the dot; or a whole name, of a file that stands for its folder."""
     kind: Kind
     open: Callable[[Path], Any] | None
-    """Makes of a path a `spatialq.io.source.Source`; None of models, which are several tables."""
+    """Makes of a path a `spatialq.io.source.Source`; None of models and archives, which are several
+    tables."""
     skips: str
     """What of a file need not be read where a query does not need it."""
     keeps: str
@@ -94,9 +99,14 @@ def reader_of(
     there = [suffix for each in readers() for suffix in each.suffixes
              if kinds is None or each.kind in kinds]  # fmt: skip
     there.extend(others)
-    what = "of no known format" if kinds is None else f"no {' or '.join(NAMES[k] for k in kinds)}"
+    is_known = kinds is not None and (found is not None or kinds != LOADED)
+    what = f"no {_named(kinds or ())}" if is_known else "of no known format"
     reason = f"is {what}: its name must end in one of {', '.join(sorted(there))}"
     raise FileError.of(caller, path, reason)
+
+
+def _named(kinds: Sequence[Kind]) -> str:
+    return " or ".join(NAMES[kind] for kind in kinds)
 
 
 def open_source(caller: str, path: Path, kinds: Sequence[Kind] = ("points", "grid")) -> Any:
@@ -127,7 +137,7 @@ def find_sources(caller: str, given: str | Path | Sequence[str | Path], kind: Ki
         If a path is empty.
     """
     several = [given] if isinstance(given, str | os.PathLike) else given
-    found = [path for each in several for path in files_of(caller, each, kind)]
+    found = [path for each in several for path in files_of(caller, each, (kind,))]
     there = set()
     for path in found:
         if path.resolve() in there:
@@ -137,7 +147,7 @@ def find_sources(caller: str, given: str | Path | Sequence[str | Path], kind: Ki
 
 
 def files_of(
-    caller: str, path: str | os.PathLike[str] | None, kind: Kind | None = None
+    caller: str, path: str | os.PathLike[str] | None, kinds: Sequence[Kind] | None = None
 ) -> list[Path]:
     """Give a file, the files that match a pattern, or those in a folder, in the order of names.
 
@@ -146,7 +156,7 @@ def files_of(
     caller : str
         Whose errors they are.
     path : path-like
-    kind : str, optional
+    kinds : sequence of str, optional
         What the files of a folder are; by default all that can be read. Those whose ending says
         little, such as readme.txt, count if there are no others.
 
@@ -174,10 +184,10 @@ def files_of(
         if not each.name.startswith(".")
         and each.is_file()
         and (reader := find_reader(each)) is not None
-        and kind in (None, reader.kind)
+        and (kinds is None or reader.kind in kinds)
     )
     if not found:
-        what = "file that can be read" if kind is None else NAMES[kind]
+        what = "file that can be read" if kinds in (None, LOADED) else _named(kinds)
         raise FileError.of(caller, path, f"there is no {what} in this folder")
     return [each for each in found if each.suffix.lower() not in OF_ANYTHING] or found
 

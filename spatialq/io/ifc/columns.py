@@ -146,6 +146,21 @@ INVERSE_ATTRIBUTES = dict.fromkeys(
 )
 """One row per inverse attribute, with the class that declares it."""
 
+CHANGES = {
+    "status": "VARCHAR",
+    "changes": "VARCHAR[]",
+    **dict.fromkeys(("ifc_class", "name", "storey", "global_id"), "VARCHAR"),
+    **dict.fromkeys(("dx", "dy", "dz", "turn"), "DOUBLE"),
+    "axis": "DOUBLE[]",
+    "details": "STRUCT(property VARCHAR, old VARCHAR, new VARCHAR)[]",
+    "matched_by": "VARCHAR",
+    "old_global_id": "VARCHAR",
+    "step_id": "BIGINT",
+    "old_step_id": "BIGINT",
+}
+"""One row per object of two states of a model. The shift is that of the centre of the surface in
+metres, `turn` in degrees, counter-clockwise about `axis`."""
+
 Columns = dict[str, list[Any]]
 
 ADDED = ("properties", "file_name")

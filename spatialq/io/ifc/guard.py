@@ -1,18 +1,16 @@
 """Checks of an IFC file before IfcOpenShell sees it: what it accepts silently is rejected here."""
 
 import contextlib
-import lzma
 import mmap
 import os
 import re
-import struct
 import zipfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from spatialq.errors import FileError
+from spatialq.io.archives import DAMAGED
 from spatialq.io.files import require_file
 from spatialq.runtime.temporary import temporary_folder
 
@@ -29,11 +27,6 @@ MAX_RATIO = 400
 """STEP text shrinks to a tenth, very regular text to a fiftieth; a bomb to a thousandth."""
 
 END_MARK = re.compile(rb"END-ISO-10303-21\s*;")
-DAMAGED = (
-    zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, EOFError,
-    OSError, ValueError, struct.error,
-)  # fmt: skip
-"""What zipfile raises about a zip that is damaged, encrypted, or of a kind that it cannot read."""
 NOT_ASCII = re.compile(rb"[\x80-\xff]")
 ENTITY = re.compile(rb"^[ \t]*#\d+[ \t]*=", re.MULTILINE)
 

@@ -1,0 +1,100 @@
+-- Clashes with the group that each belongs to: group_id, 1 for the group with the deepest clash, and
+-- group_name.
+-- clashes: Name of a table or view of rows as intersects_with and spatialq clash give them.
+-- per: 'element', that of the two with more clashes; 'space', clusters of clashes; or a column, such as
+--     'relation', or one that a and b have, such as 'storey' for a_storey and b_storey.
+-- distance: Of 'space': from one clash of a cluster to the next, at most. (metres; >= 0)
+-- gives: the columns of clashes, group_id group_name: GlobalId of the element, value of the column, or of
+--     'space' the GlobalIds of the deepest clash
+-- example: SELECT group_name, a, b FROM grouped_clashes('clashes', per := 'element')
+CREATE OR REPLACE MACRO grouped_clashes(clashes, per := 'element', distance := 1.0) AS TABLE
+WITH given AS (
+    SELECT t AS own, to_json(t) AS j, row_number() OVER () AS n
+    FROM query_table(spatialq_name('grouped_clashes: clashes must be the name of a table, got ', clashes)) AS t
+),
+said AS (
+    SELECT
+        *, j ->> 'a' AS a, j ->> 'b' AS b, (j ->> 'penetration')::DOUBLE AS penetration,
+        coalesce(spatialq_text('grouped_clashes: per must be text, got ', per), 'element') AS way
+    FROM given
+),
+degrees AS (
+    SELECT element, count(*) AS degree
+    FROM (SELECT unnest([a, b]) AS element FROM said WHERE way = 'element')
+    GROUP BY element
+),
+clustered AS (
+    SELECT unnest(list(n ORDER BY n)) AS n, unnest(spatialq_clusters(
+        list((j ->> 'x')::DOUBLE ORDER BY n), list((j ->> 'y')::DOUBLE ORDER BY n),
+        list((j ->> 'z')::DOUBLE ORDER BY n),
+        spatialq_length('grouped_clashes: distance must be >= 0 metres, got ', distance)
+    )) AS cluster
+    FROM said
+    WHERE way = 'space'
+),
+keyed AS (
+    SELECT s.*, CASE
+        WHEN way = 'element'
+        THEN if(p.degree > q.degree OR (p.degree = q.degree AND a < b), a, b)
+        WHEN way = 'space' THEN cluster::VARCHAR
+        WHEN json_exists(j, way) THEN j ->> way
+        WHEN json_exists(j, 'a_' || way)
+        THEN array_to_string(list_sort(list_distinct([j ->> ('a_' || way), j ->> ('b_' || way)])), ' / ')
+        ELSE spatialq_refuse(
+            'grouped_clashes: per must be ''element'', ''space'' or a column of the clashes such as ''storey'', got ',
+            '''' || way || ''''
+        )::VARCHAR END AS key
+    FROM said AS s
+    LEFT JOIN degrees AS p ON p.element = s.a
+    LEFT JOIN degrees AS q ON q.element = s.b
+    LEFT JOIN clustered AS c USING (n)
+),
+groups AS (
+    SELECT
+        key, max(penetration) AS deepest, count(*) AS clashes, any_value(way) AS way,
+        min_by(least(a, b) || ' / ' || greatest(a, b), (-coalesce(penetration, '-inf'::DOUBLE), least(a, b), greatest(a, b))) AS pair
+    FROM keyed
+    GROUP BY key
+),
+numbered AS (
+    SELECT
+        key, if(way = 'space', pair, key) AS group_name,
+        row_number() OVER (ORDER BY deepest DESC NULLS LAST, clashes DESC, pair, key) AS group_id
+    FROM groups
+)
+SELECT unnest(own), group_id, group_name
+FROM keyed JOIN numbered ON keyed.key IS NOT DISTINCT FROM numbered.key
+ORDER BY n;
+
+-- Groups of clashes, the one with the deepest clash first: what to talk about, and one clash of each to
+-- look at.
+-- clashes: Name of a table or view of rows as intersects_with and spatialq clash give them.
+-- per: 'element', that of the two with more clashes; 'space', clusters of clashes; or a column, such as
+--     'relation', or one that a and b have, such as 'storey' for a_storey and b_storey.
+-- distance: Of 'space': from one clash of a cluster to the next, at most. (metres; >= 0)
+-- gives: group_id group_name clashes elements penetration volume a b relation x y z: number of clashes and of
+--     elements; the largest penetration; the sum of volume where clashes has it; the deepest clash
+-- example: SELECT group_name, clashes, penetration FROM clash_groups('clashes', per := 'space', distance := 2)
+CREATE OR REPLACE MACRO clash_groups(clashes, per := 'element', distance := 1.0) AS TABLE
+SELECT
+    group_id, group_name, count(*) AS clashes, len(list_distinct(flatten(list([a, b])))) AS elements,
+    max(penetration) AS penetration, sum(volume) AS volume, unnest(min_by(
+        {a: a, b: b, relation: relation, x: x, y: y, z: z},
+        (-coalesce(penetration, '-inf'::DOUBLE), least(a, b), greatest(a, b))
+    ))
+FROM (
+    SELECT
+        group_id, group_name, j ->> 'a' AS a, j ->> 'b' AS b, j ->> 'relation' AS relation,
+        (j ->> 'penetration')::DOUBLE AS penetration, (j ->> 'volume')::DOUBLE AS volume,
+        (j ->> 'x')::DOUBLE AS x, (j ->> 'y')::DOUBLE AS y, (j ->> 'z')::DOUBLE AS z
+    FROM (
+        SELECT group_id, group_name, to_json(t) AS j
+        FROM grouped_clashes(
+            spatialq_name('clash_groups: clashes must be the name of a table, got ', clashes),
+            per := spatialq_text('clash_groups: per must be text, got ', per),
+            distance := spatialq_length('clash_groups: distance must be >= 0 metres, got ', distance)
+        ) AS t
+    )
+)
+GROUP BY group_id, group_name
+ORDER BY group_id;

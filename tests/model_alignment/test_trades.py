@@ -1,0 +1,161 @@
+"""Federations of real trades: one that was moved is found to a millimetre, none that fits is said.
+
+The constants of the search were chosen on trades of Schependomlaan; Office, Duplex and the house of
+FZK, divided into trades by class, were not looked at before.
+"""
+
+import warnings
+
+import duckdb
+import pytest
+
+import spatialq
+from spatialq.errors import FileWarning
+from spatialq.workflows.clash import find_clashes
+from tests.conftest import real_file
+
+from .moving import moved
+
+pytestmark = pytest.mark.slow
+
+HOME = "Schependomlaan_"
+TRADES = {
+    "bernts": f"{HOME}BERNTS-Staalconstructie.ifczip",
+    "geelen_1": f"{HOME}GEELEN-Breedplaat_V1.ifc",
+    "geelen_2": f"{HOME}GEELEN-Breedplaat_V2.ifc",
+    "geelen_3": f"{HOME}GEELEN-Breedplaat_V3.ifc",
+    "balconies": f"{HOME}MULTICOM-balkons.ifc",
+    "floors": f"{HOME}ROOT-breedplaatvloeren.ifczip",
+    "frames": f"{HOME}ROOT-houten_kozijnen.ifczip",
+    "walls": f"{HOME}ROOT-kalkzandsteen.ifczip",
+    "steel": f"{HOME}ROOT-staal.ifczip",
+    "structure": f"{HOME}V_L_Constructief.ifczip",
+    "xella_0": f"{HOME}XELLA-Begane_grond.ifc",
+    "xella_1": f"{HOME}XELLA-1e_verdieping.ifc",
+    "xella_2": f"{HOME}XELLA-2e_verdieping.ifc",
+    "xella_3": f"{HOME}XELLA-3e_verdieping.ifc",
+}
+XELLA = ("xella_0", "xella_1", "xella_2", "xella_3")
+GEELEN = ("geelen_1", "geelen_2", "geelen_3")
+MISPLACED = [
+    ("bernts", ("steel", "floors"), (3.25, -7.4, 0.0), 0),
+    ("steel", ("bernts", "floors", *GEELEN), (-8.4, 10.5, 0.0), 0),
+    ("walls", (*XELLA, "floors"), (0.5, 0.0, 0.0), 0),
+    ("xella_1", ("walls", "xella_0", "xella_2", "xella_3"), (-12.345, 6.789, 0.35), 90),
+    ("xella_2", ("walls", "frames"), (0.0, -0.025, 0.0), 0),
+    ("floors", (*GEELEN, "bernts", "steel", "walls"), (11.0, 3.0, -1.2), 180),
+    ("geelen_1", ("floors", "geelen_2", "geelen_3"), (-4.321, 2.5, 0.0), 0),
+    ("structure", ("bernts", "steel", "floors"), (100.0, 50.0, 2.0), 270),
+    ("xella_0", ("walls", "xella_1", "xella_2"), (6.0, 6.0, 0.0), 0),
+    ("walls", (*XELLA,), (0.0, 0.0, 0.6), 0),
+]
+"""The trade that is moved, the others, by how much, and by how many degrees it is turned before."""
+FITTING = [
+    ("bernts", "steel", "floors"),
+    (*XELLA,),
+    (*GEELEN,),
+    ("walls", *XELLA),
+    ("floors", *GEELEN),
+    ("walls", "floors", "steel", "frames"),
+    ("xella_1", "geelen_2"),
+    ("frames", "balconies", "xella_2", "geelen_3"),
+    ("balconies", "bernts"),
+    ("walls", "floors", "xella_1", "geelen_1", "frames"),
+]
+SAID_IN_FILE = (8.4359, 10.4762, 0.0)
+"""What brings V_L_Constructief, as it was published, to where the others are."""
+
+
+def read(con, table, path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        spatialq.read_ifc(con, path, name=table)
+
+
+@pytest.fixture(scope="module")
+def con():
+    with spatialq.connect() as con:
+        for name, file in TRADES.items():
+            read(con, name, real_file(f"data/ifc/{file}"))
+        yield con
+
+
+def compared(con, tables):
+    rows = " UNION ALL BY NAME ".join(f"FROM {table}" for table in tables)
+    con.execute(f"CREATE OR REPLACE TEMP VIEW federation AS {rows}")
+    result = con.sql("FROM model_alignment('federation')")
+    return [dict(zip(result.columns, row, strict=True)) for row in result.fetchall()]
+
+
+def name_of(con, table):
+    ((name,),) = con.sql(f"SELECT DISTINCT file_name FROM {table}").fetchall()
+    return name
+
+
+@pytest.mark.parametrize("case", range(len(MISPLACED)))
+def test_a_trade_that_was_moved_is_found(con, tmp_path, case):
+    trade, others, shift, degrees = MISPLACED[case]
+    source, start = real_file(f"data/ifc/{TRADES[trade]}"), shift
+    if trade == "structure":  # which is not where the others are
+        source = moved(source, tmp_path / "right.ifc", SAID_IN_FILE)
+    path = moved(source, tmp_path / "moved.ifc", start, degrees)
+    read(con, f"moved_{case}", path)
+    rows = [
+        row for row in compared(con, [*others, f"moved_{case}"]) if row["verdict"] == "misplaced"
+    ]
+    assert rows
+    gained = max(row["agreeing"] - row["agreeing_unmoved"] for row in rows)
+    assert gained > 20 or shift[:2] == (0.0, 0.0)
+    for row in rows:
+        assert str(path) in (row["a"], row["b"])
+        assert row["sentence"].startswith("moved ")
+        # what moves the others to where the moved one is, if it is the first
+        if row["a"] == str(path):
+            expected, turn = shift, degrees
+        else:
+            expected, turn = back(shift, degrees)
+        assert (row["dx"], row["dy"], row["dz"]) == pytest.approx(expected, abs=1e-3)
+        assert abs((row["turn"] - turn + 180) % 360 - 180) < 1e-3
+
+
+def back(shift, degrees):
+    """Give the motion that undoes another one, of quarters of a turn."""
+    x, y, z = shift
+    for _ in range(degrees // 90):
+        x, y = y, -x
+    return (-x, -y, -z), -degrees
+
+
+@pytest.mark.parametrize("case", range(len(FITTING)))
+def test_trades_that_fit_are_not_said_to_be_misplaced(con, case):
+    rows = compared(con, FITTING[case])
+    assert len(rows) == len(FITTING[case]) * (len(FITTING[case]) - 1) / 2
+    assert [row for row in rows if row["verdict"] == "misplaced"] == []
+
+
+def test_the_model_of_the_structure_lies_beside_the_others(con):
+    rows = [row for row in compared(con, TRADES) if row["verdict"] == "misplaced"]
+    assert {row["sentence"] for row in rows} == {
+        f"{HOME}V_L_Constructief lies 8.4 m west and 10.5 m south of the others"
+    }
+    name = name_of(con, "structure")
+    for row in rows:
+        sign = 1 if row["b"] == name else -1
+        found = [sign * row[each] for each in ("dx", "dy", "dz")]
+        assert found == pytest.approx(SAID_IN_FILE, abs=2e-3)
+
+
+def test_clash_warns_before_it_looks_for_pairs():
+    paths = [real_file(f"data/ifc/{TRADES[name]}") for name in ("steel", "structure")]
+    sentence = f"clash: {HOME}V_L_Constructief lies 8.4 m west and 10.5 m south of {HOME}ROOT-staal"
+    with pytest.warns(FileWarning, match=sentence), find_clashes(paths, a="IfcFooting") as con:
+        assert con.sql("SELECT count(*) FROM clashes").fetchall() == [(0,)]
+
+
+def test_meshes_that_are_none_are_refused(con):
+    con.execute("""
+        CREATE OR REPLACE TEMP VIEW broken AS SELECT 'a.ifc' AS file_name, 'IfcWall' AS ifc_class,
+        {vertices: [0.0, 1.0], faces: [0, 0, 1]} AS mesh
+    """)
+    with pytest.raises(duckdb.Error, match="model_alignment: meshes must have finite vertices"):
+        con.sql("FROM model_alignment('broken')").fetchall()

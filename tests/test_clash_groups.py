@@ -1,0 +1,182 @@
+"""Groups of clashes, compared with rules in plain Python and components by brute force."""
+
+from collections import Counter
+
+import duckdb
+import numpy as np
+import pytest
+
+import spatialq
+
+from .command_line import rows, spatialq_command
+from .conftest import made_once
+
+COLUMNS = (
+    "a VARCHAR, b VARCHAR, penetration DOUBLE, x DOUBLE, y DOUBLE, z DOUBLE, a_storey VARCHAR, "
+    "b_storey VARCHAR, volume DOUBLE, n INTEGER"
+)
+
+
+@pytest.fixture(scope="module")
+def con():
+    with spatialq.connect() as con:
+        yield con
+
+
+def made(con, seed, number=120):
+    """Clashes of few elements and places, some of them without; their rows."""
+    rng = np.random.default_rng(seed)
+    given = []
+    for n in range(number):
+        a, b = rng.choice(20, 2, replace=False)
+        place = [float(v) for v in rng.uniform(0, 9, 3)] if rng.random() < 0.9 else [None] * 3
+        depth = None if rng.random() < 0.1 else float(rng.integers(1, 50)) / 100
+        storeys = [None if rng.random() < 0.1 else f"S{rng.integers(3)}" for _ in "ab"]
+        given.append((f"e{a}", f"e{b}", depth, *place, *storeys, float(rng.random()), n))
+    con.execute(f"CREATE OR REPLACE TEMP TABLE clashes ({COLUMNS})")
+    for row in given:
+        con.execute("INSERT INTO clashes VALUES (" + ", ".join("?" * 10) + ")", row)
+    return given
+
+
+def partition(keys):
+    """The groups as sets of rows, whatever they are called."""
+    found = {}
+    for n, key in enumerate(keys):
+        found.setdefault(key, set()).add(n)
+    return {frozenset(each) for each in found.values()}
+
+
+def grouped(con, per, **options):
+    more = "".join(f", {name} := {value}" for name, value in options.items())
+    query = f"SELECT n, group_id FROM grouped_clashes('clashes', per := '{per}'{more}) ORDER BY n"
+    found = con.sql(query).fetchall()
+    assert [n for n, _ in found] == list(range(len(found)))
+    return [group for _, group in found]
+
+
+def components(places, distance):
+    """Connected components, by looking at all pairs until nothing changes."""
+    label = list(range(len(places)))
+    near = [
+        (i, j)
+        for i in range(len(places))
+        for j in range(i)
+        if places[i] is not None
+        and places[j] is not None
+        and np.linalg.norm(np.subtract(places[i], places[j])) <= distance
+    ]
+    changes = True
+    while changes:
+        changes = False
+        for i, j in near:
+            if label[i] != label[j]:
+                label[i] = label[j] = min(label[i], label[j])
+                changes = True
+    return label
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("distance", [0.0, 0.7, 1.5, 20.0])
+def test_clusters_in_space_are_connected_components(con, seed, distance):
+    given = made(con, seed)
+    places = [None if row[3] is None else row[3:6] for row in given]
+    found = grouped(con, "space", distance=distance)
+    assert partition(found) == partition(components(places, distance))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_by_element_is_by_the_one_with_more_clashes(con, seed):
+    given = made(con, seed)
+    degree = Counter(each for row in given for each in row[:2])
+    hubs = [min(row[:2], key=lambda each: (-degree[each], each)) for row in given]
+    assert partition(grouped(con, "element")) == partition(hubs)
+    names = con.sql("SELECT group_name FROM grouped_clashes('clashes') ORDER BY n").fetchall()
+    assert [name for (name,) in names] == hubs
+
+
+def test_by_storey_is_by_both_of_them_in_any_order(con):
+    given = made(con, 5)
+    keys = [tuple(sorted({each for each in row[6:8] if each})) for row in given]
+    assert partition(grouped(con, "storey")) == partition(keys)
+    assert partition(grouped(con, "penetration")) == partition(row[2] for row in given)
+
+
+@pytest.mark.parametrize("per", ["element", "space", "storey"])
+def test_each_group_says_what_is_in_it(con, per):
+    given = made(con, 7)
+    groups = con.sql(f"FROM clash_groups('clashes', per := '{per}')")
+    names, found = groups.columns, groups.fetchall()
+    of_group = grouped(con, per)
+    assert [row[0] for row in found] == list(range(1, max(of_group) + 1))
+    worst = []
+    for values in found:
+        row = dict(zip(names, values, strict=True))
+        own = [
+            each for each, group in zip(given, of_group, strict=True) if group == row["group_id"]
+        ]
+        assert row["clashes"] == len(own)
+        assert row["elements"] == len({each for clash in own for each in clash[:2]})
+        assert row["volume"] == pytest.approx(sum(clash[8] for clash in own))
+        depths = [clash[2] for clash in own if clash[2] is not None]
+        assert row["penetration"] == max(depths, default=None)
+        shown = [c for c in own if c[:2] == (row["a"], row["b"]) and c[3:6] == values[-3:]]
+        assert row["penetration"] in [clash[2] for clash in shown]
+        worst.append(row["penetration"] or -1.0)
+    assert worst == sorted(worst, reverse=True)
+
+
+def test_the_order_of_the_rows_does_not_matter(con):
+    made(con, 8)
+    con.execute("CREATE OR REPLACE TEMP VIEW turned AS FROM clashes ORDER BY hash(n)")
+    for per in ("element", "space", "storey"):
+        query = f"SELECT n, group_id, group_name FROM grouped_clashes('{{}}', per := '{per}')"
+        one, other = (con.sql(query.format(of)).fetchall() for of in ("clashes", "turned"))
+        assert sorted(one) == sorted(other)
+
+
+def test_no_clashes_are_no_groups_and_a_wrong_column_is_named(con):
+    made(con, 1, number=0)
+    for per in ("element", "space", "storey"):
+        assert con.sql(f"FROM clash_groups('clashes', per := '{per}')").fetchall() == []
+    made(con, 1, number=1)
+    assert len(con.sql("FROM clash_groups('clashes', per := 'space')").fetchall()) == 1
+    with pytest.raises(duckdb.Error, match=r"per must be 'element', 'space' or a column .* 'mood'"):
+        con.sql("FROM clash_groups('clashes', per := 'mood')").fetchall()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    from spatialq.demo.house import write_house
+
+    return made_once(
+        tmp_path_factory, "clash_groups", lambda folder: write_house(folder / "house.ifc")
+    )
+
+
+def test_the_command_prints_groups_and_writes_a_topic_for_each(con, folder, tmp_path):
+    house = folder / "house.ifc"
+    groups = rows("clash", house, "--group", "element")["groups"]
+    assert sorted(each["clashes"] for each in groups) == [
+        1,
+        1,
+        3,
+    ]  # three with the wall in the hall
+    (wall,) = [each["group_name"] for each in groups if each["clashes"] == 3]
+    for topics, number in (("groups", 3), ("clashes", 5)):
+        path = tmp_path / f"{topics}.bcf"
+        rows("clash", house, "--group", "element", "--topics", topics, "-o", path)
+        selected = con.sql(
+            f"SELECT topic, list(global_id) FROM read_bcf_components('{path}') "
+            "WHERE role = 'selection' GROUP BY topic"
+        ).fetchall()
+        assert len(selected) == number
+        assert sorted(len(ids) for _, ids in selected if wall in ids) == (
+            [4] if topics == "groups" else [2, 2, 2]
+        )
+    table = tmp_path / "clashes.parquet"
+    rows("clash", house, "--group", "space", "--group-distance", "100m", "-o", table)
+    assert con.sql(f"SELECT DISTINCT group_id FROM '{table}'").fetchall() == [(1,)]
+    result = spatialq_command("clash", house, "--group", "mood")
+    assert result.returncode == 1
+    assert "per must be 'element', 'space' or a column of the clashes" in result.stderr

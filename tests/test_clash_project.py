@@ -1,0 +1,232 @@
+"""`spatialq clash --project`: what becomes of clashes from one run to the next."""
+
+import shutil
+import signal
+import subprocess
+import sys
+from random import Random
+
+import duckdb
+import ifcopenshell
+import ifcopenshell.guid
+import pytest
+
+from spatialq.errors import FileError
+from spatialq.workflows.clash import find_clashes
+
+from .command_line import rows, spatialq_command
+from .conftest import real_file
+from .io.ifc_models import Builder
+from .model_edits import EDITS, Edits
+
+pytestmark = pytest.mark.slow  # as a whole
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from spatialq.workflows import clash, clash_project
+clash_project._models = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+clash.find_clashes(sys.argv[2:], project=Path(sys.argv[1]))
+"""
+"""A run that ends while it is being written."""
+
+
+def beams(path, shifts=(0.0, 0.0, 0.0, 0.0), *, along_x):
+    """Beams, of which each crosses that of the other model which has its number."""
+    builder = Builder("IFC4", "millimetre")
+    for k, shift in enumerate(shifts):
+        low, size = ((-1.0, 0.0, 0.0), (2.0, 0.1, 0.2))
+        if not along_x:
+            low, size = ((0.0, -1.0, 0.0), (0.1, 2.0, 0.2))
+        items = [builder.box(low, size)]
+        builder.add("IfcBeam", f"{'xy'[not along_x]}{k}", items, at=(5.0 * k, 0.0, shift))
+    builder.model.write(str(path))
+    return path
+
+
+@pytest.fixture
+def models(tmp_path):
+    return [beams(tmp_path / f"{name}.ifc", along_x=name == "x") for name in "xy"]
+
+
+def run(project, models, **options):
+    with find_clashes(models, project=project, **options) as con:
+        return {row[0]: row[1:] for row in con.execute(
+            "SELECT a_name, status, clash, assignee FROM clashes"
+        ).fetchall()}  # fmt: skip
+
+
+def query(project, text, *values):
+    with duckdb.connect(str(project)) as con:
+        return con.execute(text, values).fetchall()
+
+
+def edit(path, change):
+    model = ifcopenshell.open(str(path))
+    change(model, {each.Name: each for each in model.by_type("IfcBeam")})
+    model.write(str(path))
+
+
+def raise_by(model, beam, millimetres):
+    beam.ObjectPlacement.RelativePlacement.Location.Coordinates = (
+        *beam.ObjectPlacement.RelativePlacement.Location.Coordinates[:2],
+        millimetres,
+    )
+
+
+def test_what_becomes_of_clashes(models, tmp_path):
+    project = tmp_path / "project.duckdb"
+    first = run(project, models)
+    assert {name: row[0] for name, row in first.items()} == dict.fromkeys(
+        ("x0", "x1", "x2", "x3"), "new"
+    )
+    ids = {name: row[1] for name, row in first.items()}
+    again = run(project, models)
+    assert {row[0] for row in again.values()} == {"active"}
+
+    query(project, "ALTER TABLE clashes ADD COLUMN priority INTEGER")
+    said = "UPDATE clashes SET status = 'approved', assignee = 'Ada', priority = 3 WHERE a_name = ?"
+    query(project, said, "x1")
+    query(project, said, "x2")
+    query(project, said, "x3")
+    query(project, "INSERT INTO comments (clash, comment) VALUES (?, 'as built')", ids["x3"])
+
+    def change(model, beam):
+        raise_by(model, beam["x1"], 20.0)
+        raise_by(model, beam["x2"], 5000.0)
+        beam["x3"].GlobalId = ifcopenshell.guid.new()
+
+    edit(models[0], change)
+    third = run(project, models)
+    assert {name: row[0] for name, row in third.items()} == {
+        "x0": "active", "x1": "changed", "x3": "approved",
+    }  # fmt: skip
+    assert {name: row[1] for name, row in third.items()} == {
+        name: ids[name] for name in ("x0", "x1", "x3")
+    }
+    kept = "SELECT a_name, status, assignee, priority, first_run, last_run FROM clashes ORDER BY 1"
+    assert query(project, kept) == [
+        ("x0", "active", None, None, 1, 3),
+        ("x1", "changed", "Ada", 3, 1, 3),
+        ("x2", "resolved", "Ada", 3, 1, 2),
+        ("x3", "approved", "Ada", 3, 1, 3),
+    ]
+    edit(models[0], lambda model, beam: raise_by(model, beam["x2"], 0.0))
+    fourth = run(project, models)
+    assert fourth["x2"] == ("new", ids["x2"], "Ada")
+    assert fourth["x1"][0] == "active"
+    comments = "SELECT a_name, comment FROM comments JOIN clashes USING (clash)"
+    assert query(project, comments) == [("x3", "as built")]
+    history = "SELECT status FROM history WHERE clash = ? ORDER BY run"
+    assert [status for (status,) in query(project, history, ids["x2"])] == [
+        "new", "active", "resolved", "new",
+    ]  # fmt: skip
+    runs = query(project, "SELECT run, elements, searched, clashes FROM runs ORDER BY run")
+    assert runs == [(1, 8, 8, 4), (2, 8, 0, 4), (3, 8, 2, 3), (4, 8, 1, 4)]
+    digests = query(project, "SELECT count(DISTINCT digest) FROM models GROUP BY file_name")
+    assert sorted(digests) == [(1,), (3,)]
+
+
+def test_all_global_ids_are_new_and_the_file_has_another_name(models, tmp_path):
+    project = tmp_path / "project.duckdb"
+    first = run(project, models)
+    renamed = tmp_path / "w.ifc"
+    shutil.move(models[1], renamed)
+
+    def renumber(model, _):
+        for each in model.by_type("IfcRoot"):
+            each.GlobalId = ifcopenshell.guid.new()
+
+    edit(renamed, renumber)
+    second = run(project, [models[0], renamed])
+    assert {name: row[1] for name, row in second.items()} == {
+        name: row[1] for name, row in first.items()
+    }
+    assert {row[0] for row in second.values()} == {"active"}
+    # pairs in the other order are searched again, and are the same clashes
+    assert {row[1] for row in run(project, [renamed, models[0]]).values()} == {
+        row[1] for row in first.values()
+    }
+
+
+def test_a_run_that_is_killed_leaves_the_one_before(models, tmp_path):
+    project = tmp_path / "project.duckdb"
+    run(project, models)
+    tables = ("runs", "models", "history", "clashes", "pairs")
+    before = [query(project, f"FROM {table}") for table in tables]
+    edit(models[0], lambda model, beam: raise_by(model, beam["x2"], 5000.0))
+    command = [sys.executable, "-c", KILLED, project, *models]
+    done = subprocess.run([*map(str, command)], check=False, timeout=300)
+    assert done.returncode == -signal.SIGKILL
+    assert [query(project, f"FROM {table}") for table in tables] == before
+    assert run(project, models).keys() == {"x0", "x1", "x3"}
+
+
+SIDES = (
+    {},
+    {"closer_than": 0.05},
+    {"a": "ifc_class = 'IfcSlab' OR name LIKE '%2%'", "b": "ifc_class <> 'IfcSlab'"},
+    {"exclude_related": True, "tolerance": 0.005},
+)
+
+
+@pytest.mark.filterwarnings("ignore::spatialq.errors.FileWarning")  # products without faces
+@pytest.mark.parametrize("options", SIDES)
+def test_random_edits_give_the_rows_of_a_full_run(tmp_path, options):
+    real = real_file("ifc/webifc_example.ifc")
+    model = tmp_path / "model.ifc"
+    shutil.copy(real, model)
+    other = real_file("ifc/Schependomlaan_XELLA-3e_verdieping.ifc")
+    random = Random(str(options))
+    for k in range(4):
+        check_full(tmp_path / "project.duckdb", [model, other], options)
+        edits = Edits(model, ("IfcWall", "IfcSlab", "IfcColumn", "IfcBeam"), k)
+        for each in random.choices(EDITS, k=8):
+            getattr(edits, each)()
+        edits.model.write(str(model))
+    searched = query(tmp_path / "project.duckdb", "SELECT searched, elements FROM runs ORDER BY 1")
+    assert all(some < everything / 3 for some, everything in searched[:-1])
+
+
+def check_full(project, models, options):
+    with find_clashes(models, **options) as con:
+        result = con.execute("FROM clashes")
+        names = ", ".join(column for column, *_ in result.description)
+        full = result.fetchall()
+    with find_clashes(models, project=project, **options) as con:
+        unique = dict.fromkeys(frozenset((row[0], row[1])) for row in full)
+        found = con.execute(f"SELECT {names} FROM clashes").fetchall()
+    if options.get("a") is None:
+        assert found == full
+    else:  # a pair may be found in both orders, and is one clash
+        assert [frozenset(row[:2]) for row in found] == list(unique)
+        assert set(map(str, found)) <= set(map(str, full))
+
+
+def test_another_test_searches_all(models, tmp_path):
+    project = tmp_path / "project.duckdb"
+    run(project, models)
+    run(project, models, tolerance=0.002)
+    assert query(project, "SELECT searched FROM runs") == [(8,), (8,)]
+
+
+def test_another_database_is_refused(models, tmp_path):
+    query(tmp_path / "other.duckdb", "CREATE TABLE runs (x INTEGER)")
+    with pytest.raises(FileError, match="is a database, but not one of clashes"):
+        run(tmp_path / "other.duckdb", models)
+
+
+def test_the_command(models, tmp_path):
+    project = tmp_path / "project.duckdb"
+    found = rows("clash", *models, "--project", project)
+    assert found["statuses"] == [{"status": "new", "clashes": 4}]
+    assert {row["status"] for row in found["clashes"]} == {"new"}
+    result = spatialq_command("clash", *models, "--project", project)
+    assert "active" in result.stdout
+    result = spatialq_command("clash", *models, "--project", project, "-o", tmp_path / "c.xlsx")
+    assert result.returncode == 0, result.stderr
+    refused = spatialq_command(
+        "clash", *models, "--project", project, "-o", tmp_path / "out", "--executor", "local"
+    )
+    assert refused.returncode == 1
+    assert "--project" in refused.stderr

@@ -1,0 +1,249 @@
+"""Which of several models lie where the others do, and where the others ought to."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from heapq import nlargest
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .facets import QUARTER, Facets, Triangles, turning
+from .search import TOLERANCE, Match, best_height, heights, match, refined, shifts_across
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from spatialq.data.meshes import Meshes
+
+LARGEST = 600
+"""Faces of a model along each axis that are searched for a shift; counted are all."""
+FITTING = 2
+"""Planes along x and along y that two models share where they lie where they should: by chance
+they share none, so that no more are needed where nothing was moved."""
+FOUND, SAID = 4, 80
+"""Planes along x and along y, and the product of the two, that they share after the best of many
+shifts if that is where they should be."""
+FOLLOWED = 3
+"""How many of the shifts seen from above are followed, for each other model."""
+FLOORS, MANY_FLOORS, SHARE = 5, 12, 0.25
+"""Floors that must meet after a shift along z alone where at most one did before: more, unless this
+share of the elements has walls in planes of the others."""
+STILL = 0.6
+"""A shift along z is none if this share of the floors meet without one."""
+PARALLEL = 2e-5
+"""Radians between directions of walls that are one: half a millimetre in 25 m."""
+HIGHER = 1.5
+"""How much higher a model is that cannot be taken for a storey like a lower one."""
+STOREYS = 5.0
+"""Metres: what is as high has several storeys."""
+BESIDE = 0.5
+"""Of the height of the lower of two models: where less is beside the other, one is a storey above
+the other, which may well be its copy."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """What is compared of a model."""
+
+    name: str
+    facets: Facets
+    largest: Facets
+    elements: int
+    direction: float
+    low: "NDArray[np.float64]"
+    high: "NDArray[np.float64]"
+
+
+@dataclass(frozen=True)
+class Move:
+    """What brings models to where others are: a turn about z and then a shift, metres."""
+
+    angle: float
+    quarters: int
+    shift: "NDArray[np.float64]"
+    along_walls: "NDArray[np.float64]"
+    """The shift in the directions of the walls."""
+
+
+def models_of(named: "Mapping[str, Meshes]") -> list[Model]:
+    """Take the faces of models, along the walls of most where theirs are parallel to those."""
+    triangles = [Triangles.of(meshes) for meshes in named.values()]
+    directions = [each.direction() for each in triangles]
+    known = [
+        (float(each.area.sum()), direction)
+        for each, direction in zip(triangles, directions, strict=True)
+        if direction is not None
+    ]
+    frame = _most_common(known)
+    models, first = [], 0
+    for (name, meshes), each, direction in zip(named.items(), triangles, directions, strict=True):
+        is_same = direction is None or abs(_between(direction, frame)) <= PARALLEL
+        own = frame if is_same or direction is None else direction
+        facets = each.facets(own, first)
+        first += len(meshes)
+        low, high = meshes.vertices.min(axis=0), meshes.vertices.max(axis=0)
+        largest = facets.largest(LARGEST)
+        models.append(Model(name, facets, largest, len(meshes), own, low, high))
+    return models
+
+
+def _most_common(weighted: list[tuple[float, float]]) -> float:
+    """Choose the direction with most weight near it, the first of several."""
+    near = [
+        sum(w for w, d in weighted if abs(_between(d, direction)) <= PARALLEL)
+        for _, direction in weighted
+    ]
+    return weighted[int(np.argmax(near))][1] if near else 0.0
+
+
+def _between(one: float, other: float) -> float:
+    """Measure the angle from one direction of walls to another: at most an eighth of a turn."""
+    return (one - other + QUARTER / 2) % QUARTER - QUARTER / 2
+
+
+def unmoved(a: Model, b: Model) -> Match:
+    """Count what two models have in common where they are."""
+    if a.direction != b.direction:
+        return Match(np.zeros(3), (0, 0, 0), (0, 0))
+    return match(a.facets, b.facets, np.zeros(3), copies=True)
+
+
+def groups_of(
+    models: list[Model], matches: Mapping[tuple[int, int], Match]
+) -> tuple[list[list[int]], dict[int, Move]]:
+    """Group the models that lie where they should to each other.
+
+    Returns
+    -------
+    list of list of int
+        The models of each group, the largest group first.
+    dict
+        What brings the groups to where the first is, by number, as far as that is known.
+    """
+    pairs = [pair for pair, each in matches.items() if min(each.planes[:2]) >= FITTING]
+    groups = _joined(len(models), pairs)
+    moves = _moves(models, groups)
+    # those that would be moved alike lie where they should to each other: if they are more
+    # than the first group, that is the one to be moved
+    for number, move in moves.items():
+        alike = [k for other, each in moves.items() if _is_same(each, move) for k in groups[other]]
+        if len(alike) > len(groups[0]) and len(alike) > len(groups[number]):
+            groups = _joined(len(models), [*pairs, *pairwise(alike)])
+            moves = _moves(models, groups)
+            break
+    lifted = _lifted(models, groups[0])
+    groups[0] = [k for k in groups[0] if k not in lifted]
+    moves |= dict(enumerate(lifted.values(), len(groups)))
+    return [*groups, *([k] for k in lifted)], moves
+
+
+def _joined(n: int, pairs: Iterable[tuple[int, int]]) -> list[list[int]]:
+    """Join what pairs connect, the largest group first."""
+    group = list(range(n))
+    for i, j in pairs:
+        group = [group[i] if known == group[j] else known for known in group]
+    members = [[k for k in range(n) if group[k] == g] for g in dict.fromkeys(group)]
+    return sorted(members, key=lambda each: (-len(each), each[0]))
+
+
+def _is_same(one: Move, other: Move) -> bool:
+    return one.quarters == other.quarters and bool(
+        np.abs(one.along_walls - other.along_walls).max() <= 2 * TOLERANCE
+    )
+
+
+def _moves(models: list[Model], groups: list[list[int]]) -> dict[int, Move]:
+    """Find what brings each group to where the first is."""
+    first, *others = ([models[k] for k in group] for group in groups)
+    found = {number: _move(group, first) for number, group in enumerate(others, 1)}
+    return {number: move for number, move in found.items() if move is not None}
+
+
+def _move(lost: list[Model], others: list[Model]) -> Move | None:
+    """Find what brings models to where others are; None where too little says so."""
+    a = Facets.joined([each.largest for each in lost])
+    turned = [a.turned(quarters) for quarters in range(4)]
+    higher = [each for each in others if _height(lost) * HIGHER <= _height([each])]
+    found = []
+    for other in others:
+        if other not in higher and _are_above(lost, [other]):
+            continue
+        seen = (
+            (votes, quarters, dx, dy)
+            for quarters, each in enumerate(turned)
+            for votes, dx, dy in shifts_across(each, other.largest)
+        )
+        for _, quarters, dx, dy in nlargest(FOLLOWED, seen):
+            each = best_height(turned[quarters], other.largest, (dx, dy))
+            if min(each.planes[:2]) >= FOUND and each.planes[0] * each.planes[1] >= SAID:
+                found.append((each.score, quarters, each))
+    if not found:
+        return None
+    _, quarters, best = max(found, key=lambda each: each[0])
+    beside = higher or [each for each in others if not _are_above(lost, [each])] or others
+    b = Facets.joined([each.largest for each in beside])
+    near = [
+        each.shift[2]
+        for _, turn, each in found
+        if turn == quarters and np.abs((each.shift - best.shift)[:2]).max() <= 2 * TOLERANCE
+    ]
+    shift = np.array([*best.shift[:2], _dz(turned[quarters], b, best.shift[:2], near)])
+    angle = _between(others[0].direction, lost[0].direction) + quarters * QUARTER
+    if not angle and np.abs(shift).max() <= TOLERANCE:
+        return None
+    return Move(
+        math.remainder(angle, 2 * math.pi),
+        quarters,
+        turning(others[0].direction) @ shift,
+        shift,
+    )
+
+
+def _dz(a: Facets, b: Facets, across: Any, found: list[float]) -> float:
+    """Choose the shift along z: none, unless much more speaks for another one."""
+    tried = {0.0, *found, *heights(a, b, tuple(across))}
+    scores = {dz: match(a, b, (*across, dz)).floors for dz in sorted(tried, key=abs)}
+    most = max(scores, key=scores.__getitem__)
+    dz = 0.0 if scores[0.0] >= STILL * scores[most] else most
+    return float(refined(a, b, (*across, dz), window=2 * TOLERANCE)[2])
+
+
+def _lifted(models: list[Model], group: list[int]) -> dict[int, Move]:
+    """Find the models that lie too high or too low, by their numbers, and what moves them."""
+    found: dict[int, Move] = {}
+    while len(left := [k for k in group if k not in found]) > 1:
+        seen = {k: _lift(models[k], [models[i] for i in left if i != k]) for k in reversed(left)}
+        most = max(seen, key=lambda k: seen[k].planes[2])
+        if not seen[most].planes[2]:
+            break
+        shift = np.array([0.0, 0.0, seen[most].shift[2]])
+        found[most] = Move(0.0, 0, shift, shift)
+    return found
+
+
+def _lift(a: Model, others: list[Model]) -> Match:
+    """Find what a model has in common with others after a shift along z: nothing if it is right."""
+    beside = [each for each in others if not _are_above([a], [each])]
+    if beside:
+        b = Facets.joined([each.largest for each in beside])
+        before = match(a.largest, b, np.zeros(3))
+        best = best_height(a.largest, b, (0.0, 0.0))
+        least = FLOORS if before.elements[0] >= SHARE * a.elements else MANY_FLOORS
+        if before.planes[2] <= 1 and best.planes[2] >= least:
+            return best
+    return Match(np.zeros(3), (0, 0, 0), (0, 0))
+
+
+def _height(models: list[Model]) -> float:
+    return float(max(each.high[2] for each in models) - min(each.low[2] for each in models))
+
+
+def _are_above(models: list[Model], others: list[Model]) -> bool:
+    """Whether models are storeys above or below others."""
+    if _height(models) >= STOREYS:
+        return False
+    low, high = min(each.low[2] for each in models), max(each.high[2] for each in models)
+    low2, high2 = min(each.low[2] for each in others), max(each.high[2] for each in others)
+    return bool(min(high, high2) - max(low, low2) < BESIDE * min(high - low, high2 - low2))

@@ -1,0 +1,174 @@
+"""The shift that brings most faces of two models into common planes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .facets import Facets
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+TOLERANCE = 1e-3
+"""Metres between faces that are in one plane, and the width of the bins of votes."""
+OVERLAP = 0.02
+"""Metres that two faces in one plane must have in common along both other axes."""
+WINDOW = 0.03
+"""Metres around a shift in which it is made exact."""
+ACROSS = 12
+"""How many shifts along x are tried."""
+LEVELS = 12
+"""How many shifts along z are tried."""
+BEST = 4
+"""How many shifts along y are tried for each along x, and along z for each of the best."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """What two models have in common when one is moved.
+
+    Parameters
+    ----------
+    shift : float64[3]
+        Metres.
+    planes : tuple of int
+        How many planes perpendicular to x, y and z have faces of both that overlap.
+    elements : tuple of int
+        How many elements of either have such a face that is vertical.
+    """
+
+    shift: Any
+    planes: tuple[int, int, int]
+    elements: tuple[int, int]
+
+    @property
+    def across(self) -> int:
+        """How much says that it is right seen from above: 0 unless it is so along x and y."""
+        return self.planes[0] * self.planes[1]
+
+    @property
+    def floors(self) -> int:
+        """How much says that the height is right."""
+        return self.score * (1 + self.planes[2])
+
+    @property
+    def score(self) -> int:
+        """How much says that it is right."""
+        return self.across * (1 + self.planes[2])
+
+
+def match(
+    a: Facets, b: Facets, shift: Any, axes: tuple[int, ...] = (0, 1, 2), *, copies: bool = False
+) -> Match:
+    """Count what two models have in common when `a` is moved, faces that are the same or not."""
+    planes, of_a, of_b = [0, 0, 0], [], []
+    for k in axes:
+        i, j = _in_planes(a, b, k, shift, TOLERANCE, OVERLAP, copies=copies)
+        planes[k] = len(np.unique(np.round(b.low[k][j, k] / (2 * TOLERANCE))))
+        if k < 2:
+            of_a.append(a.element[k][i])
+            of_b.append(b.element[k][j])
+    x, y, z = planes
+    counts = [len(np.unique(np.concatenate([[], *each]))) for each in (of_a, of_b)]
+    return Match(np.asarray(shift, np.float64), (x, y, z), (counts[0], counts[1]))
+
+
+def best_height(a: Facets, b: Facets, across: tuple[float, float]) -> Match:
+    """Follow a shift seen from above to the height at which most speaks for it."""
+    dz, *others = heights(a, b, across)
+    x, y, z = refined(a, b, (*across, dz))
+    return max((match(a, b, (x, y, each)) for each in (z, *others)), key=lambda each: each.score)
+
+
+def heights(a: Facets, b: Facets, across: tuple[float, float]) -> list[float]:
+    """Find the shifts along z, none among them, that bring most floors together, the best first.
+
+    These are floors above each other: what lies on or under a floor, not a copy of it.
+    """
+    levels = [np.unique(np.round(each.low[2][:, 2], 4)) for each in (a, b)]
+    apart = np.subtract.outer(levels[1], levels[0]).ravel()
+    tried = [0.0, *(dz for dz, _ in _peaks(apart, LEVELS))]
+    return sorted(tried, key=lambda dz: -match(a, b, (*across, dz), axes=(2,)).planes[2])[:BEST]
+
+
+def shifts_across(a: Facets, b: Facets) -> Iterator[tuple[int, float, float]]:
+    """Find shifts along x and y that bring corners together, and how many."""
+    xs = [np.unique(np.round(each.corners[:, 0], 4)) for each in (a, b)]
+    for dx, _ in _peaks(np.subtract.outer(xs[1], xs[0]).ravel(), ACROSS):
+        i, j = _within(b.corners[:, 0], a.corners[:, 0] + dx, TOLERANCE)
+        for dy, votes in _peaks(b.corners[j, 1] - a.corners[i, 1], BEST):
+            yield votes, dx, dy
+
+
+def _peaks(differences: Any, most: int) -> Iterator[tuple[float, int]]:
+    """Give the differences that are the most frequent within the tolerance, and how many."""
+    if not len(differences):
+        return
+    bins = np.round(differences / TOLERANCE).astype(np.int64)
+    first = bins.min() - 1
+    counts = np.bincount(bins - first, minlength=bins.max() - first + 2)
+    votes = counts.copy()
+    votes[1:] += counts[:-1]
+    votes[:-1] += counts[1:]
+    for _ in range(most):
+        k = int(votes.argmax())
+        if votes[k] <= 0:
+            return
+        yield float((k + first) * TOLERANCE), int(votes[k])
+        votes[max(k - 2, 0) : k + 3] = 0
+
+
+def refined(a: Facets, b: Facets, shift: Any, window: float = WINDOW) -> "NDArray[np.float64]":
+    """Make a shift exact: along each axis the one that most planes of faces that overlap have."""
+    exact = np.array(shift, np.float64)
+    for k in range(3):
+        i, j = _in_planes(a, b, k, exact, window, OVERLAP + window, copies=False)
+        apart = b.low[k][j, k] - a.low[k][i, k]
+        planes = np.unique(np.round(np.column_stack([apart, b.low[k][j, k]]), 4), axis=0)[:, 0]
+        for most, _ in _peaks(planes, 1):
+            exact[k] = np.median(planes[np.abs(planes - most) <= 1.6 * TOLERANCE])
+    return exact
+
+
+def _in_planes(
+    a: Facets, b: Facets, k: int, shift: Any, tolerance: float, overlap: float, *, copies: bool
+) -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
+    """Find the faces perpendicular to an axis that overlap, within a tolerance along it.
+
+    A face that is the same in both says little after a shift: buildings repeat themselves.
+    """
+    i, j = _within(b.low[k][:, k], a.low[k][:, k] + shift[k], tolerance)
+    sides = a.low[k][i], a.high[k][i], b.low[k][j], b.high[k][j]
+    there = np.ones(len(i), bool)
+    alike = np.full(len(i), not copies)
+    for axis in {0, 1, 2} - {k}:
+        there &= _overlap(*sides, axis, shift[axis], overlap)
+        alike &= _alike(*sides, axis, shift[axis])
+    there &= ~alike
+    return i[there], j[there]
+
+
+def _overlap(
+    a_low: Any, a_high: Any, b_low: Any, b_high: Any, axis: int, shift: float, least: float
+) -> Any:
+    high = np.minimum(a_high[:, axis] + shift, b_high[:, axis])
+    return high - np.maximum(a_low[:, axis] + shift, b_low[:, axis]) > least
+
+
+def _alike(a_low: Any, a_high: Any, b_low: Any, b_high: Any, axis: int, shift: float) -> Any:
+    low = np.abs(a_low[:, axis] + shift - b_low[:, axis])
+    high = np.abs(a_high[:, axis] + shift - b_high[:, axis])
+    return np.maximum(low, high) < TOLERANCE
+
+
+def _within(
+    ordered: Any, values: Any, tolerance: float
+) -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
+    """Find the pairs of a value and one of those in order that are as near as the tolerance."""
+    first = np.searchsorted(ordered, values - tolerance)
+    counts = np.searchsorted(ordered, values + tolerance, side="right") - first
+    i = np.repeat(np.arange(len(values)), counts)
+    j = np.arange(len(i)) - np.repeat(np.cumsum(counts) - counts - first, counts)
+    return i, j
