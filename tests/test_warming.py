@@ -12,8 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba.core.registry import CPUDispatcher
 from typer.testing import CliRunner
 
+from spatialq import cluster
 from spatialq.cli.main import app
 from spatialq.workflows import warming
 
@@ -85,6 +87,27 @@ def called():
 def test_all_that_python_calls_is_listed():
     listed = {(module, name) for module, names in warming.listed().items() for name in names}
     assert sorted(called() - listed) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", ["owm_ground", "classify_ground", "detect_planes"])
+def test_the_types_of_a_job_are_listed(tmp_path, monkeypatch, function):
+    """Tasks have arrays that they may write, calls of a table have not."""
+    missing, call = set(), CPUDispatcher.__call__
+
+    def noted(self, *given):
+        names = warming.listed().get(self.py_func.__module__, {})
+        types = ", ".join(str(self.typeof_pyval(each)) for each in given)
+        if self._cache.cache_path and types not in names.get(self.py_func.__name__, ()):
+            missing.add((self.py_func.__name__, types))
+        return call(self, *given)
+
+    for west in (0, 100):
+        x, y = np.meshgrid(np.arange(west, west + 100.0), np.arange(100.0))
+        write_tile(tmp_path / f"{west}.laz", x.ravel(), y.ravel(), np.sin(x).ravel())
+    monkeypatch.setattr(CPUDispatcher, "__call__", noted)
+    cluster.run(function, f"{tmp_path}/*.laz", tmp_path / "out", executor="serial")
+    assert missing == set()
 
 
 def warm(cache):
