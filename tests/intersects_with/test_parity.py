@@ -64,6 +64,16 @@ def test_golden_boxes_are_as_on_the_cpu(relations):
     as_on_the_cpu(meshes, meshes, relations=relations)
 
 
+@pytest.mark.parametrize("options", [{}, {"min_thickness": 0.005}, {"relations": True}])
+def test_thin_common_parts_are_as_on_the_cpu(device, options):
+    beam = CASES["crossing beams"][0]
+    a = Meshes.of([beam, shapes.box((0, 0, 0), (2, 1, 0.0015)), shapes.cube(0.5)])
+    b = Meshes.of([shapes.pipe(0.026, 0.03, -1, 1), CASES["crossing beams"][1]])
+    for tolerance in (0.002, 0.01, 0.06):
+        as_on_the_cpu(a, b, tolerance=tolerance, **options)
+        as_on_the_cpu(a, None, tolerance=tolerance, **options)
+
+
 def test_no_elements_at_all(device):
     empty = Meshes.of([])
     as_on_the_cpu(empty, None)

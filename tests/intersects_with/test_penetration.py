@@ -27,7 +27,7 @@ def bounds(a, b, seed=(np.nan, np.nan, np.nan)):
     """The penetration, which may be too small by that much, and its bound from above."""
     meshes = Meshes.of([a, b])
     solids = PreparedMeshes(meshes, boxes.of(meshes)).solids
-    reach, upper, _ = penetration(*seed, 0.0, MAX_CELLS, 0, 1, solids, np.empty(WORK))
+    reach, upper = penetration(*seed, 0.0, MAX_CELLS, 0, 1, solids, np.empty(WORK))
     assert reach <= upper
     return reach, upper
 

@@ -28,16 +28,18 @@ FLAT = 0.9999
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def bound_in_cell(n: int, e: int, o: int, own: Any, reach: float, solids: Solids, work: Any) -> Any:
+def bound_in_cell(
+    corners: Any, e: int, o: int, own: Any, reach: float, solids: Solids, work: Any
+) -> Any:
     """Bound the distance from the surface of e in the part of a cell that is inside e and o.
 
     Parameters
     ----------
-    n : int
-        Corners of the cell: 3 of a triangle, 8 of a box.
-    e : int
-    o : int
-        Negative if the cell lies on its surface.
+    corners : float64[n, 9]
+        Those of the cell, in `work`: 3 of a triangle on the surface of o, 8 of a box.
+    e, o : int
+    own
+        See `surface_cells.over_surface`.
     reach : float
         The largest distance so far.
     solids, work
@@ -50,10 +52,11 @@ def bound_in_cell(n: int, e: int, o: int, own: Any, reach: float, solids: Solids
     bound : float
         Negative where nothing of the cell is inside of both.
     """
-    corners = work[STACK + 22 : STACK + 30]
+    n = len(corners)
+    is_box = n > 3
     rows = work[STACK + 30 : STACK + 30 + ROWS]
     mean = work[STACK + 37]
-    mx, my, mz, radius = centre_of(corners, n)
+    mx, my, mz, radius = centre_of(corners)
     px = mx
     py = my
     pz = mz
@@ -62,9 +65,9 @@ def bound_in_cell(n: int, e: int, o: int, own: Any, reach: float, solids: Solids
     inside = is_inside(px, py, pz, e, solids)
     if not inside and d > radius:
         return reach, -1.0
-    if not inside and o < 0 and longest_crossing(e, solids, work) == -1:
+    if not inside and not is_box and longest_crossing(e, solids, work) == -1:
         return reach, 0.0 if d <= 1e-9 * (1.0 + radius) else -1.0
-    if o >= 0:
+    if is_box:
         inside_other = is_inside(px, py, pz, o, solids)
         if not inside_other:
             d2, _, _, _, _ = nearest(px, py, pz, np.inf, o, solids)
@@ -78,7 +81,8 @@ def bound_in_cell(n: int, e: int, o: int, own: Any, reach: float, solids: Solids
     upper = most if most < upper else upper
     if upper <= accurate(reach):
         return reach, upper
-    lower_mean(rows, 1, mean, n)
+    for k in range(n):
+        mean[k] = rows[0, k]
     for m in range(1, ROWS):
         distances_from(f, px, py, pz, corners, n, rows[m], e, solids, work)
         at = lower_mean(rows, m + 1, mean, n)
@@ -97,7 +101,7 @@ def bound_in_cell(n: int, e: int, o: int, own: Any, reach: float, solids: Solids
         if (
             d > reach
             and is_inside(px, py, pz, e, solids)
-            and (o < 0 or is_inside(px, py, pz, o, solids))
+            and (not is_box or is_inside(px, py, pz, o, solids))
         ):
             reach = d
         if mean[at] - d <= 0.1 * (accurate(reach) - reach):
@@ -124,9 +128,6 @@ def lower_mean(rows: Any, m: int, mean: Any, n: int) -> int:
     int
         Where its largest value is.
     """
-    if m == 1:
-        for k in range(n):
-            mean[k] = rows[0, k]
     at = 0
     for _ in range(3 if m > 2 else 1):
         for r in range(m - 1, -1, -1):

@@ -28,7 +28,7 @@ def longest_crossing(e: int, solids: Solids, work: Any) -> int:
         through it, or ends in it: all of its inside is inside of e, or outside, or on its surface.
         -2 if those that do are small.
     """
-    corners = work[STACK + 22 : STACK + 30]
+    corners = work[STACK + 22 : STACK + 25]
     vertices = solids.vertices
     faces = solids.faces
     clusters = solids.clusters
@@ -47,7 +47,7 @@ def longest_crossing(e: int, solids: Solids, work: Any) -> int:
     mx /= size
     my /= size
     mz /= size
-    px, py, pz, radius = centre_of(corners, 3)
+    px, py, pz, radius = centre_of(corners)
     slack = 1e-9 * (1.0 + radius)
     most = 0.0
     found = -1

@@ -30,7 +30,7 @@ def choose_frames(a: int, b: int, solids: Solids, work: Any) -> None:
             for k in range(9):
                 frame[k] = 1.0 if k % 4 == 0 else 0.0
         else:
-            axes_of(a if choice == 1 else b, solids, frame)
+            axes_of(a if choice == 1 else b, solids, frame, work[STACK + 2 * choice + 1])
         room = 1.0
         for axis in range(3):
             x = frame[3 * axis]
@@ -38,10 +38,6 @@ def choose_frames(a: int, b: int, solids: Solids, work: Any) -> None:
             z = frame[3 * axis + 2]
             low, high = along(x, y, z, a, solids)
             low_b, high_b = along(x, y, z, b, solids)
-            if choice > 0:
-                of = work[STACK + 2 * choice + 1]
-                of[axis] = low if choice == 1 else low_b
-                of[3 + axis] = high if choice == 1 else high_b
             low = low_b if low_b > low else low
             high = high_b if high_b < high else high
             room *= high - low if high > low else 0.0
@@ -65,10 +61,11 @@ def choose_frames(a: int, b: int, solids: Solids, work: Any) -> None:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def axes_of(e: int, solids: Solids, frame: Any) -> None:
-    """Give the axes of an element: the normal of its largest face, and that face's shortest edge.
+def axes_of(e: int, solids: Solids, frame: Any, limits: Any) -> None:
+    """Give the axes of an element in which its box is small, and low and high along them.
 
-    In a right-angled triangle the shortest edge is along one of the sides.
+    They are those of the coordinates, or the normal of its largest face and that face's shortest
+    edge: in a right-angled triangle this is along one of the sides.
     """
     vertices = solids.vertices
     faces = solids.faces
@@ -116,12 +113,24 @@ def axes_of(e: int, solids: Solids, frame: Any) -> None:
         frame[0] = x1 / size
         frame[1] = y1 / size
         frame[2] = z1 / size
-    if largest == 0.0:
-        for k in range(9):
-            frame[k] = 1.0 if k % 4 == 0 else 0.0
     frame[3] = frame[7] * frame[2] - frame[8] * frame[1]
     frame[4] = frame[8] * frame[0] - frame[6] * frame[2]
     frame[5] = frame[6] * frame[1] - frame[7] * frame[0]
+    room = 1.0
+    upright = 1.0
+    for axis in range(3):
+        x = frame[3 * axis]
+        y = frame[3 * axis + 1]
+        z = frame[3 * axis + 2]
+        limits[axis], limits[3 + axis] = along(x, y, z, e, solids)
+        room *= limits[3 + axis] - limits[axis]
+        upright *= solids.boxes[e, 3 + axis] - solids.boxes[e, axis]
+    # others must be better by more than rounding
+    if largest == 0.0 or not room < 0.99 * upright:
+        for k in range(9):
+            frame[k] = 1.0 if k % 4 == 0 else 0.0
+        for k in range(6):
+            limits[k] = solids.boxes[e, k]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

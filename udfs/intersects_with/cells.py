@@ -27,8 +27,9 @@ def accurate(reach: float) -> float:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def centre_of(corners: Any, n: int) -> Any:
+def centre_of(corners: Any) -> Any:
     """Give the mean of the corners of a cell, and the largest distance from it."""
+    n = len(corners)
     px = 0.0
     py = 0.0
     pz = 0.0

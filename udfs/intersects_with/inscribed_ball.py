@@ -1,4 +1,4 @@
-"""The largest ball inside two elements: the search for the depth of their common part."""
+"""The largest ball inside two elements: the search for the thickness of their common part."""
 
 from typing import Any
 

@@ -16,9 +16,8 @@ from .point_in_solid import gap, nearest
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def over_inside(
-    e: int, o: int, own: Any, most: int, reach: float, upper: float, cells: int,
-    solids: Solids, work: Any,
-) -> Any:  # fmt: skip
+    e: int, o: int, own: Any, reach: float, upper: float, left: int, solids: Solids, work: Any
+) -> Any:
     """Search the largest distance from the surface of e over its maxima inside both elements.
 
     Parameters, returns
@@ -32,7 +31,7 @@ def over_inside(
         work[0, axis] = box[axis]
         work[0, 3 + axis] = box[3 + axis]
         if not box[3 + axis] > box[axis]:
-            return reach, upper, cells
+            return reach, upper, left
     while count > 0:
         count -= 1
         for corner in range(8):
@@ -41,11 +40,11 @@ def over_inside(
             w = work[count, 2 if corner & 4 == 0 else 5]
             for c in range(3):
                 corners[corner, c] = u * frame[0, c] + v * frame[0, 3 + c] + w * frame[0, 6 + c]
-        reach, bound = bound_in_cell(8, e, o, own, reach, solids, work)
-        cells += 1
+        reach, bound = bound_in_cell(corners, e, o, own, reach, solids, work)
+        left -= 1
         if bound <= accurate(reach) or has_no_maximum(e, bound, solids, work):
             continue
-        if cells >= most or count + 2 > STACK:
+        if left <= 0 or count + 2 > STACK:
             upper = bound if bound > upper else upper
             continue
         axis = 0
@@ -58,7 +57,7 @@ def over_inside(
         work[count, 3 + axis] = middle
         work[count + 1, axis] = middle
         count += 2
-    return reach, upper, cells
+    return reach, upper, left
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -82,7 +81,7 @@ def has_no_maximum(e: int, bound: float, solids: Solids, work: Any) -> Any:
     vertices = solids.vertices
     faces = solids.faces
     clusters = solids.clusters
-    px, py, pz, radius = centre_of(corners, 8)
+    px, py, pz, radius = centre_of(corners)
     d2, _, _, _, _ = nearest(px, py, pz, np.inf, e, solids)
     far = np.sqrt(d2) + 2.0 * radius
     if bound + radius < far:

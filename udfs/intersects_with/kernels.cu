@@ -745,7 +745,7 @@ extern "C" __global__ void select_pairs(
                 (x.touches && d2 <= x.t * x.t) || may_contain(s, a, b, x.t);
 }
 
-// Each warp takes one pair after the other and finds its relation and depth.
+// Each warp takes one pair after the other and finds its relation and thickness.
 extern "C" __global__ void __launch_bounds__(32 * WARPS, 4) relate(
     const Solids* solids, const Batch* batch, const Contacts* all_events,
     const i64* selected, i64 pairs, u64* next, signed char* scratch, i64 max_vertices,

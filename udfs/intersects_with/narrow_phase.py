@@ -3,7 +3,7 @@
 The steps of `relate` for a pair of elements: put the two in an order that does not depend on which
 is a (`comes_first`), gather the triangles near the other element, find which of them are in contact
 (`find_contacts`), decide from these and from single points whether the elements have a common
-interior and which of them sticks out (`relate_without_crossing`), and measure how deep the common
+interior and which of them sticks out (`relate_without_crossing`), and measure how thick the common
 interior is (`inscribed_ball.common_ball`).
 """
 
@@ -73,7 +73,7 @@ def relate(
     relation : int8[n]
         Out: the code; without `touches` disjoint for touch as well.
     measures : float64[n, 5]
-        Out: depth, distance, x, y, z.
+        Out: thickness, distance, x, y, z.
     """
     one = np.empty((max_faces, COLUMNS))
     other = np.empty((max_faces, COLUMNS))

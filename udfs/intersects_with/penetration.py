@@ -73,7 +73,7 @@ def penetrations(
         if comes_first(b, a, solids):
             a = b
             b = pairs_a[p]
-        reach, upper, _ = penetration(
+        reach, upper = penetration(
             measures[p, 2], measures[p, 3], measures[p, 4], floors[p], most, a, b, solids, work
         )
         found[p, 0] = reach
@@ -113,8 +113,6 @@ def penetration(
         The penetration, or up to `ACCURATE` or `ACCURATE_SHARE` less; the floor if that is larger.
     upper : float
         A bound from above.
-    cells : int
-        How many cells were looked at.
     """
     choose_frames(a, b, solids, work)
     reach = floor
@@ -124,7 +122,7 @@ def penetration(
             if np.sqrt(d2) > reach:
                 reach = np.sqrt(d2)
     upper = 0.0
-    cells = 0
+    left = most
     box = work[STACK + 16]
     for axis in range(3):
         box[axis] = np.inf
@@ -134,8 +132,8 @@ def penetration(
         o = b if way % 2 == 0 else a
         own = work[STACK + 2 : STACK + 4] if way % 2 == 0 else work[STACK + 4 : STACK + 6]
         if way < 2:
-            reach, upper, cells = over_surface(e, o, own, most, reach, upper, cells, solids, work)
+            reach, upper, left = over_surface(e, o, own, reach, upper, left, solids, work)
         else:
-            reach, upper, cells = over_inside(e, o, own, most, reach, upper, cells, solids, work)
+            reach, upper, left = over_inside(e, o, own, reach, upper, left, solids, work)
     enough = accurate(reach)
-    return reach, enough if enough > upper else upper, cells
+    return reach, enough if enough > upper else upper

@@ -13,9 +13,8 @@ from .cells import STACK, accurate
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def over_surface(
-    e: int, o: int, own: Any, most: int, reach: float, upper: float, cells: int,
-    solids: Solids, work: Any,
-) -> Any:  # fmt: skip
+    e: int, o: int, own: Any, reach: float, upper: float, left: int, solids: Solids, work: Any
+) -> Any:
     """Search the largest distance from the surface of e over the part of o's surface inside e.
 
     Parameters
@@ -23,23 +22,21 @@ def over_surface(
     e, o : int
     own : float64[2, 9]
         The axes of e, and its box.
-    most : int
-        Cells of all searches of the pair.
     reach, upper : float
         The largest distance so far; the largest bound of cells that were given up.
-    cells : int
-        How many there were so far.
+    left : int
+        How many cells may be looked at before the search is given up.
     solids, work
         See `penetration`.
 
     Returns
     -------
-    reach, upper, cells
+    reach, upper, left
     """
     frame = work[STACK : STACK + 2]
     polygon = work[STACK + 54 : STACK + 64]
     spare = work[STACK + 6 : STACK + 16]
-    corners = work[STACK + 22 : STACK + 30]
+    corners = work[STACK + 22 : STACK + 25]
     vertices = solids.vertices
     v0 = solids.vertex_starts[o]
     for f in range(solids.face_starts[o], solids.face_starts[o + 1]):
@@ -47,7 +44,7 @@ def over_surface(
             v = v0 + solids.faces[f, corner]
             for k in range(3):
                 polygon[corner, k] = vertices[v, k]
-        n = 3
+        n = len(corners)
         for side in range(6):
             n = cut(polygon, n, spare, frame, side)
             if n < 3:
@@ -64,11 +61,11 @@ def over_surface(
                 for corner in range(3):
                     for k in range(3):
                         corners[corner, k] = work[count, 3 * corner + k]
-                reach, bound = bound_in_cell(3, e, -1, own, reach, solids, work)
-                cells += 1
+                reach, bound = bound_in_cell(corners, e, o, own, reach, solids, work)
+                left -= 1
                 if bound > accurate(reach):
                     face = longest_crossing(e, solids, work)
-                    if cells < most and count + 3 <= STACK:
+                    if left > 0 and count + 3 <= STACK:
                         if face >= 0:
                             count = cut_triangle(face, e, corners, solids, work, count)
                         else:
@@ -77,4 +74,4 @@ def over_surface(
                     upper = bound if bound > upper else upper
                 if bound >= 0.0:
                     enlarge(frame, corners, work[STACK + 16])
-    return reach, upper, cells
+    return reach, upper, left
