@@ -82,6 +82,7 @@ def test_a_clash_without_a_place_has_the_middle_of_both(con, tmp_path):
     assert len(set(pictures)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", NAMES)
 def test_unusual_names_are_kept_as_far_as_xml_can(con, tmp_path, version, name):
@@ -109,6 +110,7 @@ def test_unusual_names_are_kept_as_far_as_xml_can(con, tmp_path, version, name):
         assert status
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_leaves_no_half_archive(tmp_path):
     """Neither where there was none, nor in the place of one."""
     old = tmp_path / "old.bcf"
