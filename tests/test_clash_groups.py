@@ -154,6 +154,7 @@ def folder(tmp_path_factory):
     )
 
 
+@pytest.mark.slow
 def test_the_command_prints_groups_and_writes_a_topic_for_each(con, folder, tmp_path):
     house = folder / "house.ifc"
     groups = rows("clash", house, "--group", "element")["groups"]

@@ -165,11 +165,15 @@ def _when(date: datetime) -> str:
     return f"{date.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='seconds')}Z"
 
 
+def cleaned(text: str | None) -> str:
+    """Give what XML can have of a text, without blanks around it."""
+    return NO_XML.sub("", text or "").strip()
+
+
 def _say(parent: Element, name: str, text: str | None) -> None:
     """Add an element with a text, unless it is blank: BCF 3.0 has no blank ones."""
-    cleaned = NO_XML.sub("", text or "").strip()
-    if cleaned:
-        SubElement(parent, name).text = cleaned
+    if kept := cleaned(text):
+        SubElement(parent, name).text = kept
 
 
 def _list(parent: Element, name: str, version: str) -> Element:
@@ -185,11 +189,11 @@ def _markup(topic: Topic, own: str, version: str, author: str, date: str) -> Ele
         files = _list(header, "Files", version)
         for model in topic.models:
             _say(SubElement(files, "File"), "Filename", model)
-    kind = {"TopicType": topic.topic_type, "TopicStatus": topic.status}
+    kind = {"TopicType": cleaned(topic.topic_type), "TopicStatus": cleaned(topic.status)}
     about = SubElement(markup, "Topic", {"Guid": own, **kind})
-    _say(about, "Title", topic.title)
+    _say(about, "Title", cleaned(topic.title) or "-")
     _say(about, "Priority", topic.priority)
-    labels = [each for each in topic.labels if each.strip()]
+    labels = [each for each in topic.labels if cleaned(each)]
     place = _list(about, "Labels", version) if labels else about
     for label in labels:
         _say(place, "Label" if is_new else "Labels", label)
@@ -207,8 +211,8 @@ def _markup(topic: Topic, own: str, version: str, author: str, date: str) -> Ele
     for number, comment in enumerate(topic.comments):
         said = SubElement(place, "Comment", Guid=guid(topic.key, "comment", str(number)))
         _say(said, "Date", date if comment.date is None else _when(comment.date))
-        _say(said, "Author", comment.author or author)
-        SubElement(said, "Comment").text = NO_XML.sub("", comment.text).strip() or "-"
+        _say(said, "Author", cleaned(comment.author) or author)
+        _say(said, "Comment", cleaned(comment.text) or "-")
         SubElement(said, "Viewpoint", Guid=view)
     place = _list(above, "Viewpoints", version)
     point = SubElement(place, "ViewPoint" if is_new else "Viewpoints", Guid=view)

@@ -13,7 +13,7 @@ from spatialq.database.partial_models import PAIR, files_of
 from spatialq.database.sources import tables_read
 from spatialq.errors import files_read_by
 from spatialq.export.atomic import WRITER, require_outputs
-from spatialq.export.bcf import AUTHOR, DATE, VERSIONS, Comment, Topic, View, write_archive
+from spatialq.export.bcf import AUTHOR, DATE, VERSIONS, Comment, Topic, View, cleaned, write_archive
 from spatialq.export.clash_view import COLOURS, radius_of, see
 from spatialq.io.files import find_files
 from spatialq.runtime.threads import workers
@@ -196,7 +196,9 @@ def _write(
     with files_read_by(caller):
         building = Building.of(sorted(files)) if clashes else None
     topics = () if building is None else _topics(caller, clashes, building, path)
-    return write_archive(path, topics, version=version, author=author or AUTHOR, date=date or DATE)
+    return write_archive(
+        path, topics, version=version, author=cleaned(author) or AUTHOR, date=date or DATE
+    )
 
 
 def key_of(a: str, b: str) -> str:
@@ -255,10 +257,14 @@ def _topic(
         else Comment(**{**each, "date": _time(each.get("date"))})
         for each in first.get("comments") or ()
     ]
-    given = {name: first[name] for name in ("status", "priority", "assigned_to") if first.get(name)}
+    given = {
+        name: first[name]
+        for name in ("status", "priority", "assigned_to")
+        if cleaned(first.get(name))
+    }
     return Topic(
         key,
-        first.get("title") or f"{said[0]} / {said[1]}{more}",
+        cleaned(first.get("title")) or f"{said[0]} / {said[1]}{more}",
         _view(first, rows, pair, building),
         labels=first.get("labels") or [*([first["relation"]] if first.get("relation") else ()),
                                        *storeys],

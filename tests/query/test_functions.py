@@ -13,7 +13,7 @@ from spatialq.functions.generator import table_macros
 from spatialq.functions.methods import ONE_FILE
 
 MACROS = {macro.name: macro for macro in table_macros()}
-OF_FILES = {"write_ground", "write_lod", "write_tiles"}
+OF_FILES = {"write_bcf", "write_ground", "write_lod", "write_tiles"}
 """Macros that take no rows."""
 KINDS = (sq.Points, sq.Elements, sq.Objects, sq.Pairs, sq.Nodes, sq.Grid)
 METHODS = {
