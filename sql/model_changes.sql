@@ -8,7 +8,7 @@
 -- gives: status changes ifc_class name storey global_id dx dy dz turn axis details matched_by
 --     old_global_id step_id old_step_id: added, removed, changed or unchanged; what changed, such as
 --     ['moved', 'renamed']; metres and degrees; properties with the old and the new value
--- example: SELECT name, changes, dx, dy, dz FROM model_changes('monday.ifc', 'friday.ifc')
+-- example: SELECT status, count(*) FROM model_changes('house.ifc', 'house.ifc', unchanged := true) GROUP BY status
 CREATE OR REPLACE MACRO model_changes(old, new, unchanged := false, tolerance := 0.001) AS TABLE
 SELECT unnest(spatialq_model_changes(
     spatialq_text('model_changes: old must be a file, got ', old),

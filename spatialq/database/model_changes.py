@@ -136,7 +136,7 @@ def _of_geometry(
 
 def _moved(found: Motion) -> dict[str, Any]:
     # rounded to the micrometre and to what that is in degrees of a building
-    dx, dy, dz = np.round(found.shift, 6).tolist()
+    dx, dy, dz = (np.round(found.shift, 6) + 0.0).tolist()  # -0.0 is 0
     axis = None if found.axis is None else np.round(found.axis, 9).tolist()
     return {"dx": dx, "dy": dy, "dz": dz, "turn": round(found.turn, 6), "axis": axis}
 

@@ -87,8 +87,8 @@ QUALIFY row_number() OVER (PARTITION BY clash ORDER BY place) = 1
 """
 FIRST = """
 CREATE TABLE clashes AS
-SELECT clash, 'new' AS status, NULL::VARCHAR AS assignee, $run AS first_run, $run AS last_run,
-    * EXCLUDE (clash, has_moved, place)
+SELECT clash, 'new' AS status, NULL::VARCHAR AS assignee, $run::BIGINT AS first_run,
+    $run::BIGINT AS last_run, * EXCLUDE (clash, has_moved, place)
 FROM current ORDER BY place
 """
 OTHER_WAY = """CASE o.relation WHEN 'contains' THEN 'inside' WHEN 'inside' THEN 'contains'
@@ -104,7 +104,7 @@ SELECT c.clash,
         WHEN o.status IN ('new', 'changed', 'resolved') THEN 'active'
         ELSE o.status
     END AS status,
-    o.assignee, coalesce(o.first_run, $run) AS first_run, $run AS last_run,
+    o.assignee, coalesce(o.first_run, $run::BIGINT) AS first_run, $run::BIGINT AS last_run,
     c.* EXCLUDE (clash, has_moved, place){{added}}
 FROM current AS c LEFT JOIN project.clashes AS o USING (clash)
 ORDER BY c.place
