@@ -419,6 +419,7 @@ def spatial(
     has_null: bool = True,
     measure: str | None = None,
     takes_length: bool = False,
+    takes_tolerance: bool = False,
     fixed: str = "",
 ) -> Variable:
     """Make the pairs of objects that a spatial operator finds.
@@ -434,16 +435,25 @@ def spatial(
         A third column that the macro has.
     takes_length : bool
         Whether the last argument is a length.
+    takes_tolerance : bool
+        Whether the last argument may be a length, which is the tolerance.
     fixed : str
         A further argument of the macro.
     """
     assert use.operator.macro is not None
-    count = len(use.operands) - takes_length
+    last = use.operands[-1] if len(use.operands) > 1 else None
+    is_number = isinstance(last, Constant) and type(last.value) in (int, float)
+    has_tolerance = takes_tolerance and is_number
+    count = len(use.operands) - (takes_length or has_tolerance)
     if count < 1 or count > 2:
         raise use.error(use.call.operator, f"takes {use.operator.shapes}")
     a = use.of_kind(0, "set")
     b = use.of_kind(1, "set") if count == 2 else None
     length = [literal(use.metres(count))] if takes_length else []
+    if has_tolerance:
+        if {"tol", "tolerance"} & use.keywords.keys():
+            raise use.error(use.tokens[count], "the tolerance stands here and as a keyword")
+        fixed = f"tolerance := {literal(use.metres(count))}"
     second: Any = b or ("NULL" if is_symmetric and has_null else a)
     arguments = [a, second, *length, *([fixed] if fixed else [])]
     if "exclude_related" in use.keywords:
@@ -535,11 +545,18 @@ def _of_space(
     name: str, short: str, macro: str, folder: str, doc: str, *, is_symmetric: bool,
     has_null: bool = True, measure: str | None = None,
 ) -> Operator:  # fmt: skip
+    is_topology = folder == "intersects_with"
     return Operator(
         name,
         (short,),
-        partial(spatial, is_symmetric=is_symmetric, has_null=has_null, measure=measure),
-        "one or two sets or columns of relations",
+        partial(
+            spatial,
+            is_symmetric=is_symmetric,
+            has_null=has_null,
+            measure=measure,
+            takes_tolerance=is_topology,
+        ),
+        f"one or two sets or columns of relations{', and perhaps a length' * is_topology}",
         f"relation [a|b{f'|{measure}' if measure else ''}]",
         doc,
         f"t[a|b] = {name}(s, w)",

@@ -654,6 +654,20 @@ def test_an_empty_script(con):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("operands", ["s", "s, b"])
+def test_a_length_behind_the_sets_is_the_tolerance(con, operands):
+    sets = M + "s = TypeFilter(m is IfcElement)  b = TypeFilter(m is IfcBeam)  "
+    for operator in ("Overlaps", "Touches", "Intersects"):
+        found = {}
+        for written in (", 10mm", ", 150mm", ", tol=150mm", ""):
+            script = spatialq.run_script(con, sets + f"t[a|b] = {operator}({operands}{written})")
+            found[written] = script["t"].fetchall()
+        assert found[", 150mm"] == found[", tol=150mm"] != found[""]
+    with pytest.raises(spatialq.ScriptError, match="the tolerance stands here and as a keyword"):
+        spatialq.run_script(con, sets + f"t[a|b] = Overlaps({operands}, 10mm, tol=5mm)")
+
+
+@pytest.mark.slow
 def test_operators_of_space_find_what_is_on_the_house(con):
     """All elements with all: the sets of the golden scripts have no pairs of some relations."""
     con.execute("CREATE OR REPLACE TEMP TABLE parts AS FROM read_ifc('house.ifc')")
