@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import spatialq
-from spatialq.database.native import loading
+from spatialq.database.native import library, loading
 from spatialq.database.writers import writers
 from spatialq.io.formats import readers
 from spatialq.io.ifc.disk_cache import OFF
@@ -277,3 +277,14 @@ def test_another_duckdb_gets_lists_and_a_sentence(monkeypatch):
     (required,) = [each for each in PROJECT["dependencies"] if each.startswith("duckdb")]
     major, minor = map(int, loading.DUCKDB.split("."))
     assert required == f"duckdb>={major}.{minor},<{major}.{minor + 1}"
+
+
+def test_an_extension_of_older_sources_gets_lists_and_a_sentence(monkeypatch):
+    """As in a checkout that was updated, but not installed again."""
+    monkeypatch.setattr(library, "SIGNATURES", {"newer": (None, ())})
+    monkeypatch.setattr(loading, "library", library.library.__wrapped__)
+    assert loading.problem().endswith(
+        "has no spatialq_newer: pip install builds it from these sources"
+    )
+    with spatialq.connect() as con:
+        assert not loading.is_loaded(con)

@@ -118,11 +118,14 @@ def library() -> Any:
     Raises
     ------
     OSError
-        If it was not built, or cannot be opened on this machine.
+        If it was not built, was built from older sources, or cannot be opened on this machine.
     """
     opened = ctypes.CDLL(str(PATH))
     for name, (result, arguments) in SIGNATURES.items():
-        function = getattr(opened, f"spatialq_{name}")
+        function = getattr(opened, f"spatialq_{name}", None)
+        if function is None:
+            message = f"{PATH} has no spatialq_{name}: pip install builds it from these sources"
+            raise OSError(message)
         function.restype, function.argtypes = result, arguments
     return opened
 
