@@ -8,7 +8,7 @@ import pytest
 import spatialq
 from spatialq.database.native import loading
 from spatialq.errors import StrayPointsWarning
-from spatialq.planner import log
+from spatialq.planner import devices, log
 
 FUNCTIONS = ["owm_ground", "classify_ground", "detect_planes", "plane_points", "build_lod"]
 SIZES = [10, 1, 0, 300, 2, 57, 20_000, 10, 3]
@@ -127,3 +127,21 @@ def test_a_memory_limit_that_is_no_size_is_refused(con):
     query = "SELECT owm_ground_list(point_id, x, y, z, memory := 'much') FROM pts GROUP BY tile"
     with pytest.raises(Exception, match="memory must be"):
         con.execute(query)
+
+
+@pytest.mark.parametrize("function", ["owm_ground", "classify_ground", "detect_planes"])
+def test_groups_on_the_gpu_have_the_rows_of_the_cpu(con, function):
+    if problem := devices.gpu().problem:
+        pytest.skip(problem)
+    call = f"{function}_list(point_id, x, y, z, unit := 1, device := '{{}}')"
+    found = {
+        device: {
+            tile: sorted_rows(rows)
+            for tile, rows in con.execute(
+                f"SELECT tile, {call.format(device)} FROM pts GROUP BY tile"
+            ).fetchall()
+        }
+        for device in ("cpu", "gpu")
+    }
+    assert found["gpu"] == found["cpu"]
+    assert {entry.device for entry in log.entries()[-4:]} >= {"gpu"}

@@ -136,7 +136,7 @@ def _measure(
         _require_one_system(around, limits)
     side = np.empty(len(elements), np.int8)
     meshes = elements.arrays
-    bits = elements.vertices.view(np.uint64)
+    bits = meshes[0].view(np.uint64)
     label = np.empty(len(elements.vertices), np.int32)
     parts = np.empty(len(elements), np.int32)
 
