@@ -65,8 +65,8 @@ def test_every_source_compiles(nvrtc, path, arch):
 )  # fmt: skip
 def test_a_gpu_gets_what_it_runs(source, tmp_path, capability, found):
     for architecture in cubins.ARCHITECTURES:
-        path = tmp_path / f"{cubins.digest(source)}.{architecture}"
-        path.write_bytes(cubins.pack(architecture.encode()))
+        path = tmp_path / f"{cubins.digest(source)}.{architecture}{cubins.SUFFIX}"
+        path.write_bytes(cubins.pack(architecture.encode(), cubins.compressed))
     codes = cubins.shipped(source, capability, tmp_path)
     assert [code.decode() for code in codes] == found
 
@@ -94,7 +94,7 @@ def test_code_of_other_options_is_not_found(shipped, monkeypatch):
 )
 def test_a_damaged_file_is_not_trusted_and_made_again(shipped, nvrtc, tmp_path, damage):
     assert len(shipped("90")) == 1
-    (path,) = (tmp_path / "compiled").glob("*.sm_90")
+    (path,) = (tmp_path / "compiled").glob("*.sm_90.xz")
     path.write_bytes(damage(path.read_bytes()))
     assert shipped("90") == []
     cubins.build(nvrtc, tmp_path / "compiled")

@@ -21,6 +21,7 @@ from spatialq.runtime.packed import pack, unpack
 OPTIONS = ("--std=c++17", "--fmad=false")  # a * b + c rounds twice, as it does on the CPU
 ARCHITECTURES = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120", "compute_120")
 FOLDER = Path(__file__).parents[1] / "compiled" / "cuda"
+SUFFIX = ".xz"
 INCLUDE = re.compile(rb'^#include "(.+)"', re.MULTILINE)
 
 
@@ -53,12 +54,28 @@ def shipped(source: Path, capability: str, folder: Path = FOLDER) -> Iterator[by
     bytes
         Cubin or PTX; files that are missing or damaged are left out.
     """
+    if importlib.util.find_spec("_lzma") is None:  # a Python that was built without it
+        return
     name = digest(source)
     for architecture in reversed(ARCHITECTURES):
         if _runs(architecture, int(capability)):
-            code = unpack(folder / f"{name}.{architecture}")
+            code = unpack(folder / f"{name}.{architecture}{SUFFIX}", decompressed)
             if code is not None:
                 yield code
+
+
+def compressed(code: bytes) -> bytes:
+    """Make code as small as it gets: zlib leaves half as much again."""
+    import lzma
+
+    return lzma.compress(code)
+
+
+def decompressed(code: bytes) -> bytes:
+    """Give the code of what `compressed` gave."""
+    import lzma
+
+    return lzma.decompress(code)
 
 
 def _runs(architecture: str, capability: int) -> bool:
@@ -134,7 +151,7 @@ def sources() -> list[Path]:
 def names() -> dict[str, tuple[Path, str]]:
     """Name the files of all sources, each with its source and architecture."""
     return {
-        f"{digest(source)}.{architecture}": (source, architecture)
+        f"{digest(source)}.{architecture}{SUFFIX}": (source, architecture)
         for source in sources()
         for architecture in ARCHITECTURES
     }
@@ -150,10 +167,11 @@ def build(nvrtc: ctypes.CDLL, folder: Path = FOLDER) -> None:
     def make(path: Path) -> None:
         source, architecture = wanted[path]
         code = compile_source(nvrtc, source.read_text(encoding="utf-8"), source, architecture)
-        path.write_bytes(pack(code))
+        path.write_bytes(pack(code, compressed))
 
     with ThreadPool(os.cpu_count()) as pool:
-        pool.map(make, [path for path in wanted if unpack(path) is None], chunksize=1)
+        missing = [path for path in wanted if unpack(path, decompressed) is None]
+        pool.map(make, missing, chunksize=1)
 
 
 if __name__ == "__main__":
