@@ -4,12 +4,12 @@
 -- that bring most faces of both into common planes.
 -- elements: Name of a table or view with mesh, file_name and ifc_class, as read_ifc and load give
 --     them. Spaces, openings and the like are not considered.
--- gives: a b: files; verdict: 'fits', 'misplaced', or 'unknown' where they share too little; dx dy
---     dz turn: metres and degrees, counter-clockwise seen from above, by which b fits a when it is
---     turned about the z-axis through the origin and then moved; agreeing agreeing_unmoved:
---     elements with a vertical face in a plane of the other model, then and as it is; a_elements
---     b_elements: of how many; a_extent b_extent: lowest and highest x y z; sentence: where the one
---     that is misplaced lies
+-- gives: a_file b_file verdict: 'fits', 'misplaced', or 'unknown' where they share too little; dx
+--     dy dz turn: metres and degrees, counter-clockwise seen from above, by which b_file fits
+--     a_file when it is turned about the z-axis through the origin and then moved; agreeing
+--     agreeing_unmoved: elements with a vertical face in a plane of the other model, then and as it
+--     is; a_elements b_elements: of how many; a_extent b_extent: lowest and highest x y z;
+--     sentence: where the one that is misplaced lies
 -- example: FROM model_alignment('elements') WHERE verdict <> 'fits'
 CREATE OR REPLACE MACRO model_alignment(
     elements

@@ -107,10 +107,10 @@ def test_a_trade_that_was_moved_is_found(con, tmp_path, case):
     gained = max(row["agreeing"] - row["agreeing_unmoved"] for row in rows)
     assert gained > 20 or shift[:2] == (0.0, 0.0)
     for row in rows:
-        assert str(path) in (row["a"], row["b"])
+        assert str(path) in (row["a_file"], row["b_file"])
         assert row["sentence"].startswith("moved ")
         # what moves the others to where the moved one is, if it is the first
-        if row["a"] == str(path):
+        if row["a_file"] == str(path):
             expected, turn = shift, degrees
         else:
             expected, turn = back(shift, degrees)
@@ -140,7 +140,7 @@ def test_the_model_of_the_structure_lies_beside_the_others(con):
     }
     name = name_of(con, "structure")
     for row in rows:
-        sign = 1 if row["b"] == name else -1
+        sign = 1 if row["b_file"] == name else -1
         found = [sign * row[each] for each in ("dx", "dy", "dz")]
         assert found == pytest.approx(SAID_IN_FILE, abs=2e-3)
 
@@ -195,9 +195,9 @@ def test_trades_of_another_building(tmp_path, part, shift, degrees):
         assert {row["verdict"] for row in rows} == {"fits"}
         return
     for row in rows:
-        assert row["verdict"] == ("misplaced" if part in (row["a"], row["b"]) else "fits")
+        assert row["verdict"] == ("misplaced" if part in (row["a_file"], row["b_file"]) else "fits")
         if row["verdict"] == "misplaced":
-            expected, turn = (shift, degrees) if row["a"] == part else back(shift, degrees)
+            expected, turn = (shift, degrees) if row["a_file"] == part else back(shift, degrees)
             assert (row["dx"], row["dy"], row["dz"]) == pytest.approx(expected, abs=1e-3)
             assert abs((row["turn"] - turn + 180) % 360 - 180) < 1e-3
             assert row["sentence"].startswith(f"{part} ")

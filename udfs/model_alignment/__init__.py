@@ -3,8 +3,8 @@
 from spatialq.functions.sql_function import SqlFunction, struct_type
 
 COLUMNS = {
-    "a": "VARCHAR",
-    "b": "VARCHAR",
+    "a_file": "VARCHAR",
+    "b_file": "VARCHAR",
     "verdict": "VARCHAR",
     "dx": "DOUBLE",
     "dy": "DOUBLE",

@@ -86,8 +86,8 @@ def compare(named: Mapping[str, Meshes]) -> list[dict[str, Any]]:
         a, b, lost = models[i], models[j], max(group_of[i], group_of[j])
         before = sum(matches[i, j].elements)
         row = {
-            "a": a.name,
-            "b": b.name,
+            "a_file": a.name,
+            "b_file": b.name,
             "verdict": "unknown",
             "a_elements": a.elements,
             "b_elements": b.elements,

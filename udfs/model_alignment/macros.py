@@ -26,11 +26,11 @@ FROM (
 ) AS e
 WHERE e.file_name IS NOT NULL AND len(e.mesh.faces) > 0 AND NOT is_no_body(e.ifc_class)""",
         ("FROM model_alignment('elements') WHERE verdict <> 'fits'",),
-        "a b: files; verdict: 'fits', 'misplaced', or 'unknown' where they share too little; dx dy "
-        "dz turn: metres and degrees, counter-clockwise seen from above, by which b fits a when it "
-        "is turned about the z-axis through the origin and then moved; agreeing agreeing_unmoved: "
-        "elements with a vertical face in a plane of the other model, then and as it is; "
-        "a_elements b_elements: of how many; a_extent b_extent: lowest and highest x y z; "
-        "sentence: where the one that is misplaced lies",
+        "a_file b_file verdict: 'fits', 'misplaced', or 'unknown' where they share too little; "
+        "dx dy dz turn: metres and degrees, counter-clockwise seen from above, by which b_file "
+        "fits a_file when it is turned about the z-axis through the origin and then moved; "
+        "agreeing agreeing_unmoved: elements with a vertical face in a plane of the other model, "
+        "then and as it is; a_elements b_elements: of how many; a_extent b_extent: lowest and "
+        "highest x y z; sentence: where the one that is misplaced lies",
     ),
 )
