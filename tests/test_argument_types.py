@@ -85,7 +85,11 @@ def con(folder):
         "CREATE TABLE cells AS SELECT 60.0 * i AS x, 60.0 * k AS y, sin(i) + k AS z "
         "FROM range(40) AS a(i), range(40) AS b(k)"
     )
-    con.execute("CREATE TABLE clashes AS FROM intersects_with('elements')")
+    file = literal(str(folder / "house.ifc"))
+    con.execute(
+        f"CREATE TABLE clashes AS SELECT *, {file} AS a_file, {file} AS b_file "
+        "FROM intersects_with('elements')"
+    )
     con.execute("CREATE TABLE lod AS FROM build_lod('points', device := 'cpu')")
     yield con
     con.close()
@@ -104,7 +108,7 @@ def right(macro, argument, folder):
     values = {
         "points": "points", "a": "elements", "b": "elements", "elements": "elements", "lod": "lod",
         "grid": "cells", "relations": "relations", "selector": "IfcWall", "table_name": "points",
-        "clashes": "clashes",
+        "clashes": "clashes", "objects": "objects",
         "path": str(folder / path.get(macro.name, "house.ifc")), "function": "owm_ground",
         "script": f'm = ImportModel("{folder}/house.ifc")', "supertype": "IfcWall",
         "ifc_class": "IfcWall", "value": '{"YearComponent": 2024}', "from_crs": "EPSG:25832",

@@ -173,10 +173,10 @@ SIDES = (
 @pytest.mark.filterwarnings("ignore::spatialq.errors.FileWarning")  # products without faces
 @pytest.mark.parametrize("options", SIDES)
 def test_random_edits_give_the_rows_of_a_full_run(tmp_path, options):
-    real = real_file("ifc/webifc_example.ifc")
+    real = real_file("data/ifc/webifc_example.ifc")
     model = tmp_path / "model.ifc"
     shutil.copy(real, model)
-    other = real_file("ifc/Schependomlaan_XELLA-3e_verdieping.ifc")
+    other = real_file("data/ifc/Schependomlaan_XELLA-3e_verdieping.ifc")
     random = Random(str(options))
     for k in range(4):
         check_full(tmp_path / "project.duckdb", [model, other], options)

@@ -240,7 +240,7 @@ def write_pairs(data: dict[str, Any], partial: Path) -> dict[str, Any]:
             asked = f"(FROM elements WHERE of_{side})"
             con.execute(clash.SIDE.format(side=side, elements=asked))
         own = PAIRS_OF_CELL.format(pairs=data["pairs"], owned=OWNED)
-        query = QUERIES[data["function"]].format(pairs=own, related="FROM related")
+        query = QUERIES[data["function"]].format(pairs=own, related="FROM related", more="")
         rows = write_table(con, query, partial)
     return {"rows": rows, "elements": elements}
 
