@@ -37,6 +37,7 @@ FAMILIES = {
     "model_changes": "read_ifc",
 }  # fmt: skip
 """Other names in errors about values of the right type: the reader, or what it is composed of."""
+FILES = itertools.count()
 BCF = ("", "_comments", "_viewpoints", "_components")
 COLUMNS = ("point_id", "x", "y", "z", "red", "green", "blue", "intensity", "classification")
 """Arguments of aggregates."""
@@ -116,7 +117,7 @@ def right(macro, argument, folder):
         "old": str(folder / "house.ifc"), "new": str(folder / "house.ifc"),
     }  # fmt: skip
     output = "lod.copc.laz" if macro.name == "write_lod" else "ground.csv"
-    target = "clashes.bcf" if macro.name == "write_bcf" else "tiles/tileset.json"
+    target = f"clashes{next(FILES)}.bcf" if macro.name == "write_bcf" else "tiles/tileset.json"
     expressions = {
         "output": literal(str(folder / target)),
         "outputs": f"[{literal(str(folder / output))}]", "d": "1.0", "max_distance": "1.0",

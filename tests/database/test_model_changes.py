@@ -125,7 +125,7 @@ def test_the_details_say_what_became_of_what(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "classes", "edits"), REAL)
 def test_edits_of_real_models(tmp_path, name, classes, edits):
-    old = real_file(f"ifc/{name}")
+    old = real_file(f"data/ifc/{name}")
     check(old, edited(old, tmp_path / "new.ifc", classes, edits))
 
 
@@ -133,7 +133,7 @@ def test_edits_of_real_models(tmp_path, name, classes, edits):
 @pytest.mark.parametrize("seed", range(5))
 def test_random_edits_of_a_real_model(tmp_path, seed):
     name, classes, _ = REAL[2]
-    old = real_file(f"ifc/{name}")
+    old = real_file(f"data/ifc/{name}")
     chosen = Random(seed).choices(EDITS, k=15)
     check(old, edited(old, tmp_path / "new.ifc", classes, chosen, seed))
 
@@ -142,7 +142,7 @@ def test_random_edits_of_a_real_model(tmp_path, seed):
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "classes", "edits"), REAL)
 def test_new_global_ids_in_real_models(tmp_path, name, classes, edits):
-    old = real_file(f"ifc/{name}")
+    old = real_file(f"data/ifc/{name}")
     new = edited(old, tmp_path / "new.ifc", classes, ["renumber_all"])
     with spatialq.connect() as con:
         sql = f"SELECT global_id FROM read_ifc('{new}')"
