@@ -36,7 +36,7 @@ VIEWS = {
     "old": "IfcSlab", "new": "IfcSlab",
 }  # fmt: skip
 """Sets of elements that examples in comments of macros name."""
-ELEMENT_MACROS = {"intersects_with", "distance", "direction", "spatial_elements"}
+ELEMENT_MACROS = {"intersects_with", "distance", "direction", "spatial_elements", "model_alignment"}
 """Files of sql/ whose examples may give no rows on the house."""
 
 
