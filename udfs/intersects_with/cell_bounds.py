@@ -11,8 +11,8 @@ from spatialq.runtime.compile_cache import njit
 
 from .cell_crossings import longest_crossing
 from .cell_frames import distances_in_box
-from .cells import STACK, accurate, centre_of, unit_normal
-from .point_in_solid import is_inside, nearest
+from .cells import STACK, accurate, centre_of
+from .point_in_solid import is_inside, nearest, unit_normal
 
 ROWS = 7
 """Faces of a mean, at most."""

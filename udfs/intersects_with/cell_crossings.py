@@ -8,8 +8,8 @@ from spatialq.geometry.clusters import CLUSTER
 from spatialq.geometry.solids import Solids
 from spatialq.runtime.compile_cache import njit
 
-from .cells import STACK, centre_of, unit_normal
-from .point_in_solid import gap
+from .cells import STACK, centre_of
+from .point_in_solid import gap, unit_normal
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -48,20 +48,3 @@ def centre_of(corners: Any) -> Any:
         size = x * x + y * y + z * z
         radius = size if size > radius else radius
     return px, py, pz, np.sqrt(radius)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def unit_normal(i: int, j: int, k: int, vertices: Any) -> Any:
-    """Give the normal of a face, of length 1; 0 if it has no area."""
-    ux = vertices[j, 0] - vertices[i, 0]
-    uy = vertices[j, 1] - vertices[i, 1]
-    uz = vertices[j, 2] - vertices[i, 2]
-    vx = vertices[k, 0] - vertices[i, 0]
-    vy = vertices[k, 1] - vertices[i, 1]
-    vz = vertices[k, 2] - vertices[i, 2]
-    nx = uy * vz - uz * vy
-    ny = uz * vx - ux * vz
-    nz = ux * vy - uy * vx
-    size = np.sqrt(nx * nx + ny * ny + nz * nz)
-    unit = 1.0 / size if size > 0.0 else 0.0
-    return nx * unit, ny * unit, nz * unit

@@ -10,8 +10,8 @@ from spatialq.geometry.triangles import squared_distance_point_triangle
 from spatialq.runtime.compile_cache import njit
 
 from .cell_bounds import PATCH, ROWS, bound_in_cell
-from .cells import STACK, accurate, centre_of, unit_normal
-from .point_in_solid import gap, nearest
+from .cells import STACK, accurate, centre_of
+from .point_in_solid import gap, nearest, unit_normal
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

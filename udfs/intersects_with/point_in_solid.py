@@ -272,11 +272,8 @@ def faces_inside(b: int, a: int, t: float, solids: Solids) -> Any:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def face_centre(f: int, v0: int, vertices: Any, faces: Any) -> Any:
-    """Give the centre of a face and its normal, of length 1."""
-    i = v0 + faces[f, 0]
-    j = v0 + faces[f, 1]
-    k = v0 + faces[f, 2]
+def unit_normal(i: int, j: int, k: int, vertices: Any) -> Any:
+    """Give the normal of a face, of length 1; 0 if it has no area."""
     ux = vertices[j, 0] - vertices[i, 0]
     uy = vertices[j, 1] - vertices[i, 1]
     uz = vertices[j, 2] - vertices[i, 2]
@@ -288,11 +285,21 @@ def face_centre(f: int, v0: int, vertices: Any, faces: Any) -> Any:
     nz = ux * vy - uy * vx
     size = np.sqrt(nx * nx + ny * ny + nz * nz)
     unit = 1.0 / size if size > 0.0 else 0.0
+    return nx * unit, ny * unit, nz * unit
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def face_centre(f: int, v0: int, vertices: Any, faces: Any) -> Any:
+    """Give the centre of a face and its normal, of length 1."""
+    i = v0 + faces[f, 0]
+    j = v0 + faces[f, 1]
+    k = v0 + faces[f, 2]
+    nx, ny, nz = unit_normal(i, j, k, vertices)
     return (
         (vertices[i, 0] + vertices[j, 0] + vertices[k, 0]) / 3.0,
         (vertices[i, 1] + vertices[j, 1] + vertices[k, 1]) / 3.0,
         (vertices[i, 2] + vertices[j, 2] + vertices[k, 2]) / 3.0,
-        nx * unit,
-        ny * unit,
-        nz * unit,
+        nx,
+        ny,
+        nz,
     )
