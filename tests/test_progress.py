@@ -385,7 +385,7 @@ def test_a_job_without_a_terminal_says_at_times_how_far_it_is(monkeypatch, capsy
 def typical(function):
     """Give a case of a function that makes its kernel do some work: the one with most checks."""
     counted = []
-    for case in list(cases_of(function).CASES)[:6]:
+    for case in list(cases_of(function).CASES)[:8]:
         arguments, options = arguments_of(function, case)
         with running(Counting()) as task:
             run(function, "cpu", arguments, **options)

@@ -118,6 +118,22 @@ def test_a_trade_that_was_moved_is_found(con, tmp_path, case):
         assert abs((row["turn"] - turn + 180) % 360 - 180) < 1e-3
 
 
+@pytest.mark.parametrize("before", ["!", "~"])
+def test_a_moved_trade_is_found_wherever_its_name_sorts(con, tmp_path, before):
+    trade, others, shift, degrees = MISPLACED[2]
+    path = moved(real_file(f"data/ifc/{TRADES[trade]}"), tmp_path / "moved.ifc", shift, degrees)
+    read(con, f"moved_{ord(before)}", path)
+    con.execute(
+        f"CREATE OR REPLACE TEMP VIEW named AS "
+        f"SELECT * REPLACE ('{before}moved' AS file_name) FROM moved_{ord(before)}"
+    )
+    rows = [row for row in compared(con, [*others, "named"]) if row["verdict"] == "misplaced"]
+    assert {f"{before}moved"} == {
+        name for row in rows for name in (row["a_file"], row["b_file"]) if "moved" in name
+    }
+    assert len(rows) == len(XELLA)
+
+
 def back(shift, degrees):
     """Give the motion that undoes another one, of quarters of a turn."""
     x, y, z = shift

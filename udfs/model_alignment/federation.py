@@ -27,6 +27,8 @@ FOUND, SAID = 4, 80
 shifts if that is where they should be."""
 FOLLOWED = 3
 """How many of the shifts seen from above are followed, for each other model."""
+REFERENCES = 6
+"""Groups of as many models as any other that are tried as the one to which others are moved."""
 FLOORS, MANY_FLOORS, SHARE = 5, 12, 0.25
 """Floors that must meet after a shift along z alone where at most one did before: more, unless this
 share of the elements has walls in planes of the others."""
@@ -123,8 +125,7 @@ def groups_of(
         What brings the groups to where the first is, by number, as far as that is known.
     """
     pairs = [pair for pair, each in matches.items() if min(each.planes[:2]) >= FITTING]
-    groups = _joined(len(models), pairs)
-    moves = _moves(models, groups)
+    groups, moves = _referred(models, _joined(len(models), pairs))
     # those that would be moved alike lie where they should to each other: if they are more
     # than the first group, that is the one to be moved
     for number, move in moves.items():
@@ -146,6 +147,22 @@ def _joined(n: int, pairs: Iterable[tuple[int, int]]) -> list[list[int]]:
         group = [group[i] if known == group[j] else known for known in group]
     members = [[k for k in range(n) if group[k] == g] for g in dict.fromkeys(group)]
     return sorted(members, key=lambda each: (-len(each), each[0]))
+
+
+def _referred(
+    models: list[Model], groups: list[list[int]]
+) -> tuple[list[list[int]], dict[int, Move]]:
+    """Put the group first to which most models can be moved, of the largest ones."""
+    best: tuple[int, list[list[int]], dict[int, Move]] = (-1, groups, {})
+    for k, group in enumerate(groups[:REFERENCES]):
+        if len(group) < len(groups[0]):
+            break
+        ordered = [group, *groups[:k], *groups[k + 1 :]]
+        moves = _moves(models, ordered)
+        moved = sum(len(ordered[number]) for number in moves)
+        if moved > best[0]:
+            best = moved, ordered, moves
+    return best[1:]
 
 
 def _is_same(one: Move, other: Move) -> bool:
