@@ -11,11 +11,8 @@ from spatialq.runtime.compile_cache import njit
 
 from .cell_crossings import longest_crossing
 from .cell_frames import distances_in_box
-from .cells import STACK, accurate, centre_of
+from .cells import ROWS, STACK, accurate, centre_of
 from .point_in_solid import is_inside, nearest, unit_normal
-
-ROWS = 7
-"""Faces of a mean, at most."""
 
 PATCH = 32
 """Faces of a flat piece of a surface, or on the sides of a cell, at most."""
@@ -60,20 +57,14 @@ def bound_in_cell(
     px = mx
     py = my
     pz = mz
-    d2, _, _, _, f = nearest(px, py, pz, np.inf, e, solids)
-    d = np.sqrt(d2)
+    d, f = distance_from(px, py, pz, e, solids, work)
     inside = is_inside(px, py, pz, e, solids)
     if not inside and d > radius:
         return reach, -1.0
     if not inside and not is_box and longest_crossing(e, solids, work) == -1:
         return reach, 0.0 if d <= 1e-9 * (1.0 + radius) else -1.0
     if is_box:
-        inside_other = is_inside(px, py, pz, o, solids)
-        if not inside_other:
-            d2, _, _, _, _ = nearest(px, py, pz, np.inf, o, solids)
-            if np.sqrt(d2) > radius:
-                return reach, -1.0
-        inside = inside and inside_other
+        inside = inside and is_inside(px, py, pz, o, solids)
     if inside and d > reach:
         reach = d
     upper = d + radius
@@ -96,8 +87,7 @@ def bound_in_cell(
         px = corners[at, 0] + PULLED * (mx - corners[at, 0])
         py = corners[at, 1] + PULLED * (my - corners[at, 1])
         pz = corners[at, 2] + PULLED * (mz - corners[at, 2])
-        d2, _, _, _, f = nearest(px, py, pz, np.inf, e, solids)
-        d = np.sqrt(d2)
+        d, f = distance_from(px, py, pz, e, solids, work)
         if (
             d > reach
             and is_inside(px, py, pz, e, solids)
@@ -107,6 +97,36 @@ def bound_in_cell(
         if mean[at] - d <= 0.1 * (accurate(reach) - reach):
             break
     return reach, upper
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def distance_from(px: float, py: float, pz: float, e: int, solids: Solids, work: Any) -> Any:
+    """Find the distance from the surface of e and the nearest face.
+
+    Faces are looked at that are no farther than the last such point, of the same element, and the
+    way from there allow. `forget` begins anew.
+    """
+    last = work[STACK + 18]
+    x = px - last[0]
+    y = py - last[1]
+    z = pz - last[2]
+    bound = (last[3] + np.sqrt(x * x + y * y + z * z)) * (1.0 + 1e-9) + 1e-9
+    d2, _, _, _, f = nearest(px, py, pz, bound * bound, e, solids)
+    last[0] = px
+    last[1] = py
+    last[2] = pz
+    last[3] = np.sqrt(d2)
+    return last[3], f
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def forget(work: Any) -> None:
+    """Have `distance_from` look at all faces, of another element."""
+    last = work[STACK + 18]
+    last[0] = 0.0
+    last[1] = 0.0
+    last[2] = 0.0
+    last[3] = np.inf
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

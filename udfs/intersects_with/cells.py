@@ -15,6 +15,12 @@ ACCURATE_SHARE = 0.9e-2
 STACK = 256
 """Cells that wait, at most."""
 
+ROWS = 7
+"""Faces of a mean of distances, at most."""
+
+SLIGHT = 1.0 / 64.0
+"""Share of the size of a cell that counts as a difference of distances at its ends."""
+
 WORK = (STACK + 64, 9)
 """Numbers of scratch."""
 

@@ -9,9 +9,10 @@ from spatialq.geometry.solids import Solids
 from spatialq.geometry.triangles import squared_distance_point_triangle
 from spatialq.runtime.compile_cache import njit
 
-from .cell_bounds import PATCH, ROWS, bound_in_cell
-from .cells import STACK, accurate, centre_of
-from .point_in_solid import gap, nearest, unit_normal
+from .cell_bounds import PATCH, bound_in_cell, distance_from, forget
+from .cells import ROWS, SLIGHT, STACK, accurate, centre_of
+from .contraction import contract
+from .point_in_solid import gap, unit_normal
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -23,6 +24,7 @@ def over_inside(
     Parameters, returns
         See `over_surface`.
     """
+    forget(work)
     frame = work[STACK : STACK + 2]
     corners = work[STACK + 22 : STACK + 30]
     box = work[STACK + 16]
@@ -34,6 +36,9 @@ def over_inside(
             return reach, upper, left
     while count > 0:
         count -= 1
+        left -= 1
+        if not contract(e, count, solids, work) or not contract(o, count, solids, work):
+            continue
         for corner in range(8):
             u = work[count, 0 if corner & 1 == 0 else 3]
             v = work[count, 1 if corner & 2 == 0 else 4]
@@ -41,16 +46,12 @@ def over_inside(
             for c in range(3):
                 corners[corner, c] = u * frame[0, c] + v * frame[0, 3 + c] + w * frame[0, 6 + c]
         reach, bound = bound_in_cell(corners, e, o, own, reach, solids, work)
-        left -= 1
         if bound <= accurate(reach) or has_no_maximum(e, bound, solids, work):
             continue
         if left <= 0 or count + 2 > STACK:
             upper = bound if bound > upper else upper
             continue
-        axis = 0
-        for k in range(1, 3):
-            if work[count, 3 + k] - work[count, k] > work[count, 3 + axis] - work[count, axis]:
-                axis = k
+        axis = axis_to_divide(count, work)
         middle = 0.5 * (work[count, axis] + work[count, 3 + axis])
         for k in range(6):
             work[count + 1, k] = work[count, k]
@@ -58,6 +59,29 @@ def over_inside(
         work[count + 1, axis] = middle
         count += 2
     return reach, upper, left
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def axis_to_divide(at: int, work: Any) -> int:
+    """Choose the axis along which the distances from faces differ most at the ends of a box.
+
+    Along an edge or a beam they hardly do. `SLIGHT` of the size counts as a difference, so that a
+    box that reaches far out of one of the elements is divided, too.
+    """
+    rows = work[STACK + 30 : STACK + 30 + ROWS]
+    most = -1.0
+    axis = 0
+    for k in range(3):
+        differs = SLIGHT * (work[at, 3 + k] - work[at, k])
+        for r in range(int(work[STACK + 37, 8])):
+            for corner in range(8):
+                if corner & (1 << k) == 0:
+                    d = abs(rows[r, corner | (1 << k)] - rows[r, corner])
+                    differs = d if d > differs else differs
+        if differs > most:
+            most = differs
+            axis = k
+    return axis
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -82,8 +106,8 @@ def has_no_maximum(e: int, bound: float, solids: Solids, work: Any) -> Any:
     faces = solids.faces
     clusters = solids.clusters
     px, py, pz, radius = centre_of(corners)
-    d2, _, _, _, _ = nearest(px, py, pz, np.inf, e, solids)
-    far = np.sqrt(d2) + 2.0 * radius
+    d, _ = distance_from(px, py, pz, e, solids, work)
+    far = d + 2.0 * radius
     if bound + radius < far:
         far = bound + radius
     far = far * (1.0 + 1e-9)

@@ -5,7 +5,7 @@ from typing import Any
 from spatialq.geometry.solids import Solids
 from spatialq.runtime.compile_cache import njit
 
-from .cell_bounds import bound_in_cell
+from .cell_bounds import bound_in_cell, forget
 from .cell_crossings import cut_triangle, divide_triangle, longest_crossing
 from .cell_frames import cut, enlarge
 from .cells import STACK, accurate
@@ -33,6 +33,7 @@ def over_surface(
     -------
     reach, upper, left
     """
+    forget(work)
     frame = work[STACK : STACK + 2]
     polygon = work[STACK + 54 : STACK + 64]
     spare = work[STACK + 6 : STACK + 16]
