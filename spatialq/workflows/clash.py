@@ -193,7 +193,8 @@ def select(
         rows = selection.elements(COMMAND, side, condition)
         con.execute(SIDE.format(side=side, elements=rows))
         if con.sql(f"SELECT count(*) FROM clash_{side}").fetchall() == [(0,)]:
-            message = f"{COMMAND}: no element of the models matches {side}: {condition}"
+            which = "has a mesh" if condition is None else f"matches {side}: {condition}"
+            message = f"{COMMAND}: no element of the models {which}"
             warnings.warn(message, FileWarning, stacklevel=stacklevel)
 
 
