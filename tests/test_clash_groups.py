@@ -10,6 +10,7 @@ import spatialq
 
 from .command_line import rows, spatialq_command
 from .conftest import made_once
+from .io.ifc_models import Builder
 
 COLUMNS = (
     "a VARCHAR, b VARCHAR, penetration DOUBLE, x DOUBLE, y DOUBLE, z DOUBLE, a_storey VARCHAR, "
@@ -206,3 +207,14 @@ def test_the_command_prints_groups_and_writes_a_topic_for_each(con, folder, tmp_
     result = spatialq_command("clash", house, "--group", "mood")
     assert result.returncode == 1
     assert "per must be 'element', 'space' or a column of the clashes" in result.stderr
+
+
+def test_clashes_without_a_storey_are_one_topic(tmp_path):
+    builder = Builder()
+    for k in range(3):
+        builder.add("IfcBeam", f"beam {k}", [builder.box((0.0, 0.0, 0.2 * k), (2.0, 0.3, 0.3))])
+    path = builder.write(tmp_path / "beams.ifc")
+    for per in ("storey", "a_storey"):
+        (group,) = rows("clash", path, "--group", per)["groups"]
+        (written,) = rows("clash", path, "--group", per, "-o", tmp_path / "a.bcf")
+        assert (group["clashes"], written["rows"]) == (2, 1)

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.database.transaction import transaction
 from spatialq.functions.sql_text import identifier
 from spatialq.io.storage import as_path
-from spatialq.workflows.clash_project_file import MEASURE, attach
+from spatialq.workflows.clash_project_file import MEASURE, written
 
 if TYPE_CHECKING:
     import duckdb
@@ -172,7 +171,7 @@ def run_in(
     Raises
     ------
     FileError
-        If the database cannot be made.
+        If the database cannot be written.
     """
     from importlib.metadata import version
 
@@ -209,8 +208,7 @@ def run_in(
         }
         added = (identifier(name) for name, *_ in theirs if name not in ours)
         con.execute(LATER.format(added="".join(f", o.{name}" for name in added)), {"run": run})
-    attach(con, path)
-    with transaction(con):
+    with written(con, path):
         con.execute(SCHEMA)
         con.execute(KEEP.format(b=other))
         if last is not None:

@@ -1,8 +1,11 @@
 """The database of a project of clashes: opened, and found to be one, before models are read."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spatialq.database.transaction import transaction
 from spatialq.errors import FileError
 from spatialq.functions.sql_text import literal
 
@@ -69,3 +72,30 @@ def attach(con: "duckdb.DuckDBPyConnection", path: Path) -> None:
         con.execute(f"ATTACH IF NOT EXISTS {literal(str(path))} AS project")
     except duckdb.Error as error:
         raise FileError.of(COMMAND, path, f"cannot be opened: {error}") from None
+
+
+@contextmanager
+def written(con: "duckdb.DuckDBPyConnection", path: Path) -> Iterator[None]:
+    """Write all of a block to the database of a project, or nothing: no new file stays then.
+
+    Raises
+    ------
+    FileError
+        If it cannot be written.
+    """
+    import duckdb
+
+    is_left = path.exists()
+    try:
+        attach(con, path)
+        with transaction(con):
+            yield
+        is_left = True
+    except (duckdb.IOException, duckdb.TransactionException) as error:
+        raise FileError.of(COMMAND, path, f"cannot be written: {error}") from None
+    finally:
+        if not is_left:
+            with suppress(duckdb.Error):
+                con.execute("DETACH project")
+            path.unlink(missing_ok=True)
+            path.with_name(f"{path.name}.wal").unlink(missing_ok=True)

@@ -27,7 +27,9 @@ GROUPED = """
 CREATE OR REPLACE TABLE clashes AS
 FROM grouped_clashes('clashes', per := {per}, distance := {distance})
 """
-TOPICS = "SELECT *, {per} || ' ' || group_name AS topic FROM clashes ORDER BY group_id, rowid"
+TOPICS = (
+    "SELECT *, concat_ws(' ', {per}, group_name) AS topic FROM clashes ORDER BY group_id, rowid"
+)
 """One topic for each group, which the deepest of its clashes shows."""
 
 
