@@ -72,3 +72,10 @@ def test_a_query_in_python(states):
         assert query.count() == 5
         with pytest.raises(QueryError, match="model_changes: old must be a file, got 5"):
             spatialq.model_changes(con, 5, states[1])
+        moved = "'moved' IN changes"
+        for tolerance in (9.0, "9m"):
+            assert (
+                spatialq.model_changes(con, *states, tolerance=tolerance).where(moved).count() < 2
+            )
+        with pytest.raises(QueryError, match="model_changes: tolerance must say its unit, got '9'"):
+            spatialq.model_changes(con, *states, tolerance="9")
