@@ -9,13 +9,19 @@
 -- example: SELECT group_name, a, b FROM grouped_clashes('clashes', per := 'element')
 CREATE OR REPLACE MACRO grouped_clashes(clashes, per := 'element', distance := 1.0) AS TABLE
 WITH given AS (
-    SELECT t AS own, to_json(t) AS j, row_number() OVER () AS n
-    FROM query_table(spatialq_name('grouped_clashes: clashes must be the name of a table, got ', clashes)) AS t
+    SELECT
+        spatialq_row AS own, to_json(spatialq_row) AS j, row_number() OVER () AS n,
+        spatialq_row.a::VARCHAR AS a, spatialq_row.b::VARCHAR AS b
+    FROM query_table(
+        spatialq_name('grouped_clashes: clashes must be the name of a table, got ', clashes)
+    ) AS spatialq_row
 ),
 said AS (
     SELECT
-        *, j ->> 'a' AS a, j ->> 'b' AS b, (j ->> 'penetration')::DOUBLE AS penetration,
-        coalesce(spatialq_text('grouped_clashes: per must be text, got ', per), 'element') AS way
+        *, (j ->> 'penetration')::DOUBLE AS penetration,
+        coalesce(spatialq_text('grouped_clashes: per must be text, got ', per), 'element') AS way,
+        -- a JSON pointer: '*', '' or '$.a' would be paths that mean something else
+        replace(replace(way, '~', '~0'), '/', '~1') AS key_of_way
     FROM given
 ),
 degrees AS (
@@ -37,9 +43,11 @@ keyed AS (
         WHEN way = 'element'
         THEN if(p.degree > q.degree OR (p.degree = q.degree AND a < b), a, b)
         WHEN way = 'space' THEN cluster::VARCHAR
-        WHEN json_exists(j, way) THEN j ->> way
-        WHEN json_exists(j, 'a_' || way)
-        THEN array_to_string(list_sort(list_distinct([j ->> ('a_' || way), j ->> ('b_' || way)])), ' / ')
+        WHEN json_exists(j, '/' || key_of_way) THEN j ->> ('/' || key_of_way)
+        WHEN json_exists(j, '/a_' || key_of_way)
+        THEN array_to_string(
+            list_sort(list_distinct([j ->> ('/a_' || key_of_way), j ->> ('/b_' || key_of_way)])), ' / '
+        )
         ELSE spatialq_refuse(
             'grouped_clashes: per must be ''element'', ''space'' or a column of the clashes such as ''storey'', got ',
             '''' || way || ''''
@@ -84,16 +92,16 @@ SELECT
     ))
 FROM (
     SELECT
-        group_id, group_name, j ->> 'a' AS a, j ->> 'b' AS b, j ->> 'relation' AS relation,
+        group_id, group_name, a, b, j ->> 'relation' AS relation,
         (j ->> 'penetration')::DOUBLE AS penetration, (j ->> 'volume')::DOUBLE AS volume,
         (j ->> 'x')::DOUBLE AS x, (j ->> 'y')::DOUBLE AS y, (j ->> 'z')::DOUBLE AS z
     FROM (
-        SELECT group_id, group_name, to_json(t) AS j
+        SELECT group_id, group_name, a::VARCHAR AS a, b::VARCHAR AS b, to_json(spatialq_row) AS j
         FROM grouped_clashes(
             spatialq_name('clash_groups: clashes must be the name of a table, got ', clashes),
             per := spatialq_text('clash_groups: per must be text, got ', per),
             distance := spatialq_length('clash_groups: distance must be >= 0 metres, got ', distance)
-        ) AS t
+        ) AS spatialq_row
     )
 )
 GROUP BY group_id, group_name

@@ -22,7 +22,7 @@ storeys AS (
 ),
 -- elevations less than half a metre apart are of one floor
 steps AS (
-    SELECT *, elevation - lag(elevation) OVER (ORDER BY elevation) > 0.5 AS is_new FROM storeys
+    SELECT *, elevation - lag(elevation) OVER (ORDER BY elevation, file_name, name) > 0.5 AS is_new FROM storeys
 ),
 numbered AS (
     SELECT *, count(*) FILTER (is_new) OVER (ORDER BY elevation, file_name, name ROWS UNBOUNDED PRECEDING) AS floor

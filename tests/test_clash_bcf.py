@@ -161,6 +161,66 @@ def test_a_macro_takes_times_and_comments(con, folder, tmp_path):
     assert str(said["created"]) == "2026-01-03 04:05:06"
 
 
+def written(con, folder, path, columns):
+    """Write the walls of the house as a topic with more columns."""
+    con.execute(
+        f"CREATE OR REPLACE TEMP TABLE odd AS SELECT min(global_id) AS a, max(global_id) AS b, "
+        f"{columns} FROM read_ifc('{folder}/house.ifc') WHERE ifc_class = 'IfcWall'"
+    )
+    con.sql(f"FROM write_bcf('odd', '{path}', models := '{folder}/house.ifc')").fetchall()
+    (topic,) = fetched(con, f"FROM read_bcf('{path}')")
+    said = con.sql(f"SELECT comment FROM read_bcf_comments('{path}') ORDER BY comment").fetchall()
+    return topic, [comment for (comment,) in said]
+
+
+@pytest.mark.parametrize(
+    ("columns", "labels", "comments"),
+    [
+        ("'urgent' AS labels, 'Move it' AS comments", ["urgent"], ["Move it"]),
+        ("[NULL, 'x'] AS labels, [NULL, 'y', 'z'] AS comments", ["x"], ["y", "z"]),
+        ("[1, 2] AS labels, 3 AS comments", ["1", "2"], ["3"]),
+        ("['x'] AS labels, [{text: 'y', author: NULL}] AS comments", ["x"], ["y"]),
+    ],
+)
+def test_one_label_or_comment_is_a_list_of_one(con, folder, tmp_path, columns, labels, comments):
+    topic, said = written(con, folder, tmp_path / "a.bcf", columns)
+    assert (topic["labels"], said) == (labels, comments)
+
+
+def test_numbers_are_texts_and_a_place_that_is_nowhere_is_that_of_the_box(con, folder, tmp_path):
+    columns = "5 AS title, 7 AS status, 3 AS priority, 'x' AS comments, 0.0 AS y, 0.0 AS z"
+    path = tmp_path / "a.bcf"
+    topic, _ = written(con, folder, path, f"{columns}, 'nan'::DOUBLE AS x")
+    assert (topic["title"], topic["status"], topic["priority"]) == ("5", "7", "3")
+    (seen,) = fetched(con, f"SELECT eye FROM read_bcf_viewpoints('{path}')")
+    written(con, folder, tmp_path / "b.bcf", "NULL AS x, 'x' AS comments")
+    (box,) = fetched(con, f"SELECT eye FROM read_bcf_viewpoints('{tmp_path}/b.bcf')")
+    assert seen == box
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        ("'left' AS x", "x of '.*a.bcf' must be metres, got 'left'"),
+        ("'soon' AS due", "due of '.*a.bcf' must be a date or time such as .*, got 'soon'"),
+        ("5 AS due", "due of '.*a.bcf' must be a date or time such as .*, got 5"),
+        ("[{text: 'x', mood: 'y'}] AS comments", "comments of '.*' must be texts, or structs of"),
+        ("[{text: 'x', date: 'soon'}] AS comments", "comments of '.*' must be texts, or structs"),
+        ("1 AS b_file, * REPLACE (1 AS a)", "element '1' is in none of the models"),
+    ],
+)
+def test_values_that_mean_nothing_are_one_sentence(con, folder, tmp_path, columns, reason):
+    con.execute(
+        "CREATE OR REPLACE TEMP TABLE wrong AS "
+        f"SELECT {columns if '*' in columns else '*, ' + columns} FROM (SELECT 'x' AS a, 'y' AS b)"
+    )
+    with pytest.raises(duckdb.Error, match=f"ValueError: write_bcf: .*{reason}"):
+        con.sql(
+            f"FROM write_bcf('wrong', '{tmp_path}/a.bcf', models := '{folder}/house.ifc')"
+        ).fetchall()
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("query", "reason"),
     [

@@ -216,6 +216,10 @@ def test_what_belongs_together_is_left_out(tmp_path):
             1,
             "error: output: 'x.tif' must end in one of .bcf, .bcfzip, .csv, ",
         ),
+        (["a.ifc", "--bcf-version", "3", "-o", "a.bcf"], 2, "error: Invalid value for '--bcf-ver"),
+        (["a.ifc", "--bcf-version", "3.0"], 1, "error: clash: --bcf-version is for -o of .bcf or"),
+        (["a.ifc", "--bcf-version", "3.0", "-o", "a.csv"], 1, "error: clash: --bcf-version is for"),
+        (["a.ifc", "--bcf-in", "no.bcf"], 1, "error: clash: 'no.bcf': there is no such file"),
         (["a.ifc", "-o", "no/x.csv"], 1, "error: output: 'no/x.csv': there is no folder"),
         ([], 2, "error: Missing argument 'models'"),
     ],
@@ -226,6 +230,13 @@ def test_errors_are_one_line(tmp_path, arguments, code, message):
     assert result.stderr.startswith(message)
     assert "Traceback" not in result.stderr
     assert result.stdout == ""
+
+
+def test_a_model_without_elements_is_told(tmp_path):
+    Builder("IFC4", "metre").model.write(str(tmp_path / "empty.ifc"))
+    result = spatialq_command("clash", tmp_path / "empty.ifc")
+    assert result.returncode == 0
+    assert result.stderr == "warning: clash: no element of the models has a mesh\n"
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import spatialq
 
 from .command_line import rows, spatialq_command
 from .conftest import made_once
+from .io.ifc_models import Builder
 
 COLUMNS = (
     "a VARCHAR, b VARCHAR, penetration DOUBLE, x DOUBLE, y DOUBLE, z DOUBLE, a_storey VARCHAR, "
@@ -145,6 +146,31 @@ def test_no_clashes_are_no_groups_and_a_wrong_column_is_named(con):
         con.sql("FROM clash_groups('clashes', per := 'mood')").fetchall()
 
 
+@pytest.mark.parametrize("per", ["", "*", "**", "$", "$.a", "$x", "/a", "[0]", "~", "a.b", 'a"b'])
+def test_per_is_the_name_of_a_column_and_no_path(con, per):
+    made(con, 1, number=9)
+    with pytest.raises(duckdb.Error, match=r"per must be 'element', 'space' or a column"):
+        con.sql(f"FROM clash_groups('clashes', per := '{per}')").fetchall()
+    if per:
+        name = '"' + per.replace('"', '""') + '"'
+        con.execute(f"CREATE OR REPLACE TEMP VIEW named AS SELECT *, n % 2 AS {name} FROM clashes")
+        found = con.sql(f"SELECT group_name FROM clash_groups('named', per := '{per}')").fetchall()
+        assert sorted(found) == [("0",), ("1",)]
+
+
+def test_columns_may_have_any_name_and_case_but_there_must_be_a_and_b(con):
+    made(con, 2, number=30)
+    taken = ", ".join(f"n AS {name}" for name in ("t", "j", "own", "way", "key"))
+    con.execute(
+        f"CREATE OR REPLACE TEMP VIEW odd AS SELECT * RENAME (a AS A, b AS B), {taken} FROM clashes"
+    )
+    groups = "SELECT * FROM clash_groups('{}')"
+    assert con.sql(groups.format("odd")).fetchall() == con.sql(groups.format("clashes")).fetchall()
+    con.execute("CREATE OR REPLACE TEMP VIEW one AS SELECT a, penetration FROM clashes")
+    with pytest.raises(duckdb.Error, match='"b"'):
+        con.sql(groups.format("one")).fetchall()
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     from spatialq.demo.house import write_house
@@ -181,3 +207,14 @@ def test_the_command_prints_groups_and_writes_a_topic_for_each(con, folder, tmp_
     result = spatialq_command("clash", house, "--group", "mood")
     assert result.returncode == 1
     assert "per must be 'element', 'space' or a column of the clashes" in result.stderr
+
+
+def test_clashes_without_a_storey_are_one_topic(tmp_path):
+    builder = Builder()
+    for k in range(3):
+        builder.add("IfcBeam", f"beam {k}", [builder.box((0.0, 0.0, 0.2 * k), (2.0, 0.3, 0.3))])
+    path = builder.write(tmp_path / "beams.ifc")
+    for per in ("storey", "a_storey"):
+        (group,) = rows("clash", path, "--group", per)["groups"]
+        (written,) = rows("clash", path, "--group", per, "-o", tmp_path / "a.bcf")
+        assert (group["clashes"], written["rows"]) == (2, 1)

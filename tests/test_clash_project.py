@@ -216,6 +216,44 @@ def test_another_database_is_refused(models, tmp_path):
         run(tmp_path / "other.duckdb", models)
 
 
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("DELETE FROM runs", "has clashes, but no run that found them"),
+        ("ALTER TABLE clashes DROP assignee", "has no column assignee in clashes, as projects"),
+        ("ALTER TABLE pairs RENAME penetration TO depth", "has no column penetration in pairs"),
+    ],
+)
+def test_what_lost_its_rows_or_columns_is_refused_as_it_is(models, tmp_path, change, reason):
+    project = tmp_path / "project.duckdb"
+    run(project, models)
+    query(project, change)
+    before = query(project, "SELECT * FROM clashes ORDER BY clash")
+    with pytest.raises(FileError, match=reason):
+        run(project, models)
+    assert query(project, "SELECT * FROM clashes ORDER BY clash") == before
+
+
+def test_what_cannot_be_opened_is_said_before_models_are_read(tmp_path):
+    missing = tmp_path / "missing.ifc"
+    (tmp_path / "text.duckdb").write_text("text")
+    with pytest.raises(FileError, match=r"^clash: '.*text.duckdb': cannot be opened: .* valid"):
+        run(tmp_path / "text.duckdb", [missing])
+    with pytest.raises(FileError, match=r"^clash: '.*': there is no folder '.*nowhere'"):
+        run(tmp_path / "nowhere" / "a.duckdb", [missing])
+    with pytest.raises(FileError, match=r"^clash: '.*missing.ifc'"):
+        run(tmp_path / "new.duckdb", [missing])
+    assert [each.name for each in tmp_path.iterdir()] == ["text.duckdb"]
+
+
+def test_a_search_that_fails_leaves_no_project(models, tmp_path):
+    with pytest.raises(Exception, match="method"):
+        run(tmp_path / "new.duckdb", models, method="guess")
+    with pytest.raises(Exception, match="tolerance"):
+        run(tmp_path / "new.duckdb", models, tolerance=-1.0)
+    assert not (tmp_path / "new.duckdb").exists()
+
+
 def test_the_command(models, tmp_path):
     project = tmp_path / "project.duckdb"
     found = rows("clash", *models, "--project", project)

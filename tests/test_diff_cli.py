@@ -31,6 +31,12 @@ def test_the_table_and_json_are_those_of_sql(states):
     assert "only the first 4 objects are shown (--limit); -o writes all" in result.stderr
 
 
+def test_a_state_that_is_cut_off_is_an_error_of_the_function(states, tmp_path):
+    (tmp_path / "half.ifc").write_bytes(states[1].read_bytes()[:-100])
+    result = spatialq_command("diff", states[0], tmp_path / "half.ifc")
+    assert result.stderr.startswith(f"error: model_changes: '{tmp_path}/half.ifc': cut off")
+
+
 def test_a_sheet_says_what_became_of_what(states, tmp_path):
     target = tmp_path / "changes.csv"
     assert rows("diff", *states, "-o", target) == [{"output": str(target), "rows": 5}]
@@ -66,3 +72,10 @@ def test_a_query_in_python(states):
         assert query.count() == 5
         with pytest.raises(QueryError, match="model_changes: old must be a file, got 5"):
             spatialq.model_changes(con, 5, states[1])
+        moved = "'moved' IN changes"
+        for tolerance in (9.0, "9m"):
+            assert (
+                spatialq.model_changes(con, *states, tolerance=tolerance).where(moved).count() < 2
+            )
+        with pytest.raises(QueryError, match="model_changes: tolerance must say its unit, got '9'"):
+            spatialq.model_changes(con, *states, tolerance="9")

@@ -128,3 +128,20 @@ def test_a_writer(place, writer):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command(place, name):
     require_one_sentence(shlex.split(COMMANDS[name]), place)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [PAGE, 4 * PAGE])
+def test_a_project_of_clashes(place, size):
+    """The database is not made, or its first run is not kept: no file stays."""
+    full = place / "full"
+    words = ["clash", "a.ifc", "--project", "full/a.duckdb"]
+    mounted(full, size)
+    failed = run(words, place)
+    assert failed.returncode == 1
+    errors = [line for line in failed.stderr.splitlines() if not line.startswith(NOISE)]
+    assert len(errors) == 1
+    assert re.match(r"error: clash: 'full/a.duckdb': cannot be .* No space left on dev", errors[0])
+    assert names(full) == []
+    resize(full, 1 << 28)
+    assert run(words, place).returncode == 0

@@ -75,6 +75,7 @@ def test_clashes_are_drawn_in_front_of_faded_models(folder, tmp_path):
     [
         (["-o", "a.jpg"], "error: render: output 'a.jpg' must end in one of .png"),
         (["-o", "a.png", "--eye", "1,2"], "error: render: --eye must be three numbers x,y,z such"),
+        (["-o", "a.png", "--size", "0x9"], "error: render: --size must be width x height such as"),
         (["-o", "a.png", "--size", "big"], "error: render: --size must be width x height such as"),
         (["-o", "a.png", "--fov", "200"], "error: render: camera: fov must be "),
         (
@@ -89,3 +90,19 @@ def test_errors_are_one_line(folder, tmp_path, arguments, message):
     assert result.stderr.startswith(message)
     assert len(result.stderr.splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_models_and_clouds_in_other_coordinates_are_warned_about(folder, tmp_path):
+    """The cloud lies near the origin, the map conversion of the house places it far away."""
+    result = spatialq_command(
+        "render", folder / "house.ifc", folder / "cloud.las", "-o", tmp_path / "a.png"
+    )
+    assert result.returncode == 0
+    assert "warning: render: models and clouds are 5," in result.stderr
+    assert "km apart" in result.stderr
+
+
+def test_a_model_that_is_cut_off_is_named(folder, tmp_path):
+    (tmp_path / "half.ifc").write_bytes((folder / "house.ifc").read_bytes()[:20000])
+    result = spatialq_command("render", tmp_path / "half.ifc", "-o", tmp_path / "a.png")
+    assert result.stderr.startswith(f"error: render: '{tmp_path}/half.ifc': cut off")

@@ -1,5 +1,7 @@
 """Storeys of several models under one name: by their elevations, or where elements are."""
 
+from random import Random
+
 import pytest
 
 import spatialq
@@ -43,3 +45,24 @@ def test_storeys_of_several_models_are_those_of_most(tmp_path):
             ("d", "STE1", "OG", 3.0),
             ("e", "Undefined", "OG", 3.0),
         ]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_equal_elevations_are_one_floor_in_whatever_order_rows_are(seed):
+    """Floors 3 m apart in 8 models, each with names of its own."""
+    storeys = [(f"{k}.ifc", f"{k} {3 * n}", 3.0 * n) for k in range(8) for n in range(5)]
+    with spatialq.connect() as con:
+        con.execute("CREATE TABLE s (file_name VARCHAR, name VARCHAR, elevation DOUBLE)")
+        Random(seed).shuffle(storeys)
+        con.executemany("INSERT INTO s VALUES (?, ?, ?)", storeys)
+        con.execute("CREATE TABLE objects AS SELECT *, 'IfcBuildingStorey' AS ifc_class FROM s")
+        con.execute(
+            "CREATE TABLE elements AS SELECT file_name, rowid AS step_id, name AS global_id, "
+            "name AS storey, elevation AS zmin, elevation + 2.5 AS zmax FROM s"
+        )
+        found = con.sql(
+            "SELECT zmin, elevation, count(DISTINCT storey_unified), count(*) "
+            "FROM unified_storeys('elements', 'objects') JOIN elements USING (file_name, step_id) "
+            "GROUP BY ALL ORDER BY ALL"
+        ).fetchall()
+    assert found == [(3.0 * n, 3.0 * n, 1, 8) for n in range(5)]

@@ -12,6 +12,7 @@ from spatialq.data.arrow import arrow_fields
 from spatialq.database.element_matching import State, match
 from spatialq.database.readers.files import given
 from spatialq.database.readers.ifc_models import warn_about_model
+from spatialq.errors import files_read_by
 from spatialq.geometry.motion import Motion, is_in_place, motion
 from spatialq.io.files import require_file
 from spatialq.io.ifc.cache import read_models
@@ -62,7 +63,8 @@ def model_changes(
         pair = [as_path(old), as_path(new)]
         for path in pair:
             require_file(FUNCTION, path)
-        models = read_models(pair, geometry="auto")
+        with files_read_by(FUNCTION):
+            models = read_models(pair, geometry="auto")
         for model in models:
             warn_about_model(FUNCTION, model, stacklevel=3)
         rows_of_pair = changes(*models, tolerance=tolerance)

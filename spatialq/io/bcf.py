@@ -1,5 +1,6 @@
 """BCF archives of versions 2.0, 2.1 and 3.0: topics, comments, viewpoints and their components."""
 
+import math
 import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -340,8 +341,9 @@ def _truth(text: str | None) -> bool | None:
 
 
 def _number(text: str | None) -> float | None:
-    with suppress(ValueError, TypeError):
-        return float(text or "")
+    with suppress(ValueError):
+        number = float(text or "")
+        return number if math.isfinite(number) else None
     return None
 
 

@@ -12,6 +12,7 @@ from spatialq.database.element_sets import NO_PAIRS
 from spatialq.errors import FileWarning, files_read_by
 from spatialq.functions.sql_text import literal
 from spatialq.workflows.clash_project import run_in
+from spatialq.workflows.clash_project_file import last_run
 from spatialq.workflows.tables import dicts
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def find_clashes(
     Raises
     ------
     FileError
-        If a model cannot be read.
+        If a model cannot be read, or the project is another database.
     CrsError
         If models lie at different places on the map.
     ValueError
@@ -137,6 +138,7 @@ def find_clashes(
     del chosen["relations"]  # follows from `closer_than`
     require_sides(a, b)
     con = connect_quietly()
+    last = None if project is None else last_run(con, project)
     _read(con, models, geometry, progress)
     select(con, a, b, stacklevel=3)
     search = partial(
@@ -147,7 +149,7 @@ def find_clashes(
         test = {"a": a, "b": b, "closer_than": closer_than, **chosen}
         rows = ", a.row AS a_row, b.row AS b_row"
         query = CLASHES.format(pairs="FROM pairs", related=related, more=rows)
-        run_in(con, project, test, search, query)
+        run_in(con, project, last, test, search, query)
         return con
     query = CLASHES.format(pairs=search(), related=related, more="")
     con.execute(f"CREATE TABLE clashes AS {query}")
@@ -191,7 +193,8 @@ def select(
         rows = selection.elements(COMMAND, side, condition)
         con.execute(SIDE.format(side=side, elements=rows))
         if con.sql(f"SELECT count(*) FROM clash_{side}").fetchall() == [(0,)]:
-            message = f"{COMMAND}: no element of the models matches {side}: {condition}"
+            which = "has a mesh" if condition is None else f"matches {side}: {condition}"
+            message = f"{COMMAND}: no element of the models {which}"
             warnings.warn(message, FileWarning, stacklevel=stacklevel)
 
 

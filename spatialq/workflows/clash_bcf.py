@@ -17,6 +17,7 @@ from spatialq.export.bcf import AUTHOR, DATE, VERSIONS, Comment, Topic, View, cl
 from spatialq.export.clash_view import COLOURS, radius_of, see
 from spatialq.io.files import find_files
 from spatialq.runtime.threads import workers
+from spatialq.workflows.clash_rows import understood
 from spatialq.workflows.tables import dicts
 from spatialq.workflows.tiles_elements import NOT_DRAWN, meshes_of_table
 
@@ -162,7 +163,7 @@ def _clashes(
             f"{', '.join(columns)}, without {', '.join(sorted(missing))}"
         )
         raise ValueError(message)
-    return [row for row in rows if row["a"] and row["b"]]
+    return [understood(caller, path, row) for row in rows if row["a"] and row["b"]]
 
 
 def _named(clashes: Sequence[Mapping[str, Any]]) -> list[Path]:
@@ -251,12 +252,6 @@ def _topic(
     said = [f"{each['ifc_class']} {each['name'] or ''}".strip() for each in elements]
     more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
     storeys = dict.fromkeys(each["storey"] for each in elements if each["storey"])
-    comments = [
-        Comment(each)
-        if isinstance(each, str)
-        else Comment(**{**each, "date": _time(each.get("date"))})
-        for each in first.get("comments") or ()
-    ]
     given = {
         name: first[name]
         for name in ("status", "priority", "assigned_to")
@@ -270,8 +265,8 @@ def _topic(
                                        *storeys],
         description=first.get("description") or "\n".join(map(_described, rows[:MOST_SAID])),
         models=tuple(dict.fromkeys(Path(each["file_name"]).name for each in elements)),
-        comments=comments or (Comment(_described(first)),),
-        due=_time(first.get("due")),
+        comments=first.get("comments") or (Comment(_described(first)),),
+        due=first.get("due"),
         related=related,
         **given,
     )  # fmt: skip
@@ -285,11 +280,6 @@ def _row_of(
     files = building.table["file_name"]
     named = [each for each in found if files[each].as_py() == row.get(f"{side}_file")]
     return (named or found)[0]
-
-
-def _time(value: Any) -> datetime | None:
-    """Understand a time, or what JSON has of it; a date is its midnight."""
-    return datetime.fromisoformat(str(value)) if value else None
 
 
 def _described(row: Mapping[str, Any]) -> str:

@@ -15,24 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.database.transaction import transaction
-from spatialq.errors import FileError
-from spatialq.functions.sql_text import identifier, literal
+from spatialq.functions.sql_text import identifier
 from spatialq.io.storage import as_path
+from spatialq.workflows.clash_project_file import MEASURE, written
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-COMMAND = "clash"
 TOLERANCE = 0.001
 """Metres: an element that moved less did not move, and a clash is as deep as it was."""
 MARGIN = 0.001
 """Metres that boxes are looked at beyond where two elements may meet: more than rounding needs."""
-MEASURE = "penetration"
-"""The column that tells how bad a clash is."""
-TABLES = {"runs", "models", "elements", "pairs", "clashes", "history", "comments"}
-"""What a project consists of, if nobody has added anything."""
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS project.runs (
     run BIGINT, ran_at TIMESTAMP, options VARCHAR, elements BIGINT, searched BIGINT, clashes BIGINT
@@ -153,6 +147,7 @@ Search = Callable[..., str]
 def run_in(
     con: "duckdb.DuckDBPyConnection",
     path: Path,
+    last: tuple[int, str] | None,
     test: Mapping[str, Any],
     search: Search,
     clashes: str,
@@ -165,6 +160,8 @@ def run_in(
         With the tables of the models and the views `clash_a` and `clash_b`.
     path : Path
         The database of the project; it is made if there is none.
+    last : tuple of int and str, optional
+        Of `clash_project_file.last_run`.
     test : mapping
         What decides which pairs are found; if it is another than in the last run, all are searched.
     search : callable
@@ -174,11 +171,10 @@ def run_in(
     Raises
     ------
     FileError
-        If the file is another database.
+        If the database cannot be written.
     """
     from importlib.metadata import version
 
-    last = _attach(con, path)
     run, options = 1, json.dumps({**test, "spatialq": version("spatialq")})
     is_same_test = last is not None and last[1] == options
     if last is not None:
@@ -212,7 +208,7 @@ def run_in(
         }
         added = (identifier(name) for name, *_ in theirs if name not in ours)
         con.execute(LATER.format(added="".join(f", o.{name}" for name in added)), {"run": run})
-    with transaction(con):
+    with written(con, path):
         con.execute(SCHEMA)
         con.execute(KEEP.format(b=other))
         if last is not None:
@@ -226,23 +222,6 @@ def run_in(
         )
     con.execute("CREATE TABLE statuses AS " + STATUSES, {"run": run})
     con.execute("DETACH project")
-
-
-def _attach(con: "duckdb.DuckDBPyConnection", path: Path) -> tuple[int, str] | None:
-    """Open the database of a project; give its last run and the options of that."""
-    con.execute(f"ATTACH {literal(str(path))} AS project")
-    found = con.execute(
-        "SELECT table_name FROM duckdb_tables() WHERE database_name = 'project'"
-    ).fetchall()
-    names = {name for (name,) in found}
-    if not names:
-        return None
-    if not names >= TABLES:
-        con.execute("DETACH project")
-        raise FileError.of(COMMAND, path, "is a database, but not one of clashes")
-    runs = "SELECT run, options FROM project.runs ORDER BY run DESC LIMIT 1"
-    run, options = con.execute(runs).fetchall()[0]
-    return run, options
 
 
 def _matched(con: "duckdb.DuckDBPyConnection", *, is_first: bool) -> "pa.Table":

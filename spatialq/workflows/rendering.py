@@ -2,6 +2,7 @@
 
 import math
 import os
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.meshes import Meshes
-from spatialq.errors import FileError
+from spatialq.errors import FileError, FileWarning, files_read_by
 from spatialq.export.atomic import require_outputs, whole
 from spatialq.export.camera import DEFAULT_FOV, Camera
 from spatialq.export.clash_view import COLOURS, FADED
@@ -30,12 +31,15 @@ COMMAND = "render"
 VIEWER = (-0.45, -0.75, 0.5)
 """Direction to the viewer, unless there is an eye: south, a little west, above."""
 MARGIN = 1.05
+FAR = 1000.0
+"""Metres between models and clouds that are hardly in the same coordinates."""
 SIZE = (1200, 900)
 CLASHES = ".parquet"
 BRIGHT = 99.0
 """Percentile of the colours of a cloud that is shown as white: files use 8 or 16 bits."""
 
 
+@files_read_by(COMMAND)
 def write_picture(
     files: Sequence[str | os.PathLike[str]],
     output: str | os.PathLike[str],
@@ -80,6 +84,11 @@ def write_picture(
         If a file cannot be read or written.
     ValueError
         If there is nothing to draw, or the camera is none.
+
+    Warns
+    -----
+    FileWarning
+        If models and clouds are far from each other.
     """
     target_file = Path(output)
     found = [path for each in files for path in files_of(COMMAND, each)]
@@ -110,6 +119,7 @@ def write_picture(
     if not len(places):
         message = f"{COMMAND}: files must have elements or points to draw, got none"
         raise ValueError(message)
+    _warn_if_far_apart(meshes.vertices, points)
     camera = _camera(places, eye, target, up=tuple(up), fov=fov, view_height=view_height, size=size)
     picture = render(camera, meshes, colours, points, point_colours, point_size=point_size)
     if clashing.size:  # in front of what hides them
@@ -139,6 +149,20 @@ def _pairs(path: Path) -> list[tuple[str, str, str, str]]:
             reason = f"has no clashes, as column {sorted(missing)[0]} is missing"
             raise FileError.of(COMMAND, path, reason)
         return rows.project("a, b, a_file, b_file").fetchall()
+
+
+def _warn_if_far_apart(models: "FloatArray", clouds: "FloatArray") -> None:
+    """Warn of models and clouds of which a picture of both shows dots at most."""
+    if not (len(models) and len(clouds)):
+        return
+    gap = max((models.min(axis=0) - clouds.max(axis=0)).max(),
+              (clouds.min(axis=0) - models.max(axis=0)).max())  # fmt: skip
+    if gap > FAR:
+        message = (
+            f"{COMMAND}: models and clouds are {gap / 1000:,.1f} km apart: models are drawn where "
+            "their map conversion places them, and the clouds have other coordinates"
+        )
+        warnings.warn(message, FileWarning, stacklevel=4)
 
 
 def _camera(

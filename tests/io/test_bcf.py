@@ -105,6 +105,14 @@ def test_a_viewpoint_that_is_missing_is_told(con, tmp_path):
     assert (view["viewpoint"], view["eye"]) == (VIEW, None)
 
 
+@pytest.mark.parametrize("number", ["NaN", "INF", "-1e999", "left", ""])
+def test_what_is_no_number_is_null(con, tmp_path, number):
+    view = VISINFO.replace("<Y>2</Y>", f"<Y>{number}</Y>").replace("60<", f"{number}<")
+    (row,) = table(con, "read_bcf_viewpoints", write(tmp_path / "a.bcf", parts(view=view)))
+    assert (row["eye"], row["fov"]) == (None, None)
+    assert row["view_direction"] == [0.0, 1.0, 0.0]
+
+
 ENTITIES = '<!DOCTYPE Markup [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]>'
 DAMAGED = {
     "no version": (parts(version=None), "has no bcf.version, as a BCF archive must"),

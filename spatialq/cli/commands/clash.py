@@ -16,6 +16,7 @@ BRIEF = (
 )  # fmt: skip
 """Columns that are printed where no file is written."""
 LIMIT = 20
+BCF = (".bcf", ".bcfzip")
 SHEET = """
 SELECT relation, penetration, thickness, distance, a_name, a_class, a_storey, b_name, b_class,
     b_storey, x, y, z, a AS a_global_id, b AS b_global_id, a_file, b_file, flags
@@ -26,7 +27,9 @@ GROUPED = """
 CREATE OR REPLACE TABLE clashes AS
 FROM grouped_clashes('clashes', per := {per}, distance := {distance})
 """
-TOPICS = "SELECT *, {per} || ' ' || group_name AS topic FROM clashes ORDER BY group_id, rowid"
+TOPICS = (
+    "SELECT *, concat_ws(' ', {per}, group_name) AS topic FROM clashes ORDER BY group_id, rowid"
+)
 """One topic for each group, which the deepest of its clashes shows."""
 
 
@@ -74,7 +77,7 @@ def clash(
         ),
     ] = None,
     bcf_version: Annotated[
-        str | None, typer.Option(help="Of a .bcf: 2.1, which is the default, or 3.0.")
+        Literal["2.1", "3.0"] | None, typer.Option(help="Of a .bcf; by default 2.1.")
     ] = None,
     group: Annotated[
         str | None,
@@ -110,7 +113,7 @@ def clash(
     from spatialq.data.units import metres
     from spatialq.database.table_files import require_output, write_table
     from spatialq.functions.sql_text import literal
-    from spatialq.io.files import find_files
+    from spatialq.io.files import find_files, require_file
     from spatialq.workflows.clash import counts, find_clashes
     from spatialq.workflows.clash_issues import join_issues
     from spatialq.workflows.places import places, readable
@@ -154,13 +157,19 @@ def clash(
         return
     if output is not None:
         require_output(output, takes=("rows", "clashes"))
+    if bcf_version is not None and (output is None or output.suffix.lower() not in BCF):
+        got = "no file" if output is None else repr(str(output))
+        message = f"clash: --bcf-version is for -o of {' or '.join(BCF)}, got {got}"
+        raise ValueError(message)
+    archives = [path for pattern in bcf_in or () for path in find_files("clash", pattern)]
+    for path in archives:
+        require_file("clash", path)
     with progress() as update:
         con = find_clashes(models, device=device, progress=update, project=project, **chosen)
     placed = places(con)
     if len(placed) > 1 and not as_json:
         show([readable(each) for each in placed], as_json=False)
     said = () if project is None else ("clash", "status", "assignee")
-    archives = [path for pattern in bcf_in or () for path in find_files("clash", pattern)]
     if bcf_in:
         note(f"{join_issues(con, 'clash', archives):,} clashes are in {', '.join(bcf_in)}")
     per = None if group is None else literal(group)
@@ -171,7 +180,7 @@ def clash(
         query = "FROM clashes"
         if suffix == ".xlsx":
             query = SHEET.replace("SELECT", f"SELECT {', '.join(said)},") if said else SHEET
-        elif suffix in (".bcf", ".bcfzip"):
+        elif suffix in BCF:
             query = TOPICS.format(per=per) if per is not None and topics == "groups" else query
             query = f"SELECT *, assignee AS assigned_to FROM ({query})" if said else query
         rows = write_table(con, query, output, bcf_version=bcf_version)

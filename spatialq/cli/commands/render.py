@@ -43,7 +43,7 @@ def render(
     """Draw building models and point clouds as a PNG: flat shading, the same bytes each time."""
     from spatialq.workflows.rendering import write_picture
 
-    pixels = re.fullmatch(r"(\d{1,6})x(\d{1,6})", size)
+    pixels = re.fullmatch(r"([1-9]\d{0,5})x([1-9]\d{0,5})", size)
     if pixels is None:
         message = f"render: --size must be width x height such as 800x600, got {size!r}"
         raise ValueError(message)
