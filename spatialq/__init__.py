@@ -117,6 +117,7 @@ _registered.update(
         "ql4bim_sql": "spatialq.ql4bim.sql_macro:ql4bim_sql",
         "query_to_bcf": "spatialq.workflows.clash_bcf:write",
         "query_to_lod": "spatialq.workflows.lod_query:write",
+        "query_to_page": "spatialq.workflows.clash_page:write",
         "query_to_tiles": "spatialq.workflows.lod_query:write_tiles",
         "run_jobs": "spatialq.cluster.sql_calls:run_jobs",
         "unpack_lod_samples": "spatialq.workflows.lod_samples:unpacked",
