@@ -116,6 +116,7 @@ _registered.update(
         "jobs_table": "spatialq.cluster.sql_calls:jobs_table",
         "ql4bim_sql": "spatialq.ql4bim.sql_macro:ql4bim_sql",
         "query_to_bcf": "spatialq.workflows.clash_bcf:write",
+        "query_to_clash_model": "spatialq.workflows.clash_model:write",
         "query_to_lod": "spatialq.workflows.lod_query:write",
         "query_to_page": "spatialq.workflows.clash_page:write",
         "query_to_tiles": "spatialq.workflows.lod_query:write_tiles",

@@ -12,7 +12,7 @@ from spatialq.database.partial_models import PAIR, files_of
 from spatialq.database.sources import tables_read
 from spatialq.errors import files_read_by
 from spatialq.export.atomic import WRITER
-from spatialq.export.clash_view import ClashView, radius_of, see
+from spatialq.export.clash_view import COLOURS, ClashView, radius_of, see
 from spatialq.workflows.tables import dicts
 from spatialq.workflows.tiles_elements import NOT_DRAWN, meshes_of_table
 
@@ -29,6 +29,19 @@ MOST_OTHERS = 40
 """Elements around a clash that are shown with it."""
 BOX = ("xmin", "ymin", "zmin", "xmax", "ymax", "zmax")
 SAID = ("name", "ifc_class", "storey", "file_name")
+PALETTE = (
+    (214, 39, 40), (31, 119, 180), (44, 160, 44), (255, 127, 14), (148, 103, 189), (140, 86, 75),
+    (227, 119, 194), (188, 189, 34), (23, 190, 207),
+)  # fmt: skip
+"""Of groups, again and again."""
+
+
+@dataclass(frozen=True)
+class Painted:
+    """What a clashing element is for its clashes, such as 'a' or 'group 2', and its colour."""
+
+    label: str
+    colour: tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -181,3 +194,32 @@ def read_building(
         building = Building.of(sorted(files))
     building.require(caller, clashes, path)
     return building
+
+
+def coloured(clashes: Sequence[Clash], building: Building) -> dict[int, Painted]:
+    """Say how clashing elements are painted: by their group where rows have one, else by side.
+
+    An element in several groups, or on both sides, has the colour of the first.
+
+    Returns
+    -------
+    dict
+        Rows of the building in the order of the clashes of each group or side.
+    """
+    if not clashes:
+        return {}
+    pairs = [building.pair(clash) for clash in clashes]
+    painted: dict[int, Painted] = {}
+    if "group_id" not in clashes[0]:
+        for side, colour in enumerate(COLOURS):
+            for pair in pairs:
+                painted.setdefault(pair[side], Painted(PAIR[side], colour))
+        return painted
+    paints: dict[Any, Painted] = {}
+    for clash, pair in zip(clashes, pairs, strict=True):
+        group = clash["group_id"]
+        turn = PALETTE[len(paints) % len(PALETTE)]
+        paint = paints.setdefault(group, Painted(f"group {group}", turn))
+        for row in pair:
+            painted.setdefault(row, paint)
+    return painted

@@ -61,8 +61,8 @@ def clash(
         typer.Option(
             "--output",
             "-o",
-            help="File to write: .html, .bcf, .xlsx, .parquet, .csv or .json; or the folder of "
-            "a job.",
+            help="File to write: .html, .bcf, .ifc, .xlsx, .parquet, .csv or .json; or the folder "
+            "of a job.",
         ),
     ] = None,
     limit: Annotated[int, typer.Option(min=0, help="Maximum number of pairs to print.")] = LIMIT,
@@ -154,7 +154,7 @@ def clash(
         )
         return
     if output is not None:
-        require_output(output, takes=("rows", "clashes"))
+        require_output(output, takes=("rows", "clashes", "GlobalIds"))
     with progress() as update:
         con = find_clashes(models, device=device, progress=update, project=project, **chosen)
     placed = places(con)
