@@ -6,22 +6,21 @@ here all is IFC4, metres and triangles.
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.export.atomic import whole
 from spatialq.export.bcf import NAMES
-
-if TYPE_CHECKING:
-    FloatArray = np.ndarray[Any, np.dtype[np.float64]]
+from spatialq.export.coordinated import Element
 
 SCHEMA = "IFC4"
 PROXY = "IfcBuildingElementProxy"
 """What an element is whose class the schema does not have, or not for elements of a storey."""
+CASES = ("StandardCase", "ElementedCase")
+"""Endings of classes whose elements must have layers or parts, which are not here."""
 DATE = "2000-01-01T00:00:00"
 """In the header: the time of writing would make other bytes each time."""
 DIGITS = 3
@@ -30,40 +29,7 @@ LONGEST = 255
 """Characters of an IfcLabel."""
 
 
-@dataclass(frozen=True)
-class Element:
-    """An element of a coordinated file.
-
-    Parameters
-    ----------
-    global_id, ifc_class : str
-    vertices : float64[n, 3]
-        Metres, in the coordinates of all.
-    faces : int32[m, 3]
-    model : str
-        Name of the file that it is from, which becomes a building.
-    colour : tuple of int
-        Red, green, blue up to 255.
-    colour_name : str
-    properties : mapping of str to mapping
-        Property sets: property to value.
-    """
-
-    global_id: str
-    ifc_class: str
-    name: str | None
-    description: str | None
-    storey: str | None
-    model: str
-    vertices: "FloatArray"
-    faces: "np.ndarray[Any, np.dtype[np.int32]]"
-    is_closed: bool | None
-    colour: tuple[int, int, int]
-    colour_name: str
-    properties: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-
-
-def write_coordinated(path: Path, elements: Iterable[Element]) -> None:
+def write_coordinated_ifc(path: Path, elements: Iterable[Element]) -> None:
     """Write elements as an `.ifc` or `.ifczip` file; the same elements give the same bytes.
 
     Raises
@@ -102,7 +68,11 @@ def class_of(ifc_class: str) -> str:
         above.add(each.name())
         each = each.supertype()
     is_placed = "IfcElement" in above and "IfcFeatureElement" not in above
-    return PROXY if found is None or found.is_abstract() or not is_placed else ifc_class
+    if found is None or found.is_abstract() or not is_placed:
+        return PROXY
+    if ifc_class.endswith(CASES):
+        return str(found.supertype().name())
+    return ifc_class
 
 
 class _Model:
@@ -162,7 +132,7 @@ class _Model:
         product = self._root(
             ifc_class, None, GlobalId=element.global_id, Name=element.name,
             Description=element.description, ObjectPlacement=self._placement(placed),
-            ObjectType=None if ifc_class == element.ifc_class else element.ifc_class,
+            ObjectType=element.ifc_class if ifc_class == PROXY != element.ifc_class else None,
             Representation=self.file.create_entity(
                 "IfcProductDefinitionShape", Representations=[form]
             ),

@@ -1,4 +1,4 @@
-"""Clashing elements of all models as one coordinated IFC file, coloured."""
+"""Clashing elements of all models as one coordinated file, IFC or glTF, coloured."""
 
 import json
 import warnings
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from spatialq.errors import FileError, FileWarning
 from spatialq.export.atomic import WRITER, require_outputs
-from spatialq.export.coordinated_ifc import Element, guid_of, write_coordinated
+from spatialq.export.coordinated import Element
+from spatialq.export.coordinated_glb import write_coordinated_glb
+from spatialq.export.coordinated_ifc import guid_of, write_coordinated_ifc
 from spatialq.export.ifc import ENDINGS
-from spatialq.runtime.extras import require
 from spatialq.workflows.clash_elements import (
     Building,
     Clash,
@@ -23,6 +24,7 @@ from spatialq.workflows.clash_elements import (
 if TYPE_CHECKING:
     from spatialq.database.writers import Result
 
+GLB = ".glb"
 PROPERTY_SET = "Clash"
 MOST_PARTNERS = 40
 """Elements that a clashing one names."""
@@ -46,17 +48,21 @@ def write(result: "Result", path: Path) -> int:
     Warns
     -----
     FileWarning
-        If a GlobalId is of elements in several files: all but the first get another one.
+        If a GlobalId is of several elements, which IFC cannot have: all but the first get a new
+        one.
     """
     clashes, files = clashes_of(result, path)
-    require("ifc", WRITER, path)
-    require_outputs(WRITER, files, [path], ENDINGS)
+    require_outputs(WRITER, files, [path], (*ENDINGS, GLB))
     building = read_building(WRITER, clashes, files, path)
     if building is None:
         raise FileError.of(WRITER, path, "a model of clashes needs at least one, got none")
     painted = coloured(clashes, building)
-    ids = _unique(painted, building, path)
-    write_coordinated(path, _elements(clashes, building, painted, ids))
+    if path.suffix.lower() == GLB:
+        ids = {row: building.table["global_id"][row].as_py() for row in painted}
+        write_coordinated_glb(path, list(_elements(clashes, building, painted, ids)))
+    else:
+        ids = _unique(painted, building, path)
+        write_coordinated_ifc(path, _elements(clashes, building, painted, ids))
     return len(painted)
 
 

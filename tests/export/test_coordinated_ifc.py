@@ -107,10 +107,12 @@ def test_colours_are_those_of_sides_or_groups(folder):
     assert len({tuple(colour) for _, colour in grouped.values()}) == 1  # all at one wall
 
 
+@pytest.mark.slow  # its rules are read, by IfcOpenShell, from a file that it leaves open
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("name", ["sides.ifc", "groups.ifc"])
 def test_the_schema_allows_it(folder, name):
     logger = ifcopenshell.validate.json_logger()
-    ifcopenshell.validate.validate(str(folder / name), logger)
+    ifcopenshell.validate.validate(str(folder / name), logger, express_rules=True)
     assert logger.statements == []
 
 
@@ -142,7 +144,7 @@ def test_a_globalid_of_two_files_is_kept_by_the_first(folder, tmp_path):
     [
         ("IfcWall", "IfcWall"), ("IfcFlowSegment", "IfcFlowSegment"), ("IfcSpace", PROXY),
         ("IfcOpeningElement", PROXY), ("IfcCourse", PROXY), ("IfcBuildingElement", PROXY),
-        ("IfcElectricDistributionPoint", PROXY),
+        ("IfcElectricDistributionPoint", PROXY), ("IfcWallStandardCase", "IfcWall"),
     ],
 )  # fmt: skip
 def test_classes_that_no_storey_can_have_are_proxies(ifc_class, expected):

@@ -61,8 +61,8 @@ def clash(
         typer.Option(
             "--output",
             "-o",
-            help="File to write: .html, .bcf, .ifc, .xlsx, .parquet, .csv or .json; or the folder "
-            "of a job.",
+            help="File to write: .html, .bcf, .ifc, .glb, .xlsx, .parquet, .csv or .json; or the "
+            "folder of a job.",
         ),
     ] = None,
     limit: Annotated[int, typer.Option(min=0, help="Maximum number of pairs to print.")] = LIMIT,
