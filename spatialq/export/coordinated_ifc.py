@@ -59,6 +59,8 @@ def class_of(ifc_class: str) -> str:
     """Give the class if elements of a storey can have it, else that of a proxy."""
     from ifcopenshell import ifcopenshell_wrapper as wrapper
 
+    for ending in CASES:
+        ifc_class = ifc_class.removesuffix(ending)
     try:
         found = wrapper.schema_by_name(SCHEMA).declaration_by_name(ifc_class).as_entity()
     except RuntimeError:  # no such class
@@ -68,11 +70,7 @@ def class_of(ifc_class: str) -> str:
         above.add(each.name())
         each = each.supertype()
     is_placed = "IfcElement" in above and "IfcFeatureElement" not in above
-    if found is None or found.is_abstract() or not is_placed:
-        return PROXY
-    if ifc_class.endswith(CASES):
-        return str(found.supertype().name())
-    return ifc_class
+    return PROXY if found is None or found.is_abstract() or not is_placed else ifc_class
 
 
 class _Model:

@@ -26,6 +26,7 @@ GROUPED = """
 CREATE OR REPLACE TABLE clashes AS
 FROM grouped_clashes('clashes', per := {per}, distance := {distance})
 """
+GROUPS = "FROM clash_groups('clashes', per := {per}, distance := {distance})"
 TOPICS = "SELECT *, {per} || ' ' || group_name AS topic FROM clashes ORDER BY group_id, rowid"
 """One topic for each group, which the deepest of its clashes shows."""
 
@@ -169,19 +170,20 @@ def clash(
         con.execute(GROUPED.format(per=per, distance=reach))
     if output is not None:
         suffix = output.suffix.lower()
-        query = "FROM clashes"
+        query, sheets = "FROM clashes", None
         if suffix == ".xlsx":
-            query = SHEET.replace("SELECT", f"SELECT {', '.join(said)},") if said else SHEET
+            more = said if per is None else (*said, "group_id", "group_name")
+            query = SHEET.replace("SELECT", f"SELECT {', '.join(more)},") if more else SHEET
+            if per is not None:
+                sheets = {"groups": GROUPS.format(per=per, distance=reach)}
         elif suffix in (".bcf", ".bcfzip"):
             query = TOPICS.format(per=per) if per is not None and topics == "groups" else query
             query = f"SELECT *, assignee AS assigned_to FROM ({query})" if said else query
-        rows = write_table(con, query, output, bcf_version=bcf_version)
+        rows = write_table(con, query, output, bcf_version=bcf_version, sheets=sheets)
         show([{"output": str(output), "rows": rows}], as_json=as_json)
         return
-    what = (
-        "clashes" if per is None else f"clash_groups('clashes', per := {per}, distance := {reach})"
-    )
-    shown = dicts(con.execute(f"FROM {what} LIMIT {limit + 1}"))
+    what = "FROM clashes" if per is None else GROUPS.format(per=per, distance=reach)
+    shown = dicts(con.execute(f"{what} LIMIT {limit + 1}"))
     has_more, shown = len(shown) > limit, shown[:limit]
     summary = counts(con)
     statuses = dicts(con.execute("FROM statuses")) if said else []
