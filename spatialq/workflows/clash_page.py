@@ -22,7 +22,8 @@ BATCH = 64
 MILLIMETRES = ("penetration", "thickness", "distance", "dx", "dy", "dz")
 """Columns in metres that a page has in millimetres."""
 SHOWN_ELSEWHERE = (
-    *(f"{side}{what}" for side in PAIR for what in ("", "_class", "_name", "_storey", "_file")),
+    *(f"{side}{what}" for side in PAIR
+      for what in ("", "_element", "_class", "_name", "_storey", "_file")),
     "group_id", "group_name", "topic", "file_name",
 )  # fmt: skip
 """Columns that are not shown as they are."""
@@ -165,11 +166,6 @@ class _Page:
             values: dict[str, Cell] = {"no.": self._link(number, str(number + 1))}
             if self.groups:
                 values["group"] = clash["group_id"]
-            values |= {
-                f"{name}, mm" if name in MILLIMETRES else name: _cell(name, clash[name])
-                for name in clash
-                if name not in SHOWN_ELSEWHERE
-            }
             for side, row in zip(PAIR, pair, strict=True):
                 said = self.elements[row]
                 what = tag("span", said["ifc_class"], class_=side)
@@ -177,6 +173,11 @@ class _Page:
                 values[f"{side} storey"] = said["storey"]
                 if len(self.models) > 1:
                     values[f"{side} model"] = Path(said["file_name"]).name
+            values |= {
+                f"{name}, mm" if name in MILLIMETRES else name: _cell(name, clash[name])
+                for name in clash
+                if name not in SHOWN_ELSEWHERE
+            }
             for name, value in values.items():
                 columns.setdefault(name, []).append(value)
         said_of = {name: cells for name, cells in columns.items() if any(cells)}
@@ -191,11 +192,9 @@ class _Page:
 
     def _pictures(self) -> Iterator[Html]:
         what = "group" if self.groups else "clash"
-        few = (
-            ""
-            if len(self.pictured) == self.issues
-            else (f" There are pictures of the first {len(self.pictured):,} of {self.issues:,}.")
-        )
+        few = ""
+        if len(self.pictured) < self.issues:
+            few = f" There are pictures of the first {len(self.pictured):,} of {self.issues:,}."
         yield tag(
             "p",
             f"One picture for each {what}: ",
