@@ -74,6 +74,25 @@ def test_a_sheet_says_what_clashes_with_what(world, tmp_path):
         assert [row["b_name"], row["b_storey"]] == known[row["b_global_id"]]
 
 
+def test_groups_are_a_sheet_of_their_own(world, tmp_path):
+    target = tmp_path / "clashes.xlsx"
+    rows("clash", world.ifc, "--group", "element", "-o", target)
+    book = openpyxl.load_workbook(target)
+    assert book.sheetnames == ["rows", "groups"]
+    expected = rows("clash", world.ifc, "--group", "element")["groups"]
+    names, *found = book["groups"].values
+    assert [dict(zip(names, row, strict=True)) for row in found] == [
+        # a sheet has 16 digits
+        {k: float(f"{v:.16G}") if isinstance(v, float) else v for k, v in row.items()}
+        for row in expected
+    ]
+    columns, *clashes = book["rows"].values
+    ids = [row[columns.index("group_id")] for row in clashes]
+    assert {each: ids.count(each) for each in ids} == {
+        row["group_id"]: row["clashes"] for row in expected
+    }
+
+
 def test_pairs_that_are_near(world):
     arguments = ("--a", "ifc_class LIKE 'IfcPipe%' OR ifc_class LIKE 'IfcDuct%'",
                  "--b", "ifc_class = 'IfcWall' -- and nothing else")  # fmt: skip

@@ -1,7 +1,7 @@
 """Tables as sheets of Excel: a header that stays in view, a filter, dates that are dates."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -20,34 +20,38 @@ MEASURED = 1000
 """Rows by which the width of columns is chosen."""
 
 
-def write_sheet(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
-    """Write rows as the one sheet of a workbook, named as the file.
+def write_sheets(
+    path: Path, sheets: Mapping[str, tuple[Sequence[str], Iterable[Sequence[Any]]]]
+) -> int:
+    """Write tables as the sheets of a workbook.
 
     Parameters
     ----------
     path : Path
-    columns : sequence of str
-    rows : iterable of sequences
-        Of None, bool, int, float, str, date or datetime. NaN, infinity, whole numbers beyond 2^53
-        and days before March 1900 become texts; of times milliseconds stay.
+    sheets : mapping of str to tuple
+        The name of each sheet, and its columns and rows: sequences of None, bool, int, float, str,
+        date or datetime. NaN, infinity, whole numbers beyond 2^53 and days before March 1900
+        become texts; of times milliseconds stay. Rows of a sheet are asked for after those before.
 
     Returns
     -------
     int
-        Rows written.
+        Rows of the first sheet.
 
     Raises
     ------
     FileError
         If the file cannot be written.
     ValueError
-        If there are more rows, columns or characters of a text than a sheet can hold.
+        If there are more rows, columns or characters of a text than a sheet can hold, or a sheet
+        cannot have its name.
     """
     import xlsxwriter
 
-    if len(columns) > MAX_COLUMNS:
-        message = f"{WRITER}: '{path}' can have {MAX_COLUMNS:,} columns, got {len(columns):,}"
-        raise ValueError(message)
+    for columns, _ in sheets.values():
+        if len(columns) > MAX_COLUMNS:
+            message = f"{WRITER}: '{path}' can have {MAX_COLUMNS:,} columns, got {len(columns):,}"
+            raise ValueError(message)
     settings = {
         "constant_memory": True,
         "strings_to_formulas": False,
@@ -56,13 +60,19 @@ def write_sheet(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]
     }
     try:
         with whole(path) as partial, xlsxwriter.Workbook(partial, settings) as book:
-            return _fill(book, path, columns, rows)
+            counts = [_fill(book, path, name, *table) for name, table in sheets.items()]
+    except xlsxwriter.exceptions.XlsxInputError as error:  # a name that no sheet can have
+        message = f"{WRITER}: '{path}': {error}"
+        raise ValueError(message) from None
     except xlsxwriter.exceptions.XlsxFileError as error:
         raise FileError.of(WRITER, path, f"cannot be written: {error}") from error
+    return counts[0]
 
 
-def _fill(book: Any, path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
-    sheet = book.add_worksheet("rows")
+def _fill(
+    book: Any, path: Path, name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> int:
+    sheet = book.add_worksheet(name)
     bold = book.add_format({"bold": True, "bottom": 1})
     day = book.add_format({"num_format": "yyyy-mm-dd"})
     moment = book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})

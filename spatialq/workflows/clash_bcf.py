@@ -1,95 +1,38 @@
 """Clashes as BCF: one topic per pair of elements, or per group of pairs, that others open."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from spatialq.data.meshes import Meshes
-from spatialq.database.partial_models import PAIR, files_of
-from spatialq.database.sources import tables_read
-from spatialq.errors import files_read_by
+from spatialq.database.partial_models import PAIR
 from spatialq.export.atomic import WRITER, require_outputs
 from spatialq.export.bcf import AUTHOR, DATE, VERSIONS, Comment, Topic, View, cleaned, write_archive
-from spatialq.export.clash_view import COLOURS, radius_of, see
+from spatialq.export.clash_view import COLOURS
 from spatialq.io.files import find_files
 from spatialq.runtime.threads import workers
-from spatialq.workflows.clash_rows import understood
-from spatialq.workflows.tables import dicts
-from spatialq.workflows.tiles_elements import NOT_DRAWN, meshes_of_table
+from spatialq.workflows.clash_elements import (
+    Building,
+    Clash,
+    clashes_in,
+    clashes_of,
+    files_named,
+    read_building,
+)
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from spatialq.database.writers import Result
-
-    FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 
 BCF = "write_bcf"
 SUFFIXES = (".bcf", ".bcfzip")
 MEASURES = ("penetration", "thickness", "distance", "volume")
 """Columns that a description names where they are there."""
-MOST_OTHERS, MOST_SAID = 40, 20
-"""Elements around a clash that are shown with it; clashes of a group that are described."""
+MOST_SAID = 20
+"""Clashes of a group that are described."""
 BATCH = 64
 """Topics whose pictures are drawn before they are written."""
 FADED = "40C8C8C8"
 """AARRGGBB: what viewers know of it they show as glass."""
-BOX = ("xmin", "ymin", "zmin", "xmax", "ymax", "zmax")
-
-
-@dataclass(frozen=True)
-class Building:
-    """The elements of some models.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Of `read_ifc`.
-    meshes : Meshes
-    low, high : float64[n, 3]
-        Corners of their boxes.
-    is_drawn : bool[n]
-        False of spaces and openings, which hide what is in them.
-    """
-
-    table: "pa.Table"
-    meshes: Meshes
-    low: "FloatArray"
-    high: "FloatArray"
-    is_drawn: "np.ndarray[Any, np.dtype[np.bool_]]"
-
-    @classmethod
-    def of(cls, files: Sequence[Path]) -> "Building":
-        """Read models."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        from spatialq.io.ifc.cache import read_models
-
-        models = read_models(files, geometry="auto")
-        table = pa.concat_tables([model.tables["elements"] for model in models])
-        box = np.stack([table[name].to_numpy() for name in BOX], axis=1).reshape(-1, 6)
-        is_drawn = pc.invert(pc.is_in(table["ifc_class"], pa.array(NOT_DRAWN))).to_numpy()
-        return cls(table, meshes_of_table(table), box[:, :3], box[:, 3:], is_drawn)
-
-    def rows(self) -> dict[str, list[int]]:
-        """Give the rows of each GlobalId."""
-        found: dict[str, list[int]] = {}
-        for row, each in enumerate(self.table["global_id"].to_pylist()):
-            found.setdefault(each, []).append(row)
-        return found
-
-    def around(self, point: "FloatArray", radius: float, pair: Sequence[int]) -> list[int]:
-        """Give the elements nearest to a place, without a pair of them."""
-        apart = np.maximum(np.maximum(self.low - point, point - self.high), 0).max(axis=1)
-        apart[~self.is_drawn] = np.inf
-        apart[list(pair)] = np.inf
-        order = np.argsort(apart, kind="stable")[:MOST_OTHERS]
-        return [int(row) for row in order if apart[row] <= radius]
 
 
 def write(result: "Result", path: Path) -> int:
@@ -107,17 +50,12 @@ def write(result: "Result", path: Path) -> int:
     ValueError
         If rows have no `a` and `b`, these are not in the models, or an option is wrong.
     """
-    clashes = _clashes(WRITER, dicts(result.relation), list(result.columns), path)
-    files = _named(clashes)
-    if clashes and not files:
-        ids = {row[side] for row in clashes for side in PAIR}
-        read = tables_read(result.con, result.statement)
-        files = [Path(name) for name in files_of(result.con, result.statement, read, ids)]
+    clashes, files = clashes_of(result, path)
     return _write(WRITER, clashes, files, path, **result.options)
 
 
 def write_bcf(
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Clash],
     output: str,
     *,
     models: str | None = None,
@@ -147,34 +85,15 @@ def write_bcf(
     """
     path = Path(output)
     require_outputs(BCF, [], [path], SUFFIXES)
-    clashes = _clashes(BCF, rows, list(rows[0]) if rows else PAIR, path)
-    files = _named(clashes) if models is None else find_files(BCF, models)
+    clashes = clashes_in(BCF, rows, list(rows[0]) if rows else PAIR, path)
+    files = files_named(clashes) if models is None else find_files(BCF, models)
     topics = _write(BCF, clashes, files, path, bcf_version=bcf_version, author=author)
     return {"topics": topics, "outputs": [output]}
 
 
-def _clashes(
-    caller: str, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], path: Path
-) -> list[Mapping[str, Any]]:
-    """Take the rows that name two elements."""
-    if missing := set(PAIR) - set(columns):
-        message = (
-            f"{caller}: rows of '{path}' must be clashes with the GlobalIds a and b, got "
-            f"{', '.join(columns)}, without {', '.join(sorted(missing))}"
-        )
-        raise ValueError(message)
-    return [understood(caller, path, row) for row in rows if row["a"] and row["b"]]
-
-
-def _named(clashes: Sequence[Mapping[str, Any]]) -> list[Path]:
-    """Give the models that rows name."""
-    named = {row.get(name) for row in clashes for name in ("a_file", "b_file", "file_name")}
-    return [Path(name) for name in named if name]
-
-
 def _write(
     caller: str,
-    clashes: Sequence[Mapping[str, Any]],
+    clashes: Sequence[Clash],
     files: Sequence[Path],
     path: Path,
     *,
@@ -187,16 +106,8 @@ def _write(
     if version not in VERSIONS:
         message = f"{caller}: bcf_version must be '2.1' or '3.0', got {version!r}"
         raise ValueError(message)
-    if clashes and not files:
-        other = "come from tables with a column file_name" if caller == WRITER else "models must"
-        message = (
-            f"{caller}: rows of '{path}' must say in columns a_file and b_file of which models "
-            f"their elements are, or {other}"
-        )
-        raise ValueError(message)
-    with files_read_by(caller):
-        building = Building.of(sorted(files)) if clashes else None
-    topics = () if building is None else _topics(caller, clashes, building, path)
+    building = read_building(caller, clashes, files, path)
+    topics = () if building is None else _topics(clashes, building)
     return write_archive(
         path, topics, version=version, author=cleaned(author) or AUTHOR, date=date or DATE
     )
@@ -207,11 +118,9 @@ def key_of(a: str, b: str) -> str:
     return "\n".join(("clash", *sorted((a, b))))
 
 
-def _topics(
-    caller: str, clashes: Sequence[Mapping[str, Any]], building: Building, path: Path
-) -> Iterator[Topic]:
+def _topics(clashes: Sequence[Clash], building: Building) -> Iterator[Topic]:
     """Give the topics in the order of their first clashes."""
-    groups: dict[str, list[Mapping[str, Any]]] = {}
+    groups: dict[str, list[Clash]] = {}
     for row in clashes:
         named = row.get("topic")
         key = key_of(row["a"], row["b"]) if named is None else f"topic\n{named}"
@@ -220,16 +129,12 @@ def _topics(
     for key, rows in groups.items():
         for each in {row[side] for row in rows for side in PAIR}:
             of_element.setdefault(each, []).append(key)
-    places = building.rows()
 
     def topic(key: str) -> Topic:
         rows = groups[key]
         ids = {row[side]: None for row in rows for side in PAIR}
-        if unknown := [each for each in ids if each not in places]:
-            message = f"{caller}: '{path}': element '{unknown[0]}' is in none of the models"
-            raise ValueError(message)
         others = {other: None for each in ids for other in of_element[each] if other != key}
-        return _topic(key, rows, tuple(others)[:MOST_SAID], building, places)
+        return _topic(key, rows, tuple(others)[:MOST_SAID], building)
 
     keys = list(groups)
     for first in range(0, len(keys), BATCH):
@@ -240,15 +145,13 @@ def _topics(
 
 def _topic(
     key: str,
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Clash],
     related: tuple[str, ...],
     building: Building,
-    places: Mapping[str, list[int]],
 ) -> Topic:
     first = rows[0]
-    pair = [_row_of(first, side, building, places) for side in PAIR]
-    elements = [{name: building.table[name][row].as_py() for name in
-                 ("name", "ifc_class", "storey", "file_name")} for row in pair]  # fmt: skip
+    pair = building.pair(first)
+    elements = [building.said(row) for row in pair]
     said = [f"{each['ifc_class']} {each['name'] or ''}".strip() for each in elements]
     more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
     storeys = dict.fromkeys(each["storey"] for each in elements if each["storey"])
@@ -272,17 +175,7 @@ def _topic(
     )  # fmt: skip
 
 
-def _row_of(
-    row: Mapping[str, Any], side: str, building: Building, places: Mapping[str, list[int]]
-) -> int:
-    """Find an element, of several with its GlobalId the one in the file that the row names."""
-    found = places[row[side]]
-    files = building.table["file_name"]
-    named = [each for each in found if files[each].as_py() == row.get(f"{side}_file")]
-    return (named or found)[0]
-
-
-def _described(row: Mapping[str, Any]) -> str:
+def _described(row: Clash) -> str:
     """Say in one line what clashes, and how."""
     measures = (
         f"{name} {row[name]:.4g} {'m³' if name == 'volume' else 'm'}"
@@ -294,21 +187,15 @@ def _described(row: Mapping[str, Any]) -> str:
 
 
 def _view(
-    first: Mapping[str, Any],
-    rows: Sequence[Mapping[str, Any]],
+    first: Clash,
+    rows: Sequence[Clash],
     pair: list[int],
     building: Building,
 ) -> View:
     """See the first clash of a topic."""
-    given = [first.get(axis) for axis in "xyz"]
-    low = building.low[pair].max(axis=0)
-    middle = (low + building.high[pair].min(axis=0)) / 2
-    point = middle if None in given else np.array(given, np.float64)
-    meshes = building.meshes.take(pair)
-    around = building.around(point, radius_of(point, meshes), pair)
-    seen = see(point, meshes, building.meshes.take(around))
+    seen, others = building.see(first, pair)
     ids = building.table["global_id"]
-    shown = dict.fromkeys(ids[around[k]].as_py() for k in seen.others)
+    shown = dict.fromkeys(ids[row].as_py() for row in others)
     a, b = (list(dict.fromkeys(row[side] for row in rows)) for side in PAIR)
     b = [each for each in b if each not in a]
     selected = (*a, *b)

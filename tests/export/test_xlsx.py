@@ -106,3 +106,30 @@ def test_the_longest_text_and_the_last_row_fit(con, tmp_path, monkeypatch):
     assert [len(text) for (text,) in sheet_of(path).iter_rows(min_row=2, values_only=True)] == [
         32_767
     ] * 3
+
+
+def test_other_queries_are_sheets_of_their_own(con, tmp_path):
+    path = tmp_path / "two.xlsx"
+    others = {
+        "sums": "SELECT sum(i) AS total FROM range(4) AS t(i)",
+        "none": "SELECT 1 AS a LIMIT 0",
+    }
+    assert write_table(con, "SELECT i FROM range(4) AS t(i)", path, sheets=others) == 4
+    found = {sheet.title: list(sheet.values) for sheet in openpyxl.load_workbook(path)}
+    assert found == {"rows": [("i",), (0,), (1,), (2,), (3,)], "sums": [("total",), (6,)],
+                     "none": [("a",)]}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sheets", "name", "reason"),
+    [
+        ({"a/b": "SELECT 1"}, "a.xlsx", "Invalid Excel character"),
+        ({"rows": "SELECT 1; SELECT 2"}, "a.xlsx", "one statement"),
+        ("SELECT 1", "a.xlsx", "sheets must be queries by the names of their sheets"),
+        ({"x": "SELECT 1"}, "a.csv", "sheets is for .xlsx"),
+    ],
+)
+def test_sheets_that_cannot_be_are_refused_and_leave_nothing(con, tmp_path, sheets, name, reason):
+    with pytest.raises(ValueError, match=reason):
+        write_table(con, "SELECT 1 AS a", tmp_path / name, sheets=sheets)
+    assert list(tmp_path.iterdir()) == []

@@ -94,7 +94,7 @@ WRONG = {
     "classify_ground: overlap must be a number, got '0.5'": lambda c: points(c).classify_ground(
         overlap="0.5"
     ),
-    "write: 'o.doc' must end in one of ": lambda c: points(c).write("o.doc"),
+    "write: 'o.doc' must end in one of .bcf, .bcfzip, ": lambda c: points(c).write("o.doc"),
     "aggregate: name at least one aggregate": lambda c: points(c).aggregate(group="x"),
     "aggregate: no column 'clas'; ": lambda c: points(c).aggregate("count(*)", group="clas"),
     "join: how must be 'inner', 'left'": lambda c: points(c).join("points", "x", how="outer"),

@@ -27,6 +27,7 @@ GROUPED = """
 CREATE OR REPLACE TABLE clashes AS
 FROM grouped_clashes('clashes', per := {per}, distance := {distance})
 """
+GROUPS = "FROM clash_groups('clashes', per := {per}, distance := {distance})"
 TOPICS = (
     "SELECT *, concat_ws(' ', {per}, group_name) AS topic FROM clashes ORDER BY group_id, rowid"
 )
@@ -64,7 +65,8 @@ def clash(
         typer.Option(
             "--output",
             "-o",
-            help="File to write: .bcf, .xlsx, .parquet, .csv or .json; or the folder of a job.",
+            help="File to write: .html, .bcf, .ifc, .glb, .xlsx, .parquet, .csv or .json; or the "
+            "folder of a job.",
         ),
     ] = None,
     limit: Annotated[int, typer.Option(min=0, help="Maximum number of pairs to print.")] = LIMIT,
@@ -156,7 +158,7 @@ def clash(
         )
         return
     if output is not None:
-        require_output(output, takes=("rows", "clashes"))
+        require_output(output, takes=("rows", "clashes", "GlobalIds"))
     if bcf_version is not None and (output is None or output.suffix.lower() not in BCF):
         got = "no file" if output is None else repr(str(output))
         message = f"clash: --bcf-version is for -o of {' or '.join(BCF)}, got {got}"
@@ -177,19 +179,20 @@ def clash(
         con.execute(GROUPED.format(per=per, distance=reach))
     if output is not None:
         suffix = output.suffix.lower()
-        query = "FROM clashes"
+        query, sheets = "FROM clashes", None
         if suffix == ".xlsx":
-            query = SHEET.replace("SELECT", f"SELECT {', '.join(said)},") if said else SHEET
+            more = said if per is None else (*said, "group_id", "group_name")
+            query = SHEET.replace("SELECT", f"SELECT {', '.join(more)},") if more else SHEET
+            if per is not None:
+                sheets = {"groups": GROUPS.format(per=per, distance=reach)}
         elif suffix in BCF:
             query = TOPICS.format(per=per) if per is not None and topics == "groups" else query
             query = f"SELECT *, assignee AS assigned_to FROM ({query})" if said else query
-        rows = write_table(con, query, output, bcf_version=bcf_version)
+        rows = write_table(con, query, output, bcf_version=bcf_version, sheets=sheets)
         show([{"output": str(output), "rows": rows}], as_json=as_json)
         return
-    what = (
-        "clashes" if per is None else f"clash_groups('clashes', per := {per}, distance := {reach})"
-    )
-    shown = dicts(con.execute(f"FROM {what} LIMIT {limit + 1}"))
+    what = "FROM clashes" if per is None else GROUPS.format(per=per, distance=reach)
+    shown = dicts(con.execute(f"{what} LIMIT {limit + 1}"))
     has_more, shown = len(shown) > limit, shown[:limit]
     summary = counts(con)
     statuses = dicts(con.execute("FROM statuses")) if said else []

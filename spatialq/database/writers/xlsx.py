@@ -1,18 +1,16 @@
 """Sheets of Excel."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spatialq.database.flat_columns import NUMBERS, flat
+from spatialq.database.statements import one_statement
 from spatialq.database.writers import Result, Writer
 from spatialq.export.atomic import WRITER as CALLER
-from spatialq.export.xlsx import write_sheet
+from spatialq.export.xlsx import write_sheets
 from spatialq.functions.sql_text import identifier
-
-if TYPE_CHECKING:
-    import duckdb
 
 ROWS = 10_000
 """That are fetched at once."""
@@ -21,12 +19,17 @@ LIST = re.compile(rf"({'|'.join((*NUMBERS, 'VARCHAR'))})\[\d*\]")
 
 
 def write(result: Result, path: Path) -> int:
-    """Write rows."""
-    columns = ", ".join(
-        f"{_cells(name, kind)} AS {identifier(name)}" for name, kind in result.columns.items()
+    """Write rows, and on sheets of their own those of other queries."""
+    others = result.options.get("sheets") or {}
+    if not isinstance(others, Mapping):
+        message = f"{CALLER}: sheets must be queries by the names of their sheets, got {others!r}"
+        raise ValueError(message)
+    sheets = {"rows": result}
+    for name, query in others.items():
+        sheets[name] = Result(result.con, one_statement(CALLER, result.con, query))
+    return write_sheets(
+        path, {name: (list(each.columns), _fetched(each)) for name, each in sheets.items()}
     )
-    rows = result.con.execute(f"SELECT {columns} FROM ({result.query}\n)")
-    return write_sheet(path, list(result.columns), _fetched(rows))
 
 
 def _cells(name: str, kind: str) -> str:
@@ -43,7 +46,11 @@ def _cells(name: str, kind: str) -> str:
     return flat({name: kind}, CALLER)[name]
 
 
-def _fetched(rows: "duckdb.DuckDBPyConnection") -> Iterator[tuple[Any, ...]]:
+def _fetched(result: Result) -> Iterator[tuple[Any, ...]]:
+    columns = ", ".join(
+        f"{_cells(name, kind)} AS {identifier(name)}" for name, kind in result.columns.items()
+    )
+    rows = result.con.execute(f"SELECT {columns} FROM ({result.query}\n)")
     while some := rows.fetchmany(ROWS):
         yield from some
 
@@ -56,4 +63,5 @@ WRITER = Writer(
     keeps="1,048,575 rows; numbers, texts, dates, times; lists as text",
     loses="types, CRS, microseconds; structs (JSON), geometries (WKT)",
     extra="xlsx",
+    options=("sheets",),
 )

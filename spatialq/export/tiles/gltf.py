@@ -1,4 +1,4 @@
-"""A binary glTF 2.0 file (.glb) with one mesh, as tiles have it.
+"""A binary glTF 2.0 file (.glb): with one mesh, as tiles have it, or a node for each element.
 
 Each attribute has a buffer view of its own whose stride is a multiple of 4 bytes, as viewers and
 validators of tiles want it, and which EXT_meshopt_compression may compress. glTF is y-up and tiles
@@ -32,6 +32,11 @@ ALIGNMENT = 8
 JSON_CHUNK, BINARY_CHUNK = 0x4E4F534A, 0x004E4942
 
 
+def y_up(positions: "NDArray[np.float64]") -> "NDArray[np.float64]":
+    """Turn positions from z upwards to y upwards."""
+    return np.stack([positions[:, 0], positions[:, 2], -positions[:, 1]], axis=1)
+
+
 class Glb:
     """A glTF file while it is put together.
 
@@ -49,7 +54,10 @@ class Glb:
         self._accessors: list[dict[str, Any]] = []
         self._materials: list[dict[str, Any]] = []
         self._primitives: list[dict[str, Any]] = []
-        self._node: dict[str, Any] = {"mesh": 0}
+        self._meshes: list[dict[str, Any]] = []
+        self._nodes: list[dict[str, Any]] = []
+        self._place: dict[str, Any] = {}
+        self._said: dict[str, Any] = {}
         self._extensions: dict[str, Any] = {}
         self._used: set[str] = set()
         self._required: set[str] = set()
@@ -78,7 +86,7 @@ class Glb:
             "min": steps.min(axis=0).tolist(),
             "max": steps.max(axis=0).tolist(),
         }
-        self._node |= {
+        self._place |= {
             "translation": [float(low[0]), float(low[1]), -float(low[2])],
             "scale": [float(each) for each in width],
         }
@@ -98,8 +106,7 @@ class Glb:
         int
             Number of the accessor.
         """
-        turned = np.stack([positions[:, 0], positions[:, 2], -positions[:, 1]], axis=1)
-        single = turned.astype(np.float32)
+        single = y_up(positions).astype(np.float32)
         accessor = self.attribute(single)
         self._accessors[accessor] |= {
             "min": single.min(axis=0).tolist(),
@@ -152,6 +159,16 @@ class Glb:
         """Add a primitive; `fields` are those of glTF, such as material, indices, extensions."""
         self._primitives.append({"attributes": attributes, "mode": mode, **fields})
 
+    def node(self, **fields: Any) -> None:
+        """Make a node of the primitives since the last one; `fields` are those of glTF."""
+        self._nodes.append({"mesh": len(self._meshes), **self._place, **fields})
+        self._meshes.append({"primitives": self._primitives})
+        self._primitives, self._place = [], {}
+
+    def say(self, **extras: Any) -> None:
+        """Keep what is said of the whole file."""
+        self._said |= extras
+
     def extension(self, name: str, content: dict[str, Any] | None = None) -> None:
         """Name an extension that is used, with its content for the whole file."""
         self._used.add(name)
@@ -159,20 +176,26 @@ class Glb:
             self._extensions[name] = content
 
     def to_bytes(self) -> bytes:
-        """Give the file."""
+        """Give the file; primitives that are in no node are one."""
+        if self._primitives:
+            self.node()
         buffers: list[dict[str, Any]] = [{"byteLength": len(self._binary)}]
         if self._plain_bytes:
             fallback = {COMPRESSION: {"fallback": True}}
             buffers.append({"byteLength": self._plain_bytes, "extensions": fallback})
         content = {
-            "asset": {"version": "2.0", "generator": GENERATOR},
+            "asset": {
+                "version": "2.0",
+                "generator": GENERATOR,
+                **({"extras": self._said} if self._said else {}),
+            },
             "extensionsUsed": sorted(self._used),
             "extensionsRequired": sorted(self._required),
             "extensions": self._extensions,
             "scene": 0,
-            "scenes": [{"nodes": [0]}],
-            "nodes": [self._node],
-            "meshes": [{"primitives": self._primitives}],
+            "scenes": [{"nodes": list(range(len(self._nodes)))}],
+            "nodes": self._nodes,
+            "meshes": self._meshes,
             "materials": self._materials,
             "accessors": self._accessors,
             "bufferViews": self._views,
