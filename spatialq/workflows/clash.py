@@ -8,7 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spatialq.database.element_sets import NO_PAIRS
+from spatialq.database.element_sets import DUPLICATES, rules_of
+from spatialq.database.element_sets import pairs_sql as related_pairs
 from spatialq.errors import FileWarning, files_read_by
 from spatialq.functions.sql_text import literal
 from spatialq.workflows.clash_project import run_in
@@ -59,14 +60,20 @@ SELECT
     p.relation, p.penetration, p.thickness, p.distance, p.x, p.y, p.z,
     p.flags || [flag FOR flag IN ['a_duplicate_id', 'b_duplicate_id']
         IF CASE flag WHEN 'a_duplicate_id' THEN a.is_duplicate ELSE b.is_duplicate END] AS flags
-    {more}
+    {more}, {excluded} AS excluded
 FROM ({pairs}) AS p
 JOIN elements AS a ON a.row = p.a::BIGINT
 JOIN elements AS b ON b.row = p.b::BIGINT
-ANTI JOIN ({related}) AS r
+LEFT JOIN ({related}) AS r
 ON r.a = a.global_id AND r.b = b.global_id AND a.file_name = b.file_name
 ORDER BY p.penetration DESC NULLS LAST, p.distance, a.row, b.row
 """
+SPLIT = """
+CREATE TABLE clashes AS SELECT * EXCLUDE (excluded) FROM found WHERE excluded IS NULL;
+CREATE TABLE left_out AS SELECT excluded AS rule, * EXCLUDE (excluded) FROM found
+WHERE excluded IS NOT NULL;
+"""
+LEFT_OUT = "SELECT rule, count(*) AS pairs FROM left_out GROUP BY rule ORDER BY pairs DESC, rule"
 
 
 @files_read_by(COMMAND)
@@ -76,7 +83,7 @@ def find_clashes(
     a: str | None = None,
     b: str | None = None,
     closer_than: float | None = None,
-    exclude_related: bool = False,
+    exclude: str = "default",
     geometry: "Geometry" = "auto",
     device: str = "auto",
     progress: "Progress | None" = None,
@@ -95,8 +102,10 @@ def find_clashes(
         Without `b` all pairs within `a`, without `a` all elements.
     closer_than : float, >= 0, optional
         Metres: also pairs that are this close without a clash, those that touch included.
-    exclude_related : bool
-        Leave out the pairs of `related_elements`.
+    exclude : str
+        Rules whose pairs are left out, with commas between: 'duplicates', elements that are equal;
+        those of `related_elements`; 'default', which is openings, coverings, assemblies and
+        connections; or 'none'.
     geometry : 'auto' or 'exact'
         Which library makes the meshes, see `read_ifc`.
     device : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'
@@ -112,7 +121,8 @@ def find_clashes(
     Returns
     -------
     duckdb.DuckDBPyConnection
-        A database in memory with the table `clashes`, deepest first.
+        A database in memory with the tables `clashes`, deepest first, and `left_out`, the pairs
+        that were excluded, with the `rule` that did so.
 
     Raises
     ------
@@ -135,6 +145,7 @@ def find_clashes(
 
     chosen = catalogue()["intersects_with"].choose(options).values()
     del chosen["relations"]  # follows from `closer_than`
+    rules = rules_of(COMMAND, exclude)
     require_sides(a, b)
     con = connect_quietly()
     _read(con, models, geometry, progress)
@@ -142,16 +153,30 @@ def find_clashes(
     search = partial(
         pairs_sql, {**chosen, "device": device}, within_a=b is None, closer_than=closer_than
     )
-    related = "FROM related_elements('relations')" if exclude_related else NO_PAIRS
     if project is not None:
         test = {"a": a, "b": b, "closer_than": closer_than, **chosen}
         rows = ", a.row AS a_row, b.row AS b_row"
-        query = CLASHES.format(pairs="FROM pairs", related=related, more=rows)
-        run_in(con, project, test, search, query)
+        run_in(con, project, test, search, clashes_sql("FROM pairs", rules, more=rows))
         return con
-    query = CLASHES.format(pairs=search(), related=related, more="")
-    con.execute(f"CREATE TABLE clashes AS {query}")
+    con.execute(f"CREATE TABLE found AS {clashes_sql(search(), rules)}")
+    con.execute(SPLIT)
     return con
+
+
+def clashes_sql(
+    pairs: str, rules: tuple[str, ...], *, related: str | None = None, more: str = ""
+) -> str:
+    """Write the query for the rows of pairs, with the rule that excludes a pair in `excluded`.
+
+    `related` is the query for the pairs that `rules` say belong together, if it is another one.
+    """
+    duplicate = "CASE WHEN p.relation = 'equals' THEN 'duplicates' ELSE r.rule END"
+    return CLASHES.format(
+        pairs=pairs,
+        excluded=duplicate if DUPLICATES in rules else "r.rule",
+        related=related or related_pairs(rules, "relations"),
+        more=more,
+    )
 
 
 def require_sides(a: str | None, b: str | None) -> None:
@@ -320,6 +345,11 @@ FROM clashes
 GROUP BY ALL
 ORDER BY pairs DESC, class, other_class, relation
 """
+
+
+def left_out(con: "duckdb.DuckDBPyConnection") -> dict[str, int]:
+    """Count the pairs that were left out, by rule."""
+    return dict(con.execute(LEFT_OUT).fetchall())
 
 
 def counts(con: "duckdb.DuckDBPyConnection") -> list[dict[str, Any]]:

@@ -90,10 +90,14 @@ def clash(
         Literal["groups", "clashes"],
         typer.Option(help="What a .bcf has a topic for, where the clashes are grouped."),
     ] = "groups",
-    exclude_related: Annotated[
-        bool,
-        typer.Option("--exclude-related", help="Leave out pairs that belong together."),
-    ] = False,
+    exclude: Annotated[
+        str,
+        typer.Option(
+            help="Rules whose pairs are left out, with commas between: duplicates, openings, "
+            "coverings, assemblies, connections, systems; 'default' is all but duplicates and "
+            "systems; or 'none'."
+        ),
+    ] = "default",
     project: Annotated[
         Path | None,
         typer.Option(
@@ -108,10 +112,11 @@ def clash(
 ) -> None:
     """Find what clashes in building models: common interiors, or distances below a limit."""
     from spatialq.data.units import metres
+    from spatialq.database.element_sets import say_left_out
     from spatialq.database.table_files import require_output, write_table
     from spatialq.functions.sql_text import literal
     from spatialq.io.files import find_files
-    from spatialq.workflows.clash import counts, find_clashes
+    from spatialq.workflows.clash import counts, find_clashes, left_out
     from spatialq.workflows.clash_issues import join_issues
     from spatialq.workflows.places import places, readable
     from spatialq.workflows.tables import dicts
@@ -120,7 +125,7 @@ def clash(
         "a": a,
         "b": b,
         "closer_than": None if closer_than is None else metres("clash", "closer_than", closer_than),
-        "exclude_related": exclude_related,
+        "exclude": exclude,
         "geometry": geometry,
         **options,
     }
@@ -156,6 +161,7 @@ def clash(
         require_output(output, takes=("rows", "clashes"))
     with progress() as update:
         con = find_clashes(models, device=device, progress=update, project=project, **chosen)
+    excluded = left_out(con)
     placed = places(con)
     if len(placed) > 1 and not as_json:
         show([readable(each) for each in placed], as_json=False)
@@ -175,7 +181,10 @@ def clash(
             query = TOPICS.format(per=per) if per is not None and topics == "groups" else query
             query = f"SELECT *, assignee AS assigned_to FROM ({query})" if said else query
         rows = write_table(con, query, output, bcf_version=bcf_version)
-        show([{"output": str(output), "rows": rows}], as_json=as_json)
+        written = {"output": str(output), "rows": rows}
+        show([written | {"left_out": excluded} if as_json else written], as_json=as_json)
+        if excluded:
+            note(say_left_out(excluded))
         return
     what = (
         "clashes" if per is None else f"clash_groups('clashes', per := {per}, distance := {reach})"
@@ -185,7 +194,8 @@ def clash(
     summary = counts(con)
     statuses = dicts(con.execute("FROM statuses")) if said else []
     if as_json:
-        counted = {"models": placed, "counts": summary, **({"statuses": statuses} if said else {})}
+        counted: dict[str, Any] = {"models": placed, "counts": summary, "left_out": excluded}
+        counted |= {"statuses": statuses} if said else {}
         show_json({**counted, "clashes" if per is None else "groups": shown})
     elif per is not None:
         show(summary, as_json=False)
@@ -200,5 +210,7 @@ def clash(
             ]
             brief += ["status", "assigned_to"] if bcf_in else []
             show([rounded({name: row[name] for name in brief}) for row in shown], as_json=False)
+    if excluded:
+        note(say_left_out(excluded))
     if has_more:
         note_limit(limit, "pairs" if per is None else "groups", "; -o writes all")
