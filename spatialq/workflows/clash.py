@@ -12,6 +12,7 @@ from spatialq.database.element_sets import DUPLICATES, rules_of
 from spatialq.database.element_sets import pairs_sql as related_pairs
 from spatialq.errors import FileWarning, files_read_by
 from spatialq.functions.sql_text import literal
+from spatialq.workflows import clash_rules
 from spatialq.workflows.clash_project import run_in
 from spatialq.workflows.tables import dicts
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from spatialq.io.ifc.columns import Geometry
     from spatialq.io.source import Progress
+    from spatialq.workflows.clash_rules import Rule
 
 COMMAND = "clash"
 MAX_GAP = 1000.0
@@ -35,7 +37,7 @@ FROM clash_elements ORDER BY row
 
 # The macros get the number of the row as the GlobalId, since real ones are not always unique.
 SIDE = """
-CREATE VIEW clash_{side} AS
+CREATE OR REPLACE VIEW clash_{side} AS
 SELECT row AS global_id, mesh, ifc_class, file_name, step_id FROM {elements}
 """
 PAIRS = {
@@ -70,10 +72,11 @@ ORDER BY p.penetration DESC NULLS LAST, p.distance, a.row, b.row
 """
 SPLIT = """
 CREATE TABLE clashes AS SELECT * EXCLUDE (excluded) FROM found WHERE excluded IS NULL;
-CREATE TABLE left_out AS SELECT excluded AS rule, * EXCLUDE (excluded) FROM found
-WHERE excluded IS NOT NULL;
+CREATE TABLE left_out AS SELECT * FROM found WHERE excluded IS NOT NULL;
 """
-LEFT_OUT = "SELECT rule, count(*) AS pairs FROM left_out GROUP BY rule ORDER BY pairs DESC, rule"
+LEFT_OUT = """
+SELECT excluded, count(*) AS pairs FROM left_out GROUP BY excluded ORDER BY pairs DESC, excluded
+"""
 
 
 @files_read_by(COMMAND)
@@ -88,6 +91,7 @@ def find_clashes(
     device: str = "auto",
     progress: "Progress | None" = None,
     project: Path | None = None,
+    rules: "Sequence[Rule]" = (),
     **options: Any,
 ) -> "duckdb.DuckDBPyConnection":
     """Find the pairs of elements that clash.
@@ -114,6 +118,9 @@ def find_clashes(
     project : Path, optional
         A database that keeps the clashes of one run for the next, see `clash_project`: `clashes`
         has their ids and what people said about them as well.
+    rules : sequence of Rule
+        Each has sets and options of its own, see `clash_rules`; what one does not say is as given
+        here, but for `a`, `b` and `closer_than`, which must not be given.
     **options
         Options of `intersects_with`: `tolerance` and `min_thickness` in metres, `method`,
         `broad_phase`.
@@ -122,7 +129,8 @@ def find_clashes(
     -------
     duckdb.DuckDBPyConnection
         A database in memory with the tables `clashes`, deepest first, and `left_out`, the pairs
-        that were excluded, with the `rule` that did so.
+        that are none, with the rule by which they are `excluded`. With `rules` they have the
+        `rule` that found them, and its `severity`.
 
     Raises
     ------
@@ -145,10 +153,16 @@ def find_clashes(
 
     chosen = catalogue()["intersects_with"].choose(options).values()
     del chosen["relations"]  # follows from `closer_than`
-    rules = rules_of(COMMAND, exclude)
+    excluding = rules_of(COMMAND, exclude)
+    if rules and any(each is not None for each in (a, b, closer_than, project)):
+        message = f"{COMMAND}: with rules there must be no a, b, closer_than and project"
+        raise ValueError(message)
     require_sides(a, b)
     con = connect_quietly()
     _read(con, models, geometry, progress)
+    if rules:
+        _find_by_rules(con, rules, {**chosen, "device": device}, exclude)
+        return con
     select(con, a, b, stacklevel=3)
     search = partial(
         pairs_sql, {**chosen, "device": device}, within_a=b is None, closer_than=closer_than
@@ -156,11 +170,32 @@ def find_clashes(
     if project is not None:
         test = {"a": a, "b": b, "closer_than": closer_than, **chosen}
         rows = ", a.row AS a_row, b.row AS b_row"
-        run_in(con, project, test, search, clashes_sql("FROM pairs", rules, more=rows))
+        run_in(con, project, test, search, clashes_sql("FROM pairs", excluding, more=rows))
         return con
-    con.execute(f"CREATE TABLE found AS {clashes_sql(search(), rules)}")
+    con.execute(f"CREATE TABLE found AS {clashes_sql(search(), excluding)}")
     con.execute(SPLIT)
     return con
+
+
+def _find_by_rules(
+    con: "duckdb.DuckDBPyConnection",
+    rules: "Sequence[Rule]",
+    chosen: Mapping[str, Any],
+    exclude: str,
+) -> None:
+    for number, rule in enumerate(rules):
+        select(con, rule.a, rule.b, stacklevel=4, caller=f"{COMMAND}: rule '{rule.name}'")
+        pairs = pairs_sql(
+            {**chosen, **rule.options}, within_a=rule.b is None, closer_than=rule.clearance
+        )
+        more = (
+            f", {literal(rule.name)} AS rule, {literal(rule.severity)} AS severity, "
+            f"a.row AS a_row, b.row AS b_row, {number} AS number"
+        )
+        excluding = rules_of(COMMAND, rule.exclude or exclude)
+        query = clashes_sql(rule.pairs(pairs), excluding, more=more)
+        con.execute(f"INSERT INTO found {query}" if number else f"CREATE TABLE found AS {query}")
+    clash_rules.choose(con)
 
 
 def clashes_sql(
@@ -196,7 +231,12 @@ def require_sides(a: str | None, b: str | None) -> None:
 
 
 def select(
-    con: "duckdb.DuckDBPyConnection", a: str | None, b: str | None, *, stacklevel: int
+    con: "duckdb.DuckDBPyConnection",
+    a: str | None,
+    b: str | None,
+    *,
+    stacklevel: int,
+    caller: str = COMMAND,
 ) -> None:
     """Make the views `clash_a` and `clash_b` of the tables of all models.
 
@@ -213,10 +253,10 @@ def select(
     from spatialq.database import selection
 
     for side, condition in (("a", a), ("b", b)):
-        rows = selection.elements(COMMAND, side, condition)
+        rows = selection.elements(caller, side, condition)
         con.execute(SIDE.format(side=side, elements=rows))
         if con.sql(f"SELECT count(*) FROM clash_{side}").fetchall() == [(0,)]:
-            message = f"{COMMAND}: no element of the models matches {side}: {condition}"
+            message = f"{caller}: no element of the models matches {side}: {condition}"
             warnings.warn(message, FileWarning, stacklevel=stacklevel)
 
 

@@ -86,7 +86,7 @@ JOIN matched AS n ON n.row = c.b_row
 QUALIFY row_number() OVER (PARTITION BY clash ORDER BY place) = 1;
 CREATE TABLE current AS SELECT * EXCLUDE (excluded) FROM revised WHERE excluded IS NULL;
 CREATE TABLE left_out AS
-SELECT excluded AS rule, * EXCLUDE (excluded, has_moved, place) FROM revised
+SELECT * EXCLUDE (has_moved, place) FROM revised
 WHERE excluded IS NOT NULL ORDER BY place;
 """
 FIRST = """
