@@ -106,3 +106,34 @@ FROM (
 )
 GROUP BY group_id, group_name
 ORDER BY group_id;
+
+-- How many clashes there are between what: the clash matrix of trades or of classes, as rows.
+-- clashes: Name of a table or view of rows as spatialq clash gives them.
+-- per: A column that a and b have, such as 'class' for a_class and b_class, 'file', 'storey' or 'name'.
+-- gives: one other clashes penetration: two values in any order, the first in alphabetical order, and equal
+--     for what clashes among itself; the number of clashes; the largest penetration
+-- example: FROM clash_matrix('named_clashes', per := 'class') ORDER BY clashes DESC
+CREATE OR REPLACE MACRO clash_matrix(clashes, per := 'class') AS TABLE
+WITH said AS (
+    SELECT
+        to_json(t) AS j,
+        coalesce(spatialq_text('clash_matrix: per must be text, got ', per), 'class') AS way
+    FROM query_table(spatialq_name('clash_matrix: clashes must be the name of a table, got ', clashes)) AS t
+),
+sides AS (
+    SELECT
+        coalesce(j ->> ('a_' || way), '') AS a, coalesce(j ->> ('b_' || way), '') AS b,
+        (j ->> 'penetration')::DOUBLE AS penetration
+    FROM said
+    WHERE CASE WHEN json_exists(j, 'a_' || way) AND json_exists(j, 'b_' || way) THEN true
+        ELSE spatialq_refuse(
+            'clash_matrix: per must be a column that a and b have, such as ''class'' or ''file'', got ',
+            '''' || way || ''''
+        )::VARCHAR IS NULL END
+)
+SELECT
+    least(a, b) AS one, greatest(a, b) AS other, count(*) AS clashes,
+    max(penetration) AS penetration
+FROM sides
+GROUP BY ALL
+ORDER BY one, other;

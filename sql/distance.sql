@@ -5,7 +5,8 @@
 --     openings and the like are not considered, unless there is nothing else: see spatial_elements.
 -- b: Another one; NULL stands for all pairs within a.
 -- max_distance: Only pairs that are as near as this, or nearer. (metres; >= 0 or NULL)
--- exclude_related: Whether to leave out the pairs of related_elements.
+-- exclude: Rules of related_elements whose pairs are left out, such as 'openings, systems';
+--     'default' stands for openings, coverings, assemblies, connections.
 -- relations: Name of the table of relations; by default relations for elements, else <a>_relations.
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
@@ -16,7 +17,7 @@ CREATE OR REPLACE MACRO distance(
     a,
     b,
     max_distance := NULL,
-    exclude_related := false,
+    exclude := 'none',
     relations := NULL,
     device := 'auto',
     memory := NULL
@@ -37,7 +38,8 @@ FROM query(
 ) AS p
 ANTI JOIN query(
     spatialq_related_sql(
-        spatialq_truth('distance: exclude_related must be true or false, got ', exclude_related),
+        'distance',
+        spatialq_text('distance: exclude must be text, got ', exclude),
         spatialq_text('distance: a must be the name of a table, got ', a),
         spatialq_text('distance: relations must be the name of a table, got ', relations)
     )
@@ -49,7 +51,8 @@ ON r.a = p.a AND r.b = p.b;
 --     openings and the like are not considered, unless there is nothing else: see spatial_elements.
 -- b: Another one; NULL stands for all pairs within a.
 -- d: The distance. (metres)
--- exclude_related: Whether to leave out the pairs of related_elements.
+-- exclude: Rules of related_elements whose pairs are left out, such as 'openings, systems';
+--     'default' stands for openings, coverings, assemblies, connections.
 -- relations: Name of the table of relations; by default relations for elements, else <a>_relations.
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
@@ -60,7 +63,7 @@ CREATE OR REPLACE MACRO closer_than(
     a,
     b,
     d,
-    exclude_related := false,
+    exclude := 'none',
     relations := NULL,
     device := 'auto',
     memory := NULL
@@ -81,7 +84,8 @@ FROM query(
 ) AS p
 ANTI JOIN query(
     spatialq_related_sql(
-        spatialq_truth('closer_than: exclude_related must be true or false, got ', exclude_related),
+        'closer_than',
+        spatialq_text('closer_than: exclude must be text, got ', exclude),
         spatialq_text('closer_than: a must be the name of a table, got ', a),
         spatialq_text('closer_than: relations must be the name of a table, got ', relations)
     )

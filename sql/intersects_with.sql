@@ -13,7 +13,8 @@
 --     'rtree' or 'grid')
 -- min_thickness: A thinner common part is ignored, however far the elements reach into each other.
 --     (metres; >= 0 or NULL)
--- exclude_related: Whether to leave out the pairs of related_elements.
+-- exclude: Rules of related_elements whose pairs are left out, such as 'openings, systems';
+--     'default' stands for openings, coverings, assemblies, connections.
 -- relations: Name of the table of relations; by default relations for elements, else <a>_relations.
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
@@ -29,7 +30,7 @@ CREATE OR REPLACE MACRO intersects_with(
     method := 'exact',
     broad_phase := 'auto',
     min_thickness := NULL,
-    exclude_related := false,
+    exclude := 'none',
     relations := NULL,
     device := 'auto',
     memory := NULL
@@ -53,7 +54,8 @@ FROM query(
 ) AS p
 ANTI JOIN query(
     spatialq_related_sql(
-        spatialq_truth('intersects_with: exclude_related must be true or false, got ', exclude_related),
+        'intersects_with',
+        spatialq_text('intersects_with: exclude must be text, got ', exclude),
         spatialq_text('intersects_with: a must be the name of a table, got ', a),
         spatialq_text('intersects_with: relations must be the name of a table, got ', relations)
     )
@@ -73,7 +75,8 @@ ON r.a = p.a AND r.b = p.b;
 --     'rtree' or 'grid')
 -- min_thickness: A thinner common part is ignored, however far the elements reach into each other.
 --     (metres; >= 0 or NULL)
--- exclude_related: Whether to leave out the pairs of related_elements.
+-- exclude: Rules of related_elements whose pairs are left out, such as 'openings, systems';
+--     'default' stands for openings, coverings, assemblies, connections.
 -- relations: Name of the table of relations; by default relations for elements, else <a>_relations.
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
@@ -88,7 +91,7 @@ CREATE OR REPLACE MACRO spatial_relations(
     method := 'exact',
     broad_phase := 'auto',
     min_thickness := NULL,
-    exclude_related := false,
+    exclude := 'none',
     relations := NULL,
     device := 'auto',
     memory := NULL
@@ -112,7 +115,8 @@ FROM query(
 ) AS p
 ANTI JOIN query(
     spatialq_related_sql(
-        spatialq_truth('spatial_relations: exclude_related must be true or false, got ', exclude_related),
+        'spatial_relations',
+        spatialq_text('spatial_relations: exclude must be text, got ', exclude),
         spatialq_text('spatial_relations: a must be the name of a table, got ', a),
         spatialq_text('spatial_relations: relations must be the name of a table, got ', relations)
     )

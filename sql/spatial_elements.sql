@@ -45,12 +45,13 @@ FROM whole AS e
 WHERE len(e.mesh.faces) > 0
 AND (NOT is_no_body(e.ifc_class) OR (SELECT bool_and(is_no_body(w.ifc_class)) FROM whole AS w));
 
--- The pairs of elements that belong together, so that they are meant to meet: an element and its
--- opening, what fills the opening and the element that has it, additions and coverings of an
--- element, a whole and its parts, the parts of one whole, and what IfcRelConnects joins.
+-- The pairs of elements that belong together, so that they may be meant to meet, and the rule that
+-- says so: 'openings', an element, its openings, what fills these, and its additions; 'coverings', a
+-- covering and what it covers; 'assemblies', a whole and its parts, and the parts of one whole;
+-- 'connections', what IfcRelConnects or ports join; 'systems', members of one system.
 -- relations: Name of a table, as read_ifc_relations and load give them.
--- gives: a b, each pair in both orders
--- example: SELECT count(*) FROM related_elements('relations')
+-- gives: a b rule, each pair in both orders, once for each rule
+-- example: SELECT rule, count(*) FROM related_elements('relations') GROUP BY rule
 CREATE OR REPLACE MACRO related_elements(relations) AS TABLE
 WITH RECURSIVE related AS NOT MATERIALIZED (
     FROM query_table(spatialq_name('related_elements: relations must be the name of a table, got ', relations))
@@ -65,21 +66,31 @@ below AS (
     UNION
     SELECT p.part, b.whole FROM below AS b JOIN part_of AS p ON p.whole = b.part
 ),
+members AS (
+    SELECT r.child AS member, r.parent AS system FROM related AS r
+    WHERE r.kind = 'assigned_to_system' AND r.parent_class <> 'IfcZone'
+),
 pairs AS (
-    SELECT r.child AS one, r.parent AS other FROM related AS r
-    WHERE r.kind IN ('voids', 'fills', 'projects', 'adheres_to', 'covers', 'connects',
-                     'realizes_connection')
+    SELECT r.child AS one, r.parent AS other, 'openings' AS rule FROM related AS r
+    WHERE r.kind IN ('voids', 'fills', 'projects', 'adheres_to')
     UNION ALL
-    SELECT f.child, v.parent FROM related AS f JOIN related AS v ON v.child = f.parent
+    SELECT f.child, v.parent, 'openings' FROM related AS f JOIN related AS v ON v.child = f.parent
     WHERE f.kind = 'fills' AND v.kind = 'voids'
     UNION ALL
-    SELECT p.parent, q.parent FROM related AS c
-    JOIN related AS p ON p.child = c.child AND p.kind = 'port_of'
-    JOIN related AS q ON q.child = c.parent AND q.kind = 'port_of'
+    SELECT r.child, r.parent, 'coverings' FROM related AS r WHERE r.kind = 'covers'
+    UNION ALL
+    SELECT x.part, y.part, 'assemblies' FROM below AS x JOIN below AS y ON y.whole = x.whole
+    UNION ALL
+    SELECT r.child, r.parent, 'connections' FROM related AS r
+    WHERE r.kind IN ('connects', 'realizes_connection')
+    UNION ALL
+    SELECT p.parent, q.parent, 'connections' FROM related AS c
+    JOIN related AS p ON p.child = c.child AND p.kind IN ('port_of', 'nests')
+    JOIN related AS q ON q.child = c.parent AND q.kind IN ('port_of', 'nests')
     WHERE c.kind = 'connects_ports'
     UNION ALL
-    SELECT x.part, y.part FROM below AS x JOIN below AS y ON y.whole = x.whole
+    SELECT x.member, y.member, 'systems' FROM members AS x JOIN members AS y USING (system)
 )
-SELECT p.one AS a, p.other AS b FROM pairs AS p WHERE p.one <> p.other
+SELECT p.one AS a, p.other AS b, p.rule FROM pairs AS p WHERE p.one <> p.other
 UNION
-SELECT p.other, p.one FROM pairs AS p WHERE p.one <> p.other;
+SELECT p.other, p.one, p.rule FROM pairs AS p WHERE p.one <> p.other;

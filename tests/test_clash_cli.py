@@ -1,6 +1,7 @@
 """`spatialq clash`, and the lengths that it reads."""
 
 import ifcopenshell.api.georeference
+import ifcopenshell.guid
 import openpyxl
 import pytest
 
@@ -30,7 +31,7 @@ def test_the_house_has_the_clashes_that_were_built_in(world, tmp_path):
     target = tmp_path / "clashes.parquet"
     (written,) = rows("clash", world.ifc, "-o", target)
     found = read(target)
-    assert written == {"output": str(target), "rows": len(found)}
+    assert written == {"output": str(target), "rows": len(found), "left_out": {}}
     house = world.house
     listed = house.of("hard") + house.of("contains") + house.of("equal")
     assert same((row["a"], row["b"]) for row in found) == same(listed)
@@ -216,10 +217,98 @@ def test_what_belongs_together_is_left_out(tmp_path):
     thick = [builder.box((0.9, 0.05, 0.9), (1.2, 0.1, 1.2))]
     window.Representation.Representations[0].Items = thick
     model = builder.write(tmp_path / "m.ifc")
-    names = {frozenset(row[:2]) for row in clashes([model])}
+    names = {frozenset(row[:2]) for row in clashes([model], exclude="none")}
     assert names == {frozenset(("Wall", "Window")), frozenset(("Window", "beam"))}
-    names = {frozenset(row[:2]) for row in clashes([model], exclude_related=True)}
+    names = {frozenset(row[:2]) for row in clashes([model])}
     assert names == {frozenset(("Window", "beam"))}
+    with find_clashes([model]) as con:
+        left_out = con.execute("SELECT excluded, a_name, b_name FROM left_out").fetchall()
+        columns = [con.table(name).columns for name in ("left_out", "clashes")]
+        assert columns[0] == [*columns[1], "excluded"]
+    assert [(rule, {*pair}) for rule, *pair in left_out] == [("openings", {"Wall", "Window"})]
+
+
+@pytest.fixture
+def services(tmp_path):
+    """A house's services: each pair overlaps, and is what its rule is about."""
+    builder = Builder()
+
+    def bar(name, at, ifc_class="IfcPipeSegment"):
+        return builder.add(ifc_class, name, [builder.box((at, 0, 0), (1, 0.2, 0.2))])
+
+    bar("one", 0.0), bar("same", 0.0)
+    parts = [bar("part", 10.0, "IfcMember"), bar("other part", 10.5, "IfcMember")]
+    whole = builder.add("IfcCurtainWall", "whole", [])
+    members = [bar("pipe", 20.0), bar("crossing", 20.5)]
+    joined = [bar("beam", 30.0, "IfcBeam"), bar("column", 30.5, "IfcColumn")]
+    both = [bar("bend", 40.0), bar("tee", 40.5)]
+    bar("true", 50.0), bar("clash", 50.5)
+    model = builder.model
+    system = model.create_entity("IfcSystem", ifcopenshell.guid.new(), Name="water")
+
+    def relate(ifc_class, **attributes):
+        model.create_entity(ifc_class, ifcopenshell.guid.new(), **attributes)
+
+    relate("IfcRelAggregates", RelatingObject=whole, RelatedObjects=parts)
+    relate("IfcRelAssignsToGroup", RelatedObjects=[*members, *both], RelatingGroup=system)
+    for one, other in (joined, both):
+        relate("IfcRelConnectsElements", RelatingElement=one, RelatedElement=other)
+    return builder.write(tmp_path / "services.ifc")
+
+
+PAIRS = {
+    "duplicates": ("one", "same"), "assemblies": ("part", "other part"),
+    "systems": ("pipe", "crossing"), "connections": ("beam", "column"),
+    "connections too": ("bend", "tee"), "no rule": ("true", "clash"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("exclude", "left_out"),
+    [
+        ("none", {}),
+        ("default", {"assemblies": 1, "connections": 2}),
+        ("duplicates", {"duplicates": 1}),
+        ("systems, default", {"assemblies": 1, "connections": 2, "systems": 1}),
+        ("systems", {"systems": 2}),
+        ("default,duplicates,systems",
+         {"assemblies": 1, "connections": 2, "duplicates": 1, "systems": 1}),
+    ],
+)  # fmt: skip
+def test_each_rule_leaves_out_its_pairs(services, tmp_path, exclude, left_out):
+    found = rows("clash", services, "--exclude", exclude)
+    kept = {frozenset((row["a_name"], row["b_name"])) for row in found["clashes"]}
+    names = {name.removesuffix(" too") for name in left_out}
+    if "systems" in names:
+        names.add("connections too")
+    expected = {
+        frozenset(pair)
+        for rule, pair in PAIRS.items()
+        if rule not in names and not (rule == "connections too" and "connections" in names)
+    }
+    assert kept == expected
+    assert found["left_out"] == left_out
+    (job,) = rows(
+        "clash", services, "-o", tmp_path / "job", "--executor", "serial", "--exclude", exclude
+    )
+    assert job.get("left_out", {}) == left_out
+    assert job["rows"] == len(kept)
+
+
+def test_what_is_left_out_is_said(services, tmp_path):
+    said = "3 left out: 2 connections, 1 assemblies"
+    for more in ([], ["-o", tmp_path / "x.csv"], ["-o", tmp_path / "job", "--executor", "serial"]):
+        result = spatialq_command("clash", services, *more)
+        assert result.returncode == 0, result.stderr
+        assert said in result.stderr
+    assert "left out" not in spatialq_command("clash", services, "--exclude", "none").stderr
+    (written,) = rows("clash", services, "-o", tmp_path / "x.csv")
+    assert written["left_out"] == {"connections": 2, "assemblies": 1}
+    result = spatialq_command("clash", services, "--exclude", "default, twins")
+    assert result.stderr.strip() == (
+        "error: clash: exclude must be 'none', 'default', or one or more of duplicates, openings, "
+        "coverings, assemblies, connections, systems with commas between, got 'default, twins'"
+    )
 
 
 @pytest.mark.parametrize(

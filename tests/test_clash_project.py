@@ -149,6 +149,27 @@ def test_all_global_ids_are_new_and_the_file_has_another_name(models, tmp_path):
     }
 
 
+def test_a_clash_that_is_left_out_is_not_resolved(models, tmp_path):
+    project = tmp_path / "project.duckdb"
+    shutil.copy(models[1], models[1].with_name("z.ifc"))
+    models = [models[1], models[1].with_name("z.ifc")]  # each beam lies in another
+    statuses = "SELECT status, count(*) FROM clashes GROUP BY status"
+    history = "SELECT run, status, count(*) FROM history GROUP BY ALL ORDER BY ALL"
+    assert {row[0] for row in run(project, models).values()} == {"new"}
+    query(project, "UPDATE clashes SET status = 'approved' WHERE a_name = 'y1'")
+    for _ in range(2):
+        assert run(project, models, exclude="duplicates") == {}
+        assert query(project, statuses) == [("excluded", 4)]
+        assert query(project, history) == [(1, "new", 4), (2, "excluded", 4)]
+    edit(models[1], lambda model, beam: raise_by(model, beam["y3"], 5000.0))
+    assert run(project, models, exclude="duplicates") == {}
+    assert sorted(query(project, statuses)) == [("excluded", 3), ("resolved", 1)]
+    assert {row[0] for row in run(project, models).values()} == {"active"}
+    assert query(project, history)[2:] == [(4, "resolved", 1), (5, "active", 3)]
+    searched = query(project, "SELECT searched FROM runs ORDER BY run")
+    assert searched == [(8,), (0,), (0,), (1,), (0,)], "exclusions do not change what is searched"
+
+
 def test_a_run_that_is_killed_leaves_the_one_before(models, tmp_path):
     project = tmp_path / "project.duckdb"
     run(project, models)
@@ -166,7 +187,7 @@ SIDES = (
     {},
     {"closer_than": 0.05},
     {"a": "ifc_class = 'IfcSlab' OR name LIKE '%2%'", "b": "ifc_class <> 'IfcSlab'"},
-    {"exclude_related": True, "tolerance": 0.005},
+    {"exclude": "default", "tolerance": 0.005},
 )
 
 

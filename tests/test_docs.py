@@ -175,6 +175,11 @@ def test_the_examples_of_the_macros(con):
     con.execute("CREATE TABLE lod AS FROM build_lod('near_origin', max_points := 5000)")
     con.execute("CREATE TABLE cells AS FROM read_grid('dem.tif')")
     con.execute("CREATE TABLE clashes AS FROM intersects_with('elements')")
+    con.execute(
+        "CREATE TABLE named_clashes AS SELECT c.*, e.ifc_class AS a_class, f.ifc_class AS b_class "
+        "FROM clashes AS c JOIN elements AS e ON e.global_id = c.a "
+        "JOIN elements AS f ON f.global_id = c.b"
+    )
     ran = set()
     for path in sorted((ROOT / "sql").glob("*.sql")):
         if path.stem.startswith(("read_", "write_")) or path.stem == "spatialq_planner":

@@ -456,7 +456,7 @@ def test_the_tables_of_a_model_find_each_other(con, world, name, load):
     for query in (
         f"SELECT count(*) > 10 FROM elements_where('IfcWall, type!=x', '{table}')",
         f"SELECT count(*) > 5 FROM objects_where('IfcWall, parent=/.*/', '{prefix}objects')",
-        f"SELECT count(*) > 0 FROM intersects_with('{table}', exclude_related := true)",
+        f"SELECT count(*) > 0 FROM intersects_with('{table}', exclude := 'default')",
     ):
         assert con.sql(query).fetchall() == [(True,)], query
 

@@ -99,6 +99,7 @@ def run_job(
     """
     from spatialq.cluster import run
     from spatialq.cluster.error_names import called
+    from spatialq.database.element_sets import say_left_out
 
     command = command or function
     for name, value in (refused or {}).items():
@@ -134,7 +135,10 @@ def run_job(
     except KeyboardInterrupt:
         note(f"what is done stays in '{outputs[0]}': the same command with --resume goes on")
         raise
-    show([row], as_json=as_json)
+    left_out = row.get("left_out")
+    show([row if as_json else {k: v for k, v in row.items() if k != "left_out"}], as_json=as_json)
+    if left_out:
+        note(say_left_out(left_out))
 
 
 def refuse_part_format(part_format: str | None) -> None:

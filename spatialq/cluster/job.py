@@ -212,6 +212,10 @@ class Job:
             note(done)
         self._update(rows=rows)
 
+    def say(self, **facts: Any) -> None:
+        """Say more of the result than that of every job."""
+        self._update(more=facts)
+
     def was_done(self) -> bool:
         """Whether the job was done when it was resumed, and its parts are still there.
 
@@ -235,7 +239,7 @@ class Job:
             return False
         counts = dict.fromkeys(("tasks", "done", "resumed"), len(there))
         kept = {name: before[name] for name in (*RESULT, "started", "begun", "told")}
-        self._update(state="done", **counts, **kept)
+        self._update(state="done", **counts, **kept, more=before.get("more", {}))
         return True
 
     def end(self) -> None:
@@ -247,8 +251,9 @@ class Job:
 
     @property
     def found(self) -> dict[str, Any]:
-        """What is known of the result: points, parts, rows, and resumed of the parts."""
-        return {name: self._manifest[name] for name in (*RESULT, "resumed")}
+        """What is known of the result: points, parts, rows, resumed of the parts, and more."""
+        more: dict[str, Any] = self._manifest.get("more", {})
+        return {name: self._manifest[name] for name in (*RESULT, "resumed")} | more
 
     def _update(self, **facts: Any) -> None:
         self._manifest |= facts

@@ -256,7 +256,7 @@ ENGINE = (
     ),
     SqlFunction(
         "spatialq_related_sql",
-        ("BOOLEAN", "VARCHAR", "VARCHAR"),
+        ("VARCHAR", "VARCHAR", "VARCHAR", "VARCHAR"),
         "VARCHAR",
         f"{ELEMENT_SETS}:related_sql",
         volatile=False,

@@ -1,6 +1,6 @@
 """What the macros of functions of elements share: their arguments, and how they name tables."""
 
-from spatialq.functions.macros import MESH, TABLE, TRUTH, Argument, checked, indent
+from spatialq.functions.macros import MESH, TABLE, Argument, checked, indent
 
 FIRST = Argument(
     "a",
@@ -18,7 +18,10 @@ TWO_SETS = (
 )
 RELATED = (
     Argument(
-        "exclude_related", "Whether to leave out the pairs of related_elements.", "false", "boolean"
+        "exclude",
+        "Rules of related_elements whose pairs are left out, such as 'openings, systems'; "
+        "'default' stands for openings, coverings, assemblies, connections.",
+        "'none'",
     ),
     Argument(
         "relations",
@@ -46,10 +49,11 @@ def of_sets(function: str, caller: str, options: str) -> str:
 
 
 def without_related(caller: str) -> str:
-    """Write what leaves out the pairs that belong together, behind `of_sets`."""
+    """Write what leaves out the pairs of rules, behind `of_sets`."""
     return f"""ANTI JOIN query(
     spatialq_related_sql(
-        {checked("truth", caller, "exclude_related", TRUTH)},
+        '{caller}',
+        {checked("text", caller, "exclude", "text")},
         {checked("text", caller, "a", TABLE)},
         {checked("text", caller, "relations", TABLE)}
     )

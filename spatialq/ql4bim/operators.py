@@ -456,7 +456,7 @@ def spatial(
         fixed = f"tolerance := {literal(use.metres(count))}"
     second: Any = b or ("NULL" if is_symmetric and has_null else a)
     arguments = [a, second, *length, *([fixed] if fixed else [])]
-    if "exclude_related" in use.keywords:
+    if "exclude" in use.keywords:
         models = Variable("set", a.step, models=all_models([a, b or a]))
         relations = Quoted(Step("relations", models.beside("relations")))
         arguments.append(sql("relations := ", relations))

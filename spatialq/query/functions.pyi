@@ -762,7 +762,7 @@ class Elements(ElementVerbs):
         b: Elements | str | None,
         d: float | str,
         *,
-        exclude_related: bool = False,
+        exclude: str = "none",
         relations: Query | str | None = None,
         device: str = "auto",
         memory: str | float | None = None,
@@ -775,8 +775,9 @@ class Elements(ElementVerbs):
             Another one; None stands for all pairs within a.
         d : float | str
             The distance. (metres)
-        exclude_related : bool
-            Whether to leave out the pairs of related_elements.
+        exclude : str
+            Rules of related_elements whose pairs are left out, such as 'openings, systems';
+            'default' stands for openings, coverings, assemblies, connections.
         relations : Query | str | None
             Name of the table of relations; by default relations for elements, else <a>_relations.
         device : str
@@ -918,7 +919,7 @@ class Elements(ElementVerbs):
         b: Elements | str | None,
         *,
         max_distance: float | str | None = None,
-        exclude_related: bool = False,
+        exclude: str = "none",
         relations: Query | str | None = None,
         device: str = "auto",
         memory: str | float | None = None,
@@ -932,8 +933,9 @@ class Elements(ElementVerbs):
             Another one; None stands for all pairs within a.
         max_distance : float | str | None
             Only pairs that are as near as this, or nearer. (metres; >= 0 or None)
-        exclude_related : bool
-            Whether to leave out the pairs of related_elements.
+        exclude : str
+            Rules of related_elements whose pairs are left out, such as 'openings, systems';
+            'default' stands for openings, coverings, assemblies, connections.
         relations : Query | str | None
             Name of the table of relations; by default relations for elements, else <a>_relations.
         device : str
@@ -1099,7 +1101,7 @@ class Elements(ElementVerbs):
         method: Literal["exact", "pairmesh"] = "exact",
         broad_phase: Literal["auto", "rtree", "grid"] = "auto",
         min_thickness: float | str | None = None,
-        exclude_related: bool = False,
+        exclude: str = "none",
         relations: Query | str | None = None,
         device: str = "auto",
         memory: str | float | None = None,
@@ -1125,8 +1127,9 @@ class Elements(ElementVerbs):
         min_thickness : float | str | None
             A thinner common part is ignored, however far the elements reach into each other.
             (metres; >= 0 or None)
-        exclude_related : bool
-            Whether to leave out the pairs of related_elements.
+        exclude : str
+            Rules of related_elements whose pairs are left out, such as 'openings, systems';
+            'default' stands for openings, coverings, assemblies, connections.
         relations : Query | str | None
             Name of the table of relations; by default relations for elements, else <a>_relations.
         device : str
@@ -1312,7 +1315,7 @@ class Elements(ElementVerbs):
         method: Literal["exact", "pairmesh"] = "exact",
         broad_phase: Literal["auto", "rtree", "grid"] = "auto",
         min_thickness: float | str | None = None,
-        exclude_related: bool = False,
+        exclude: str = "none",
         relations: Query | str | None = None,
         device: str = "auto",
         memory: str | float | None = None,
@@ -1336,8 +1339,9 @@ class Elements(ElementVerbs):
         min_thickness : float | str | None
             A thinner common part is ignored, however far the elements reach into each other.
             (metres; >= 0 or None)
-        exclude_related : bool
-            Whether to leave out the pairs of related_elements.
+        exclude : str
+            Rules of related_elements whose pairs are left out, such as 'openings, systems';
+            'default' stands for openings, coverings, assemblies, connections.
         relations : Query | str | None
             Name of the table of relations; by default relations for elements, else <a>_relations.
         device : str

@@ -127,7 +127,9 @@ class FunctionVerbs(Query):
     def _implied(self, arguments: Mapping[str, Any]) -> dict[str, Step | Table]:
         """Give what is not given and known here: the relations of the model of the elements."""
         model = self._origin.model
-        is_wanted = arguments.get("exclude_related") and arguments.get("relations") is None
+        is_wanted = (
+            arguments.get("exclude", "none") != "none" and arguments.get("relations") is None
+        )
         if not is_wanted or model is None or isinstance(self._step, Table):
             return {}  # beside a table the function finds them itself
         return {"relations": model.table("relations")}

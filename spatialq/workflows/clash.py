@@ -8,9 +8,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spatialq.database.element_sets import NO_PAIRS
+from spatialq.database.element_sets import DUPLICATES, rules_of
+from spatialq.database.element_sets import pairs_sql as related_pairs
 from spatialq.errors import FileWarning, files_read_by
 from spatialq.functions.sql_text import literal
+from spatialq.workflows import clash_rules
 from spatialq.workflows.clash_project import run_in
 from spatialq.workflows.clash_project_file import last_run
 from spatialq.workflows.tables import dicts
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from spatialq.io.ifc.columns import Geometry
     from spatialq.io.source import Progress
+    from spatialq.workflows.clash_rules import Rule
 
 COMMAND = "clash"
 MAX_GAP = 1000.0
@@ -35,7 +38,7 @@ FROM clash_elements ORDER BY row
 
 # The macros get the number of the row as the GlobalId, since real ones are not always unique.
 SIDE = """
-CREATE VIEW clash_{side} AS
+CREATE OR REPLACE VIEW clash_{side} AS
 SELECT row AS global_id, mesh, ifc_class, file_name, step_id FROM {elements}
 """
 PAIRS = {
@@ -60,13 +63,20 @@ SELECT
     p.relation, p.penetration, p.thickness, p.distance, p.x, p.y, p.z,
     p.flags || [flag FOR flag IN ['a_duplicate_id', 'b_duplicate_id']
         IF CASE flag WHEN 'a_duplicate_id' THEN a.is_duplicate ELSE b.is_duplicate END] AS flags
-    {more}
+    {more}, {excluded} AS excluded
 FROM ({pairs}) AS p
 JOIN elements AS a ON a.row = p.a::BIGINT
 JOIN elements AS b ON b.row = p.b::BIGINT
-ANTI JOIN ({related}) AS r
+LEFT JOIN ({related}) AS r
 ON r.a = a.global_id AND r.b = b.global_id AND a.file_name = b.file_name
 ORDER BY p.penetration DESC NULLS LAST, p.distance, a.row, b.row
+"""
+SPLIT = """
+CREATE TABLE clashes AS SELECT * EXCLUDE (excluded) FROM found WHERE excluded IS NULL;
+CREATE TABLE left_out AS SELECT * FROM found WHERE excluded IS NOT NULL;
+"""
+LEFT_OUT = """
+SELECT excluded, count(*) AS pairs FROM left_out GROUP BY excluded ORDER BY pairs DESC, excluded
 """
 
 
@@ -77,11 +87,12 @@ def find_clashes(
     a: str | None = None,
     b: str | None = None,
     closer_than: float | None = None,
-    exclude_related: bool = False,
+    exclude: str = "default",
     geometry: "Geometry" = "auto",
     device: str = "auto",
     progress: "Progress | None" = None,
     project: Path | None = None,
+    rules: "Sequence[Rule]" = (),
     **options: Any,
 ) -> "duckdb.DuckDBPyConnection":
     """Find the pairs of elements that clash.
@@ -96,8 +107,10 @@ def find_clashes(
         Without `b` all pairs within `a`, without `a` all elements.
     closer_than : float, >= 0, optional
         Metres: also pairs that are this close without a clash, those that touch included.
-    exclude_related : bool
-        Leave out the pairs of `related_elements`.
+    exclude : str
+        Rules whose pairs are left out, with commas between: 'duplicates', elements that are equal;
+        those of `related_elements`; 'default', which is openings, coverings, assemblies and
+        connections; or 'none'.
     geometry : 'auto' or 'exact'
         Which library makes the meshes, see `read_ifc`.
     device : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'
@@ -106,6 +119,9 @@ def find_clashes(
     project : Path, optional
         A database that keeps the clashes of one run for the next, see `clash_project`: `clashes`
         has their ids and what people said about them as well.
+    rules : sequence of Rule
+        Each has sets and options of its own, see `clash_rules`; what one does not say is as given
+        here, but for `a`, `b` and `closer_than`, which must not be given.
     **options
         Options of `intersects_with`: `tolerance` and `min_thickness` in metres, `method`,
         `broad_phase`.
@@ -113,7 +129,9 @@ def find_clashes(
     Returns
     -------
     duckdb.DuckDBPyConnection
-        A database in memory with the table `clashes`, deepest first.
+        A database in memory with the tables `clashes`, deepest first, and `left_out`, the pairs
+        that are none, with the rule by which they are `excluded`. With `rules` they have the
+        `rule` that found them, and its `severity`.
 
     Raises
     ------
@@ -136,24 +154,67 @@ def find_clashes(
 
     chosen = catalogue()["intersects_with"].choose(options).values()
     del chosen["relations"]  # follows from `closer_than`
+    excluding = rules_of(COMMAND, exclude)
+    if rules and any(each is not None for each in (a, b, closer_than, project)):
+        message = f"{COMMAND}: with rules there must be no a, b, closer_than and project"
+        raise ValueError(message)
     require_sides(a, b)
     con = connect_quietly()
     last = None if project is None else last_run(con, project)
     _read(con, models, geometry, progress)
+    if rules:
+        _find_by_rules(con, rules, {**chosen, "device": device}, exclude)
+        return con
     select(con, a, b, stacklevel=3)
     search = partial(
         pairs_sql, {**chosen, "device": device}, within_a=b is None, closer_than=closer_than
     )
-    related = "FROM related_elements('relations')" if exclude_related else NO_PAIRS
     if project is not None:
         test = {"a": a, "b": b, "closer_than": closer_than, **chosen}
         rows = ", a.row AS a_row, b.row AS b_row"
-        query = CLASHES.format(pairs="FROM pairs", related=related, more=rows)
+        query = clashes_sql("FROM pairs", excluding, more=rows)
         run_in(con, project, last, test, search, query)
         return con
-    query = CLASHES.format(pairs=search(), related=related, more="")
-    con.execute(f"CREATE TABLE clashes AS {query}")
+    con.execute(f"CREATE TABLE found AS {clashes_sql(search(), excluding)}")
+    con.execute(SPLIT)
     return con
+
+
+def _find_by_rules(
+    con: "duckdb.DuckDBPyConnection",
+    rules: "Sequence[Rule]",
+    chosen: Mapping[str, Any],
+    exclude: str,
+) -> None:
+    for number, rule in enumerate(rules):
+        select(con, rule.a, rule.b, stacklevel=4, caller=f"{COMMAND}: rule '{rule.name}'")
+        pairs = pairs_sql(
+            {**chosen, **rule.options}, within_a=rule.b is None, closer_than=rule.clearance
+        )
+        more = (
+            f", {literal(rule.name)} AS rule, {literal(rule.severity)} AS severity, "
+            f"a.row AS a_row, b.row AS b_row, {number} AS number"
+        )
+        excluding = rules_of(COMMAND, rule.exclude or exclude)
+        query = clashes_sql(rule.pairs(pairs), excluding, more=more)
+        con.execute(f"INSERT INTO found {query}" if number else f"CREATE TABLE found AS {query}")
+    clash_rules.choose(con)
+
+
+def clashes_sql(
+    pairs: str, rules: tuple[str, ...], *, related: str | None = None, more: str = ""
+) -> str:
+    """Write the query for the rows of pairs, with the rule that excludes a pair in `excluded`.
+
+    `related` is the query for the pairs that `rules` say belong together, if it is another one.
+    """
+    duplicate = "CASE WHEN p.relation = 'equals' THEN 'duplicates' ELSE r.rule END"
+    return CLASHES.format(
+        pairs=pairs,
+        excluded=duplicate if DUPLICATES in rules else "r.rule",
+        related=related or related_pairs(rules, "relations"),
+        more=more,
+    )
 
 
 def require_sides(a: str | None, b: str | None) -> None:
@@ -173,7 +234,12 @@ def require_sides(a: str | None, b: str | None) -> None:
 
 
 def select(
-    con: "duckdb.DuckDBPyConnection", a: str | None, b: str | None, *, stacklevel: int
+    con: "duckdb.DuckDBPyConnection",
+    a: str | None,
+    b: str | None,
+    *,
+    stacklevel: int,
+    caller: str = COMMAND,
 ) -> None:
     """Make the views `clash_a` and `clash_b` of the tables of all models.
 
@@ -190,11 +256,11 @@ def select(
     from spatialq.database import selection
 
     for side, condition in (("a", a), ("b", b)):
-        rows = selection.elements(COMMAND, side, condition)
+        rows = selection.elements(caller, side, condition)
         con.execute(SIDE.format(side=side, elements=rows))
         if con.sql(f"SELECT count(*) FROM clash_{side}").fetchall() == [(0,)]:
             which = "has a mesh" if condition is None else f"matches {side}: {condition}"
-            message = f"{COMMAND}: no element of the models {which}"
+            message = f"{caller}: no element of the models {which}"
             warnings.warn(message, FileWarning, stacklevel=stacklevel)
 
 
@@ -323,6 +389,11 @@ FROM clashes
 GROUP BY ALL
 ORDER BY pairs DESC, class, other_class, relation
 """
+
+
+def left_out(con: "duckdb.DuckDBPyConnection") -> dict[str, int]:
+    """Count the pairs that were left out, by rule."""
+    return dict(con.execute(LEFT_OUT).fetchall())
 
 
 def counts(con: "duckdb.DuckDBPyConnection") -> list[dict[str, Any]]:

@@ -164,8 +164,8 @@ def _topic(
         key,
         cleaned(first.get("title")) or f"{said[0]} / {said[1]}{more}",
         _view(first, rows, pair, building),
-        labels=first.get("labels") or [*([first["relation"]] if first.get("relation") else ()),
-                                       *storeys],
+        labels=first.get("labels")
+        or [*(first[each] for each in ("rule", "relation") if first.get(each)), *storeys],
         description=first.get("description") or "\n".join(map(_described, rows[:MOST_SAID])),
         models=tuple(dict.fromkeys(Path(each["file_name"]).name for each in elements)),
         comments=first.get("comments") or (Comment(_described(first)),),

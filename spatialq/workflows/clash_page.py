@@ -1,12 +1,13 @@
 """Clashes as a web page in one file: summary, groups, the clashes, and pictures of them."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spatialq.database.partial_models import PAIR
 from spatialq.export.atomic import WRITER
+from spatialq.export.bcf import Comment
 from spatialq.export.clash_view import HEIGHT, WIDTH
 from spatialq.export.page import Cell, Html, figure, html, table, tag, write_page
 from spatialq.runtime.threads import workers
@@ -234,13 +235,13 @@ def _mm(metres: float) -> float:
 
 
 def _cell(name: str, value: Any) -> Cell:
-    """Give a value of a row as a cell: lengths in millimetres, lists and structs as text."""
+    """Give a value of a row as a cell: lengths in millimetres, lists and comments as text."""
     if isinstance(value, float):
         return _mm(value) if name in MILLIMETRES else value
     if isinstance(value, list | tuple):
         return ", ".join(str(_cell(name, each)) for each in value)
-    if isinstance(value, Mapping):
-        return str(value.get("text", dict(value)))
+    if isinstance(value, Comment):
+        return value.text
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
     return str(value)

@@ -70,14 +70,18 @@ JOIN kept_rows_a AS a ON a.old_row::VARCHAR = p.a
 JOIN kept_rows_{b} AS b ON b.old_row::VARCHAR = p.b
 """
 REVISED = """
-CREATE TABLE current AS
+CREATE TABLE revised AS
 SELECT c.* EXCLUDE (a_row, b_row), m.element AS a_element, n.element AS b_element,
     md5(least(m.element, n.element) || ' ' || greatest(m.element, n.element))::UUID AS clash,
     m.has_moved OR n.has_moved AS has_moved, c.rowid AS place
 FROM found AS c
 JOIN matched AS m ON m.row = c.a_row
 JOIN matched AS n ON n.row = c.b_row
-QUALIFY row_number() OVER (PARTITION BY clash ORDER BY place) = 1
+QUALIFY row_number() OVER (PARTITION BY clash ORDER BY place) = 1;
+CREATE TABLE current AS SELECT * EXCLUDE (excluded) FROM revised WHERE excluded IS NULL;
+CREATE TABLE left_out AS
+SELECT * EXCLUDE (has_moved, place) FROM revised
+WHERE excluded IS NOT NULL ORDER BY place;
 """
 FIRST = """
 CREATE TABLE clashes AS
@@ -92,10 +96,10 @@ LATER = f"""
 CREATE TABLE clashes AS
 SELECT c.clash,
     CASE
-        WHEN o.clash IS NULL OR o.last_run < $run - 1 THEN 'new'
+        WHEN o.clash IS NULL OR (o.last_run < $run - 1 AND o.status <> 'excluded') THEN 'new'
         WHEN c.has_moved OR abs(c.{MEASURE} - o.{MEASURE}) > {TOLERANCE}
             OR c.relation <> if(o.a_element = c.a_element, o.relation, {OTHER_WAY}) THEN 'changed'
-        WHEN o.status IN ('new', 'changed', 'resolved') THEN 'active'
+        WHEN o.status IN ('new', 'changed', 'resolved', 'excluded') THEN 'active'
         ELSE o.status
     END AS status,
     o.assignee, coalesce(o.first_run, $run::BIGINT) AS first_run, $run::BIGINT AS last_run,
@@ -103,7 +107,15 @@ SELECT c.clash,
 FROM current AS c LEFT JOIN project.clashes AS o USING (clash)
 ORDER BY c.place
 """
-GONE = "FROM project.clashes ANTI JOIN clashes USING (clash)"
+GONE = """
+FROM (
+    SELECT * REPLACE (
+        if(clash IN (SELECT clash FROM left_out), 'excluded', 'resolved') AS status
+    ), status AS before
+    FROM project.clashes ANTI JOIN clashes USING (clash)
+)
+"""
+"""The clashes that are none any more. One that is left out is still there, and not resolved."""
 KEEP = f"""
 CREATE OR REPLACE TABLE project.elements AS
 SELECT {COLUMNS}, element, row IN (FROM side_a) AS in_a, row IN (FROM side_{{b}}) AS in_b
@@ -115,11 +127,11 @@ INSERT INTO project.history SELECT last_run, clash, status FROM clashes;
 """The state of the project after a run: elements and pairs, and what became of each clash."""
 AFTER_OTHERS = f"""
 INSERT INTO project.history
-SELECT $run, clash, 'resolved' {GONE} WHERE last_run = $run - 1
+SELECT $run, clash, status {GONE} WHERE status IS DISTINCT FROM before
 """
 WITH_RESOLVED = f"""
 CREATE OR REPLACE TABLE project.clashes AS
-FROM clashes UNION ALL BY NAME SELECT * REPLACE ('resolved' AS status) {GONE}
+FROM clashes UNION ALL BY NAME SELECT * EXCLUDE (before) {GONE}
 """
 
 FIRST_KEPT = "CREATE TABLE project.clashes AS FROM clashes"

@@ -12,9 +12,9 @@ CASES = {
     "all": {"max_distance": 0.3},
     "touching": {"max_distance": 0.0},
     "two sets": {"max_distance": 1.5, "a": "IfcWall", "b": "IfcSlab"},
-    "related": {"max_distance": 0.5, "exclude_related": True},
+    "related": {"max_distance": 0.5, "exclude": "default"},
 }
-IN_SQL = "FROM distance({a}, {b}, max_distance := {d}, exclude_related := {related})"
+IN_SQL = "FROM distance({a}, {b}, max_distance := {d}, exclude := '{related}')"
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_pairs_are_those_of_one_call(at_once, con, row, tmp_path, monkeypatch, n
         a=f"'{a or 'elements'}'",
         b=f"'{b}'" if b else "NULL",
         d=options["max_distance"],
-        related=options.get("exclude_related", False),
+        related=options.get("exclude", "none"),
     )
     if a:
         query = query.replace("related := False", "related := false, relations := 'relations'")

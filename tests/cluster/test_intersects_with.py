@@ -54,8 +54,8 @@ CASES = {
     "near": {"closer_than": 0.05},
     "far": {"closer_than": 1.5},
     "touching": {"closer_than": 0.0},
-    "unrelated": {"exclude_related": True},
-    "unrelated and near": {"exclude_related": True, "closer_than": 0.1},
+    "unrelated": {"exclude": "default"},
+    "unrelated and near": {"exclude": "default", "closer_than": 0.1},
     "tolerance": {"tolerance": 0.05},
     "no tolerance": {"tolerance": 0.0},
     "pairmesh": {"method": "pairmesh"},
@@ -135,7 +135,7 @@ REAL = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", REAL)
-@pytest.mark.parametrize("options", [{}, {"closer_than": 0.02, "exclude_related": True}])
+@pytest.mark.parametrize("options", [{}, {"closer_than": 0.02, "exclude": "default"}])
 def test_real_models(at_once, tmp_path, name, options):
     paths = [real_file(f"data/ifc/{each}").resolve() for each in REAL[name]]
     result = cluster.run(FUNCTION, paths, tmp_path / "out", cell_elements=20, **options)
@@ -256,7 +256,8 @@ def test_properties_that_no_model_has_are_refused(at_once, tmp_path):
         ({"closer_than": -1}, "closer_than must be a number of metres >= 0, got -1"),
         ({"closer_than": "1"}, "closer_than must be a number of metres >= 0, got '1'"),
         ({"cell_elements": 0}, "cell_elements must be a whole number >= 1, got 0"),
-        ({"exclude_related": 1}, "exclude_related must be true or false, got 1"),
+        ({"exclude": 1}, "exclude must be 'none', 'default', or one or more of duplicates, "),
+        ({"exclude": "none, systems"}, "with commas between, got 'none, systems'"),
         ({"geometry": "none"}, "geometry must be 'auto' or 'exact', got 'none'"),
         ({"a": "ifc_clas = 'IfcBeam'"}, "clash: a must be a condition over the columns"),
         (

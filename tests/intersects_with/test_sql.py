@@ -98,9 +98,9 @@ def test_depth_and_point(con):
         ("intersects_with('pipes', 'pipes')", []),
         ("intersects_with('elements', tolerance := 0.06)", CLASHES[:1]),
         ("intersects_with('elements', broad_phase := 'rtree')", CLASHES),
-        ("intersects_with('elements', exclude_related := true)", CLASHES[1:]),
+        ("intersects_with('elements', exclude := 'default')", CLASHES[1:]),
         (
-            "intersects_with('elements', exclude_related := true, relations := 'no_relations')",
+            "intersects_with('elements', exclude := 'default', relations := 'no_relations')",
             CLASHES,
         ),
         ("intersects_with('elements', device := 'cpu')", CLASHES),
@@ -226,7 +226,11 @@ def test_null_among_the_values_of_a_mesh(con):
             "device must be 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1', got 'tpu'",
         ),
         ("'nowhere'", "Table with name nowhere does not exist"),
-        ("'walls', exclude_related := true", "walls_relations does not exist"),
+        (
+            "'elements', exclude := 'duplicates'",
+            "exclude must be 'none', 'default', or one or more ",
+        ),
+        ("'walls', exclude := 'default'", "walls_relations does not exist"),
         ("'relations'", 'Column "(global_id|mesh)" in REPLACE list not found'),
     ],
 )
@@ -303,17 +307,38 @@ def test_related_elements(con):
         "('hole', 'wall', 'voids', 'IfcWall'), ('door', 'hole', 'fills', 'IfcOpeningElement'), "
         "('p1', 'p2', 'connects_ports', 'IfcDistributionPort'), "
         "('p1', 'duct', 'port_of', 'IfcDuctSegment'), ('p2', 'elbow', 'port_of', 'IfcDuctFitting'),"
+        "('p3', 'elbow', 'nests', 'IfcDuctFitting'), ('p4', 'pump', 'nests', 'IfcPump'), "
+        "('p3', 'p4', 'connects_ports', 'IfcDistributionPort'), "
+        "('beam', 'column', 'connects', 'IfcColumn'), ('tiles', 'wall', 'covers', 'IfcWall'), "
+        "('duct', 'air', 'assigned_to_system', 'IfcDistributionSystem'), "
+        "('elbow', 'air', 'assigned_to_system', 'IfcDistributionSystem'), "
+        "('pump', 'air', 'assigned_to_system', 'IfcDistributionSystem'), "
+        "('duct', 'lot', 'assigned_to_group', 'IfcGroup'), "
+        "('wall', 'lot', 'assigned_to_group', 'IfcGroup'), "
         "('stair', 'storey', 'contained_in', 'IfcBuildingStorey')"
         ") AS t(child, parent, kind, parent_class)"
     )
     found = con.sql("FROM related_elements('kin')").fetchall()
-    assert {(b, a) for a, b in found} == set(found)
+    assert {(b, a, rule) for a, b, rule in found} == set(found)
     assert len(found) == len(set(found))
-    assert {tuple(sorted(pair)) for pair in found} == {
-        ("flight", "stair"), ("rail", "stair"), ("flight", "rail"), ("post", "rail"),
-        ("post", "stair"), ("flight", "post"), ("hole", "wall"), ("door", "hole"),
-        ("door", "wall"), ("duct", "elbow"),
-    }  # fmt: skip
+    expected = {
+        "assemblies": "flight stair, rail stair, flight rail, post rail, post stair, flight post, "
+        "elbow p3, p4 pump",
+        "openings": "hole wall, door hole, door wall",
+        "connections": "duct elbow, elbow pump, beam column",
+        "coverings": "tiles wall",
+        "systems": "duct elbow, duct pump, elbow pump",
+    }
+    assert {(*sorted((a, b)), rule) for a, b, rule in found} == {
+        (*pair.split(), rule) for rule, pairs in expected.items() for pair in pairs.split(", ")
+    }
+    for exclude, rules in (
+        ("'systems, openings'", "('systems', 'openings')"),
+        ("'default'", "('openings', 'coverings', 'assemblies', 'connections')"),
+    ):
+        query = f"SELECT a, b FROM query(spatialq_related_sql('f', {exclude}, 'x', 'kin'))"
+        by_hand = f"SELECT DISTINCT a, b FROM related_elements('kin') WHERE rule IN {rules}"
+        assert sorted(con.sql(query).fetchall()) == sorted(con.sql(by_hand).fetchall())
 
 
 def test_no_macro_takes_the_name_of_a_function_of_duckdb():

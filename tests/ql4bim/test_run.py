@@ -637,10 +637,10 @@ def test_points_near_elements(con):
 
 
 def test_what_belongs_together_can_be_left_out(con):
-    script = spatialq.run_script(con, M + "t[a|b] = Intersects(m, exclude_related = true)")
+    script = spatialq.run_script(con, M + 't[a|b] = Intersects(m, exclude = "default")')
     con.execute("CREATE OR REPLACE TEMP TABLE parts AS FROM read_ifc('house.ifc')")
     con.execute("CREATE OR REPLACE TEMP TABLE ties AS FROM read_ifc_relations('house.ifc')")
-    by_hand = "FROM intersects_with('parts', exclude_related := true, relations := 'ties')"
+    by_hand = "FROM intersects_with('parts', exclude := 'default', relations := 'ties')"
     assert sorted(script.result.fetchall()) == sorted(con.sql(f"SELECT a, b {by_hand}").fetchall())
 
 

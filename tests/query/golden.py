@@ -39,7 +39,7 @@ def clash(con):
 
 
 def related(con):
-    return sq.read_ifc(con, "house.ifc").spatial_relations(exclude_related=True)
+    return sq.read_ifc(con, "house.ifc").spatial_relations(exclude="default")
 
 
 def near_doors(con):
@@ -120,7 +120,7 @@ WITH house AS (
 ), house_relations AS (
     FROM read_ifc_relations('house.ifc')
 )
-FROM spatial_relations('house', exclude_related := true, relations := 'house_relations')""",
+FROM spatial_relations('house', exclude := 'default', relations := 'house_relations')""",
     near_doors: """\
 WITH elements_2 AS (
     FROM elements

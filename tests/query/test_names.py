@@ -97,8 +97,8 @@ def test_the_tables_beside_one_in_quotes(con, files):
         assert house.elements_where(selector).count() == expected
         part = house.where("true")
         assert part.elements_where(selector).count() == expected
-        assert part.intersects_with(exclude_related=True).count() > 0
-        assert house.intersects_with(exclude_related=True).count() > 0
+        assert part.intersects_with(exclude="default").count() > 0
+        assert house.intersects_with(exclude="default").count() > 0
         ((by_sql,),) = con.sql(
             "SELECT count(*) FROM elements_where(?, ?)", params=[selector, name]
         ).fetchall()
@@ -131,5 +131,5 @@ def test_relations_beside_a_table_in_quotes(con):
     put_room(con)
     con.execute('ALTER TABLE elements RENAME TO "The Room"')
     con.execute('ALTER TABLE relations RENAME TO "The Room_relations"')
-    room = sq.table(con, '"The Room"').intersects_with(exclude_related=True)
+    room = sq.table(con, '"The Room"').intersects_with(exclude="default")
     assert ("pipe", "wall") not in room.select("a", "b").fetchall()

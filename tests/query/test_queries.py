@@ -319,9 +319,9 @@ def test_pairs_have_names_and_elements(con):
         row[2] for row in rows
     }
     assert type(pairs.elements("a")) is sq.Elements
-    inner = room.intersects_with(exclude_related=True)
+    inner = room.intersects_with(exclude="default")
     assert ("pipe", "wall") not in inner.select("a", "b").fetchall()
-    assert room.where("true").intersects_with(exclude_related=True, relations="relations").count()
+    assert room.where("true").intersects_with(exclude="default", relations="relations").count()
 
 
 def test_objects(site):

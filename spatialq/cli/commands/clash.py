@@ -33,6 +33,15 @@ TOPICS = (
 )
 """One topic for each group, which the deepest of its clashes shows."""
 
+BY_SEVERITY = """
+SELECT * EXCLUDE (given), coalesce(given, upper(severity[1]) || severity[2:]) AS priority
+FROM (
+    SELECT * RENAME (priority AS given)
+    FROM (({query}) UNION ALL BY NAME (SELECT NULL::VARCHAR AS priority WHERE false))
+)
+"""
+"""What people said of a clash before goes before the severity of its rule."""
+
 
 @with_parameters("intersects_with", exclude=("relations",), of_file=False)
 def clash(
@@ -65,8 +74,8 @@ def clash(
         typer.Option(
             "--output",
             "-o",
-            help="File to write: .html, .bcf, .ifc, .glb, .xlsx, .parquet, .csv or .json; or the "
-            "folder of a job.",
+            help="File to write: .html, .bcf, .ifc, .glb, .xlsx, .parquet, .csv or .json; .png, a "
+            "picture of the clash matrix; or the folder of a job.",
         ),
     ] = None,
     limit: Annotated[int, typer.Option(min=0, help="Maximum number of pairs to print.")] = LIMIT,
@@ -85,7 +94,7 @@ def clash(
         str | None,
         typer.Option(
             help="Group the clashes by 'element', that of the two with more clashes; by 'space', "
-            "which are clusters; or by 'storey', 'class', 'file', 'relation'."
+            "which are clusters; or by 'storey', 'class', 'file', 'relation', 'rule'."
         ),
     ] = None,
     group_distance: Annotated[
@@ -95,15 +104,29 @@ def clash(
         Literal["groups", "clashes"],
         typer.Option(help="What a .bcf has a topic for, where the clashes are grouped."),
     ] = "groups",
-    exclude_related: Annotated[
-        bool,
-        typer.Option("--exclude-related", help="Leave out pairs that belong together."),
-    ] = False,
+    exclude: Annotated[
+        str,
+        typer.Option(
+            help="Rules whose pairs are left out, with commas between: duplicates, openings, "
+            "coverings, assemblies, connections, systems; 'default' is all but duplicates and "
+            "systems; or 'none'."
+        ),
+    ] = "default",
     project: Annotated[
         Path | None,
         typer.Option(
             help="Database of a project, made if there is none: it keeps clashes, with what was "
             "said about them, from one run to the next."
+        ),
+    ] = None,
+    rules: Annotated[
+        Path | None,
+        typer.Option(help="YAML file of rules, each with its own sets, lengths and severity."),
+    ] = None,
+    matrix: Annotated[
+        str | None,
+        typer.Option(
+            help="The clash matrix instead of the clashes: of 'file', 'class', 'storey' or 'name'."
         ),
     ] = None,
     executor: Executor = None,
@@ -113,11 +136,16 @@ def clash(
 ) -> None:
     """Find what clashes in building models: common interiors, or distances below a limit."""
     from spatialq.data.units import metres
+    from spatialq.database.element_sets import say_left_out
     from spatialq.database.table_files import require_output, write_table
+    from spatialq.export.atomic import require_writable
     from spatialq.functions.sql_text import literal
     from spatialq.io.files import find_files, require_file
-    from spatialq.workflows.clash import counts, find_clashes
+    from spatialq.workflows import clash_matrix
+    from spatialq.workflows.clash import counts, find_clashes, left_out
     from spatialq.workflows.clash_issues import join_issues
+    from spatialq.workflows.clash_rules import counts as counts_by_rule
+    from spatialq.workflows.clash_rules import read_rules
     from spatialq.workflows.places import places, readable
     from spatialq.workflows.tables import dicts
 
@@ -125,7 +153,7 @@ def clash(
         "a": a,
         "b": b,
         "closer_than": None if closer_than is None else metres("clash", "closer_than", closer_than),
-        "exclude_related": exclude_related,
+        "exclude": exclude,
         "geometry": geometry,
         **options,
     }
@@ -152,13 +180,18 @@ def clash(
                 "--bcf-version": bcf_version,
                 "--group": group,
                 "--project": project is not None,
+                "--rules": rules is not None,
+                "--matrix": matrix is not None,
             },
             command="clash",
             **chosen,
         )
         return
-    if output is not None:
-        require_output(output, takes=("rows", "clashes", "GlobalIds"))
+    is_picture = output is not None and output.suffix.lower() == clash_matrix.PICTURE
+    if output is not None and is_picture:
+        require_writable(output)
+    elif output is not None:
+        require_output(output, takes=("rows",) if matrix else ("rows", "clashes", "GlobalIds"))
     if bcf_version is not None and (output is None or output.suffix.lower() not in BCF):
         got = "no file" if output is None else repr(str(output))
         message = f"clash: --bcf-version is for -o of {' or '.join(BCF)}, got {got}"
@@ -166,51 +199,75 @@ def clash(
     archives = [path for pattern in bcf_in or () for path in find_files("clash", pattern)]
     for path in archives:
         require_file("clash", path)
+    ruled = () if rules is None else read_rules(rules)
     with progress() as update:
-        con = find_clashes(models, device=device, progress=update, project=project, **chosen)
+        con = find_clashes(
+            models, device=device, progress=update, project=project, rules=ruled, **chosen
+        )
+    excluded = left_out(con)
     placed = places(con)
     if len(placed) > 1 and not as_json:
         show([readable(each) for each in placed], as_json=False)
-    said = () if project is None else ("clash", "status", "assignee")
+    said = [] if project is None else ["clash", "status", "assignee"]
+    said += ["rule", "severity"] if ruled else []
     if bcf_in:
         note(f"{join_issues(con, 'clash', archives):,} clashes are in {', '.join(bcf_in)}")
     per = None if group is None else literal(group)
     if per is not None:
         con.execute(GROUPED.format(per=per, distance=reach))
-    if output is not None:
+    if output is not None and is_picture:
+        rows = clash_matrix.write_picture(con, matrix or clash_matrix.default_per(con), output)
+    elif output is not None:
         suffix = output.suffix.lower()
         query, sheets = "FROM clashes", None
-        if suffix == ".xlsx":
-            more = said if per is None else (*said, "group_id", "group_name")
+        if matrix:
+            query = clash_matrix.matrix_sql(matrix)
+        elif suffix == ".xlsx":
+            more = said if per is None else [*said, "group_id", "group_name"]
             query = SHEET.replace("SELECT", f"SELECT {', '.join(more)},") if more else SHEET
             if per is not None:
                 sheets = {"groups": GROUPS.format(per=per, distance=reach)}
         elif suffix in BCF:
             query = TOPICS.format(per=per) if per is not None and topics == "groups" else query
-            query = f"SELECT *, assignee AS assigned_to FROM ({query})" if said else query
+            query = f"SELECT *, assignee AS assigned_to FROM ({query})" if project else query
+            query = BY_SEVERITY.format(query=query) if ruled else query
         rows = write_table(con, query, output, bcf_version=bcf_version, sheets=sheets)
-        show([{"output": str(output), "rows": rows}], as_json=as_json)
+    if output is not None:
+        written = {"output": str(output), "rows": rows}
+        show([written | {"left_out": excluded} if as_json else written], as_json=as_json)
+        if excluded:
+            note(say_left_out(excluded))
         return
     what = "FROM clashes" if per is None else GROUPS.format(per=per, distance=reach)
     shown = dicts(con.execute(f"{what} LIMIT {limit + 1}"))
     has_more, shown = len(shown) > limit, shown[:limit]
     summary = counts(con)
-    statuses = dicts(con.execute("FROM statuses")) if said else []
+    between = clash_matrix.table(con, matrix) if matrix else []
+    statuses = dicts(con.execute("FROM statuses")) if project else []
+    by_rule = counts_by_rule(con, ruled) if ruled else []
     if as_json:
-        counted = {"models": placed, "counts": summary, **({"statuses": statuses} if said else {})}
+        counted: dict[str, Any] = {"models": placed, "counts": summary, "left_out": excluded}
+        counted |= {"statuses": statuses} if project else {}
+        counted |= {"rules": by_rule} if ruled else {}
+        counted |= {"matrix": dicts(con.execute(clash_matrix.matrix_sql(matrix)))} if matrix else {}
         show_json({**counted, "clashes" if per is None else "groups": shown})
+    elif matrix:
+        show(between, as_json=False)
+        has_more = False
     elif per is not None:
         show(summary, as_json=False)
         show([rounded(row) for row in shown], as_json=False)
     else:
-        show(summary, as_json=False)
+        show(by_rule or summary, as_json=False)
         if statuses:
             show(statuses, as_json=False)
         if shown:
-            brief = [*said[1:]] + [
-                name for name in BRIEF if name != "distance" or closer_than is not None
+            brief = [name for name in said if name != "clash"] + [
+                name for name in BRIEF if name != "distance" or closer_than is not None or ruled
             ]
             brief += ["status", "assigned_to"] if bcf_in else []
             show([rounded({name: row[name] for name in brief}) for row in shown], as_json=False)
+    if excluded:
+        note(say_left_out(excluded))
     if has_more:
         note_limit(limit, "pairs" if per is None else "groups", "; -o writes all")

@@ -10,7 +10,7 @@ from spatialq.cluster.methods.box_cells import BoxCell, box_cells
 from spatialq.cluster.models import connected, read_model
 from spatialq.cluster.stage_files import STAGE_FILES
 from spatialq.database.duckdb_copy import said_of
-from spatialq.database.element_sets import NO_PAIRS
+from spatialq.database.element_sets import NO_PAIRS, pairs_sql
 from spatialq.database.selection import KIND
 from spatialq.database.table_files import write_table
 from spatialq.export.spatial_order import cells_of, hilbert
@@ -49,19 +49,17 @@ SELECT a.global_id AS a, b.global_id AS b, p.* EXCLUDE (a, b)
 FROM ({pairs}) AS p
 JOIN elements AS a ON a.row = p.a::BIGINT
 JOIN elements AS b ON b.row = p.b::BIGINT
-ANTI JOIN ({related}) AS r
+ANTI JOIN related AS r
 ON r.a = a.global_id AND r.b = b.global_id AND a.file_name = b.file_name
 ORDER BY p.distance, a.row, b.row
 """
-QUERIES = {"intersects_with": clash.CLASHES, "distance": DISTANCES}
-"""Of the rows of a function, of pairs by the numbers of their elements."""
 RELATED_BY_CELL = """
 COPY (
     WITH places AS (
         SELECT c.cell, e.global_id FROM cells AS c JOIN elements AS e USING (row)
     )
-    SELECT DISTINCT x.cell, r.a, r.b
-    FROM related_elements('relations') AS r
+    SELECT DISTINCT x.cell, r.a, r.b, r.rule
+    FROM ({related}) AS r
     JOIN places AS x ON x.global_id = r.a
     JOIN places AS y ON y.global_id = r.b AND y.cell = x.cell
     ORDER BY x.cell
@@ -218,11 +216,17 @@ def _write_cells(
 
 
 def write_related(data: dict[str, Any], partial: Path) -> dict[str, Any]:
-    """Write the pairs that belong together, of the elements of each cell."""
+    """Write the pairs that rules exclude, of the elements of each cell."""
     with connected() as con, said_of(partial, partial):
         _attach_all(con, data)
         con.execute(f"CREATE VIEW cells AS FROM read_parquet({literal(data['cells'])})")
-        con.execute(RELATED_BY_CELL.format(path=literal(str(partial)), rows=ROWS))
+        con.execute(
+            RELATED_BY_CELL.format(
+                related=pairs_sql(tuple(data["rules"]), "relations"),
+                path=literal(str(partial)),
+                rows=ROWS,
+            )
+        )
     return {}
 
 
@@ -232,7 +236,7 @@ def write_pairs(data: dict[str, Any], partial: Path) -> dict[str, Any]:
     Returns
     -------
     dict
-        `rows` written; `elements` that touch the cell.
+        `rows` written; `elements` that touch the cell; of clashes the pairs `left_out` by rule.
     """
     with connected() as con:
         elements = _read_cell(con, data)
@@ -240,9 +244,14 @@ def write_pairs(data: dict[str, Any], partial: Path) -> dict[str, Any]:
             asked = f"(FROM elements WHERE of_{side})"
             con.execute(clash.SIDE.format(side=side, elements=asked))
         own = PAIRS_OF_CELL.format(pairs=data["pairs"], owned=OWNED)
-        query = QUERIES[data["function"]].format(pairs=own, related="FROM related", more="")
-        rows = write_table(con, query, partial)
-    return {"rows": rows, "elements": elements}
+        if data["function"] == "distance":
+            rows = write_table(con, DISTANCES.format(pairs=own), partial)
+            return {"rows": rows, "elements": elements}
+        found = clash.clashes_sql(own, tuple(data["rules"]), related="FROM related")
+        con.execute(f"CREATE TABLE found AS {found}")
+        con.execute(clash.SPLIT)
+        rows = write_table(con, "FROM clashes", partial)
+        return {"rows": rows, "elements": elements, "left_out": clash.left_out(con)}
 
 
 def _read_cell(con: "duckdb.DuckDBPyConnection", data: Mapping[str, Any]) -> int:
@@ -261,6 +270,6 @@ def _read_cell(con: "duckdb.DuckDBPyConnection", data: Mapping[str, Any]) -> int
     con.execute(f"CREATE TABLE elements AS FROM ({_union(rows)}) ORDER BY row")
     related = NO_PAIRS
     if data["related"] is not None:
-        related = f"SELECT a, b FROM read_parquet({literal(data['related'])}) {of_cell}"
+        related = f"SELECT a, b, rule FROM read_parquet({literal(data['related'])}) {of_cell}"
     con.execute(f"CREATE TABLE related AS {related}")
     return sum(con.execute("SELECT count(*) FROM elements").fetchone() or ())

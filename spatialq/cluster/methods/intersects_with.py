@@ -4,6 +4,7 @@ A task for each model reads it and writes its tables; one finds out which elemen
 and divides space into cells; a task for each cell relates the elements that touch it.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -21,6 +22,8 @@ from spatialq.cluster.methods.clash_tasks import (
 )
 from spatialq.cluster.models import MODELS, read_models
 from spatialq.cluster.task import Task, name_of
+from spatialq.database.element_sets import RELATED as RELATED_RULES
+from spatialq.database.element_sets import RULES, rules_of
 from spatialq.execution.units import Fitted
 from spatialq.execution.validation import is_finite
 from spatialq.functions.catalogue import Function
@@ -34,10 +37,12 @@ OF_CELLS, OF_RELATED = "cells.parquet", "related.parquet"
 MORE: dict[str, Any] = {
     "a": None,
     "b": None,
-    "exclude_related": False,
+    "exclude": "none",
     "geometry": "auto",
     "cell_elements": 4000,
 }
+KNOWN = {CLASHES: RULES, DISTANCES: RELATED_RULES}
+"""Rules that exclude pairs: a distance says nothing of duplicates."""
 PAIRS = """
 FROM distance('clash_a', {b}, max_distance := {max_distance}, device := {device})
 """
@@ -63,7 +68,7 @@ def check_clashes(more: Mapping[str, Any], tile_size: float | None, options: Any
         _refuse("relations is no option of a job, closer_than=0 gives pairs that touch as well")
     if gap is not None and not (is_finite(gap) and gap >= 0):
         _refuse(f"closer_than must be a number of metres >= 0, got {gap!r}")
-    _check(more, tile_size)
+    _check(CLASHES, more, tile_size)
 
 
 def check_distances(more: Mapping[str, Any], tile_size: float | None, options: Any) -> None:
@@ -78,10 +83,10 @@ def check_distances(more: Mapping[str, Any], tile_size: float | None, options: A
         _refuse("max_distance must be a number of metres: a job looks for pairs near each other")
     if options.k is not None:
         _refuse(f"k is no option of a job, whose tasks see no element far away, got {options.k}")
-    _check(more, tile_size)
+    _check(DISTANCES, more, tile_size)
 
 
-def _check(more: Mapping[str, Any], tile_size: float | None) -> None:
+def _check(function: str, more: Mapping[str, Any], tile_size: float | None) -> None:
     from spatialq.io.ifc.model import require_meshes
 
     most = more["cell_elements"]
@@ -89,8 +94,7 @@ def _check(more: Mapping[str, Any], tile_size: float | None) -> None:
         _refuse("tile_size is for points, cell_elements is the size of cells of models")
     if not isinstance(most, int) or most < 1:
         _refuse(f"cell_elements must be a whole number >= 1, got {most!r}")
-    if not isinstance(more["exclude_related"], bool):
-        _refuse(f"exclude_related must be true or false, got {more['exclude_related']!r}")
+    rules_of(CALLER, more["exclude"], KNOWN[function])
     require_meshes(CALLER, more["geometry"])
     clash.require_sides(more["a"], more["b"])
 
@@ -113,13 +117,18 @@ def run(job: Job) -> None:
     data = all_models | more | {"margin": _margin(job)}
     (divided,) = job.files(CELLS, [Task(OF_CELLS, name_of(write_cells), data)], 1)
     cells, related = job.path(CELLS, OF_CELLS), None
-    if more["exclude_related"]:
-        data = all_models | {"cells": cells}
+    rules = rules_of(CALLER, more["exclude"], KNOWN[call.function])
+    if rules:
+        data = all_models | {"cells": cells, "rules": rules}
         list(job.files(RELATED, [Task(OF_RELATED, name_of(write_related), data)], 1))
         related = job.path(RELATED, OF_RELATED)
-    shared = {"models": all_models["models"], "cells": cells, "related": related}
-    n = int(divided.facts["cells"])
-    job.parts(_tasks(job, n, shared), n)
+    shared = {"models": all_models["models"], "cells": cells, "related": related, "rules": rules}
+    n, left_out = int(divided.facts["cells"]), Counter[str]()
+    job.parts(
+        _tasks(job, n, shared), n, note=lambda done: left_out.update(done.facts.get("left_out", {}))
+    )
+    if rules and call.function == CLASHES:
+        job.say(left_out=dict(left_out.most_common()))
 
 
 def _tasks(job: Job, n: int, shared: Mapping[str, Any]) -> Iterator[Task]:
