@@ -13,14 +13,18 @@
 --     'rtree' or 'grid')
 -- min_thickness: A thinner common part is ignored, however far the elements reach into each other.
 --     (metres; >= 0 or NULL)
+-- volume: Whether to measure common parts: their volume, and the sides of the smallest box around
+--     them. Takes longer.
 -- exclude_related: Whether to leave out the pairs of related_elements.
 -- relations: Name of the table of relations; by default relations for elements, else <a>_relations.
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
--- gives: a b relation penetration thickness x y z flags: GlobalIds; overlap, contains, inside,
---     covers, covered_by or equals; how far they reach into each other, and the diameter of the
---     largest ball in both, metres; a point in the common interior; what is odd, such as 'a_open'
+-- gives: a b relation penetration thickness volume dx dy dz x y z flags: GlobalIds; overlap,
+--     contains, inside, covers, covered_by or equals; how far they reach into each other, and the
+--     diameter of the largest ball in both, metres; NULL, or of the common part the volume, cubic
+--     metres, and the sides of its box, the longest first; a point in the common interior; what is
+--     odd, such as 'a_open'
 -- example: FROM intersects_with('ducts', 'beams', tolerance := 0.002) ORDER BY penetration DESC
 CREATE OR REPLACE MACRO intersects_with(
     a,
@@ -29,6 +33,7 @@ CREATE OR REPLACE MACRO intersects_with(
     method := 'exact',
     broad_phase := 'auto',
     min_thickness := NULL,
+    volume := false,
     exclude_related := false,
     relations := NULL,
     device := 'auto',
@@ -45,6 +50,7 @@ FROM query(
             method: method,
             broad_phase: broad_phase,
             min_thickness: min_thickness,
+            volume: volume,
             relations: false,
             device: device,
             memory: memory
@@ -73,13 +79,15 @@ ON r.a = p.a AND r.b = p.b;
 --     'rtree' or 'grid')
 -- min_thickness: A thinner common part is ignored, however far the elements reach into each other.
 --     (metres; >= 0 or NULL)
+-- volume: Whether to measure common parts: their volume, and the sides of the smallest box around
+--     them. Takes longer.
 -- exclude_related: Whether to leave out the pairs of related_elements.
 -- relations: Name of the table of relations; by default relations for elements, else <a>_relations.
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
--- gives: a b relation penetration thickness distance x y z flags: the relation of a to b, touch
---     included, and the distance of the surfaces
+-- gives: a b relation penetration thickness volume dx dy dz distance x y z flags: the relation of a
+--     to b, touch included, and the distance of the surfaces
 -- example: SELECT relation, count(*) FROM spatial_relations('elements') GROUP BY relation
 CREATE OR REPLACE MACRO spatial_relations(
     a,
@@ -88,6 +96,7 @@ CREATE OR REPLACE MACRO spatial_relations(
     method := 'exact',
     broad_phase := 'auto',
     min_thickness := NULL,
+    volume := false,
     exclude_related := false,
     relations := NULL,
     device := 'auto',
@@ -104,6 +113,7 @@ FROM query(
             method: method,
             broad_phase: broad_phase,
             min_thickness: min_thickness,
+            volume: volume,
             relations: true,
             device: device,
             memory: memory
@@ -128,7 +138,7 @@ ON r.a = p.a AND r.b = p.b;
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
--- gives: the columns of spatial_relations
+-- gives: the columns of spatial_relations but volume dx dy dz
 -- example: FROM touches('walls', 'slabs')
 CREATE OR REPLACE MACRO touches(
     a,
@@ -137,7 +147,7 @@ CREATE OR REPLACE MACRO touches(
     device := 'auto',
     memory := NULL
 ) AS TABLE
-SELECT p.* FROM query(
+SELECT p.* EXCLUDE (volume, dx, dy, dz) FROM query(
     spatialq_intersects_with_sql(
         'touches',
         spatialq_text('touches: a must be the name of a table, got ', a),
@@ -147,6 +157,7 @@ SELECT p.* FROM query(
             method: 'exact',
             broad_phase: 'auto',
             min_thickness: NULL,
+            volume: false,
             relations: true,
             device: device,
             memory: memory
@@ -165,7 +176,7 @@ WHERE p.relation = 'touch';
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
--- gives: the columns of spatial_relations
+-- gives: the columns of spatial_relations but volume dx dy dz
 -- example: FROM overlaps_with('ducts', 'beams')
 CREATE OR REPLACE MACRO overlaps_with(
     a,
@@ -174,7 +185,7 @@ CREATE OR REPLACE MACRO overlaps_with(
     device := 'auto',
     memory := NULL
 ) AS TABLE
-SELECT p.* FROM query(
+SELECT p.* EXCLUDE (volume, dx, dy, dz) FROM query(
     spatialq_intersects_with_sql(
         'overlaps_with',
         spatialq_text('overlaps_with: a must be the name of a table, got ', a),
@@ -184,6 +195,7 @@ SELECT p.* FROM query(
             method: 'exact',
             broad_phase: 'auto',
             min_thickness: NULL,
+            volume: false,
             relations: true,
             device: device,
             memory: memory
@@ -202,7 +214,7 @@ WHERE p.relation = 'overlap';
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
--- gives: the columns of spatial_relations
+-- gives: the columns of spatial_relations but volume dx dy dz
 -- example: FROM contains_element('spaces', 'furniture')
 CREATE OR REPLACE MACRO contains_element(
     a,
@@ -211,7 +223,7 @@ CREATE OR REPLACE MACRO contains_element(
     device := 'auto',
     memory := NULL
 ) AS TABLE
-SELECT p.* FROM query(
+SELECT p.* EXCLUDE (volume, dx, dy, dz) FROM query(
     spatialq_intersects_with_sql(
         'contains_element',
         spatialq_text('contains_element: a must be the name of a table, got ', a),
@@ -221,6 +233,7 @@ SELECT p.* FROM query(
             method: 'exact',
             broad_phase: 'auto',
             min_thickness: NULL,
+            volume: false,
             relations: true,
             device: device,
             memory: memory
@@ -238,7 +251,7 @@ WHERE p.relation = 'contains';
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
--- gives: the columns of spatial_relations
+-- gives: the columns of spatial_relations but volume dx dy dz
 -- example: FROM inside('furniture', 'spaces')
 CREATE OR REPLACE MACRO inside(
     a,
@@ -247,7 +260,7 @@ CREATE OR REPLACE MACRO inside(
     device := 'auto',
     memory := NULL
 ) AS TABLE
-SELECT p.* FROM query(
+SELECT p.* EXCLUDE (volume, dx, dy, dz) FROM query(
     spatialq_intersects_with_sql(
         'inside',
         spatialq_text('inside: a must be the name of a table, got ', a),
@@ -257,6 +270,7 @@ SELECT p.* FROM query(
             method: 'exact',
             broad_phase: 'auto',
             min_thickness: NULL,
+            volume: false,
             relations: true,
             device: device,
             memory: memory
@@ -274,7 +288,7 @@ WHERE p.relation = 'inside';
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
--- gives: the columns of spatial_relations
+-- gives: the columns of spatial_relations but volume dx dy dz
 -- example: FROM covers('spaces', 'furniture')
 CREATE OR REPLACE MACRO covers(
     a,
@@ -283,7 +297,7 @@ CREATE OR REPLACE MACRO covers(
     device := 'auto',
     memory := NULL
 ) AS TABLE
-SELECT p.* FROM query(
+SELECT p.* EXCLUDE (volume, dx, dy, dz) FROM query(
     spatialq_intersects_with_sql(
         'covers',
         spatialq_text('covers: a must be the name of a table, got ', a),
@@ -293,6 +307,7 @@ SELECT p.* FROM query(
             method: 'exact',
             broad_phase: 'auto',
             min_thickness: NULL,
+            volume: false,
             relations: true,
             device: device,
             memory: memory
@@ -310,7 +325,7 @@ WHERE p.relation = 'covers';
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
--- gives: the columns of spatial_relations
+-- gives: the columns of spatial_relations but volume dx dy dz
 -- example: FROM covered_by('furniture', 'spaces')
 CREATE OR REPLACE MACRO covered_by(
     a,
@@ -319,7 +334,7 @@ CREATE OR REPLACE MACRO covered_by(
     device := 'auto',
     memory := NULL
 ) AS TABLE
-SELECT p.* FROM query(
+SELECT p.* EXCLUDE (volume, dx, dy, dz) FROM query(
     spatialq_intersects_with_sql(
         'covered_by',
         spatialq_text('covered_by: a must be the name of a table, got ', a),
@@ -329,6 +344,7 @@ SELECT p.* FROM query(
             method: 'exact',
             broad_phase: 'auto',
             min_thickness: NULL,
+            volume: false,
             relations: true,
             device: device,
             memory: memory
@@ -346,7 +362,7 @@ WHERE p.relation = 'covered_by';
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
--- gives: the columns of spatial_relations
+-- gives: the columns of spatial_relations but volume dx dy dz
 -- example: FROM equals('old', 'new')
 CREATE OR REPLACE MACRO equals(
     a,
@@ -355,7 +371,7 @@ CREATE OR REPLACE MACRO equals(
     device := 'auto',
     memory := NULL
 ) AS TABLE
-SELECT p.* FROM query(
+SELECT p.* EXCLUDE (volume, dx, dy, dz) FROM query(
     spatialq_intersects_with_sql(
         'equals',
         spatialq_text('equals: a must be the name of a table, got ', a),
@@ -365,6 +381,7 @@ SELECT p.* FROM query(
             method: 'exact',
             broad_phase: 'auto',
             min_thickness: NULL,
+            volume: false,
             relations: true,
             device: device,
             memory: memory
@@ -404,6 +421,7 @@ ANTI JOIN query(
             method: 'exact',
             broad_phase: 'auto',
             min_thickness: NULL,
+            volume: false,
             relations: true,
             device: device,
             memory: memory
@@ -433,6 +451,7 @@ CREATE OR REPLACE MACRO mesh_relation(
         method: 'exact',
         broad_phase: 'auto',
         min_thickness: NULL,
+        volume: false,
         relations: true,
         device: 'cpu'
     })::VARCHAR
@@ -458,6 +477,7 @@ CREATE OR REPLACE MACRO intersects(
         method: 'exact',
         broad_phase: 'auto',
         min_thickness: NULL,
+        volume: false,
         relations: false,
         device: 'cpu'
     })::VARCHAR
@@ -483,6 +503,7 @@ CREATE OR REPLACE MACRO mesh_disjoint(
         method: 'exact',
         broad_phase: 'auto',
         min_thickness: NULL,
+        volume: false,
         relations: true,
         device: 'cpu'
     })::VARCHAR
@@ -508,6 +529,7 @@ CREATE OR REPLACE MACRO mesh_touches(
         method: 'exact',
         broad_phase: 'auto',
         min_thickness: NULL,
+        volume: false,
         relations: true,
         device: 'cpu'
     })::VARCHAR
@@ -533,6 +555,7 @@ CREATE OR REPLACE MACRO mesh_overlaps(
         method: 'exact',
         broad_phase: 'auto',
         min_thickness: NULL,
+        volume: false,
         relations: true,
         device: 'cpu'
     })::VARCHAR
@@ -558,6 +581,7 @@ CREATE OR REPLACE MACRO mesh_contains(
         method: 'exact',
         broad_phase: 'auto',
         min_thickness: NULL,
+        volume: false,
         relations: true,
         device: 'cpu'
     })::VARCHAR
@@ -583,6 +607,7 @@ CREATE OR REPLACE MACRO mesh_inside(
         method: 'exact',
         broad_phase: 'auto',
         min_thickness: NULL,
+        volume: false,
         relations: true,
         device: 'cpu'
     })::VARCHAR
@@ -608,6 +633,7 @@ CREATE OR REPLACE MACRO mesh_covers(
         method: 'exact',
         broad_phase: 'auto',
         min_thickness: NULL,
+        volume: false,
         relations: true,
         device: 'cpu'
     })::VARCHAR
@@ -633,6 +659,7 @@ CREATE OR REPLACE MACRO mesh_covered_by(
         method: 'exact',
         broad_phase: 'auto',
         min_thickness: NULL,
+        volume: false,
         relations: true,
         device: 'cpu'
     })::VARCHAR
@@ -658,6 +685,7 @@ CREATE OR REPLACE MACRO mesh_equals(
         method: 'exact',
         broad_phase: 'auto',
         min_thickness: NULL,
+        volume: false,
         relations: true,
         device: 'cpu'
     })::VARCHAR
@@ -679,6 +707,7 @@ CREATE OR REPLACE MACRO ST_3DIntersects(
         method: 'exact',
         broad_phase: 'auto',
         min_thickness: NULL,
+        volume: false,
         relations: true,
         device: 'cpu'
     })::VARCHAR

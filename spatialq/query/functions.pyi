@@ -820,7 +820,7 @@ class Elements(ElementVerbs):
         Returns
         -------
         Pairs
-            the columns of spatial_relations.
+            the columns of spatial_relations but volume dx dy dz.
         """
 
     def covered_by(
@@ -850,7 +850,7 @@ class Elements(ElementVerbs):
         Returns
         -------
         Pairs
-            the columns of spatial_relations.
+            the columns of spatial_relations but volume dx dy dz.
         """
 
     def covers(
@@ -880,7 +880,7 @@ class Elements(ElementVerbs):
         Returns
         -------
         Pairs
-            the columns of spatial_relations.
+            the columns of spatial_relations but volume dx dy dz.
         """
 
     def disjoint(
@@ -1029,7 +1029,7 @@ class Elements(ElementVerbs):
         Returns
         -------
         Pairs
-            the columns of spatial_relations.
+            the columns of spatial_relations but volume dx dy dz.
         """
 
     def farther_than(
@@ -1088,7 +1088,7 @@ class Elements(ElementVerbs):
         Returns
         -------
         Pairs
-            the columns of spatial_relations.
+            the columns of spatial_relations but volume dx dy dz.
         """
 
     def intersects_with(
@@ -1099,6 +1099,7 @@ class Elements(ElementVerbs):
         method: Literal["exact", "pairmesh"] = "exact",
         broad_phase: Literal["auto", "rtree", "grid"] = "auto",
         min_thickness: float | str | None = None,
+        volume: bool = False,
         exclude_related: bool = False,
         relations: Query | str | None = None,
         device: str = "auto",
@@ -1125,6 +1126,9 @@ class Elements(ElementVerbs):
         min_thickness : float | str | None
             A thinner common part is ignored, however far the elements reach into each other.
             (metres; >= 0 or None)
+        volume : bool
+            Whether to measure common parts: their volume, and the sides of the smallest box around
+            them. Takes longer.
         exclude_related : bool
             Whether to leave out the pairs of related_elements.
         relations : Query | str | None
@@ -1138,10 +1142,11 @@ class Elements(ElementVerbs):
         Returns
         -------
         Pairs
-            Columns a b relation penetration thickness x y z flags: GlobalIds; overlap, contains,
-            inside, covers, covered_by or equals; how far they reach into each other, and the
-            diameter of the largest ball in both, metres; a point in the common interior; what is
-            odd, such as 'a_open'.
+            Columns a b relation penetration thickness volume dx dy dz x y z flags: GlobalIds;
+            overlap, contains, inside, covers, covered_by or equals; how far they reach into each
+            other, and the diameter of the largest ball in both, metres; NULL, or of the common part
+            the volume, cubic metres, and the sides of its box, the longest first; a point in the
+            common interior; what is odd, such as 'a_open'.
         """
 
     def model_alignment(
@@ -1260,7 +1265,7 @@ class Elements(ElementVerbs):
         Returns
         -------
         Pairs
-            the columns of spatial_relations.
+            the columns of spatial_relations but volume dx dy dz.
         """
 
     def south_of(
@@ -1312,6 +1317,7 @@ class Elements(ElementVerbs):
         method: Literal["exact", "pairmesh"] = "exact",
         broad_phase: Literal["auto", "rtree", "grid"] = "auto",
         min_thickness: float | str | None = None,
+        volume: bool = False,
         exclude_related: bool = False,
         relations: Query | str | None = None,
         device: str = "auto",
@@ -1336,6 +1342,9 @@ class Elements(ElementVerbs):
         min_thickness : float | str | None
             A thinner common part is ignored, however far the elements reach into each other.
             (metres; >= 0 or None)
+        volume : bool
+            Whether to measure common parts: their volume, and the sides of the smallest box around
+            them. Takes longer.
         exclude_related : bool
             Whether to leave out the pairs of related_elements.
         relations : Query | str | None
@@ -1349,8 +1358,8 @@ class Elements(ElementVerbs):
         Returns
         -------
         Pairs
-            a b relation penetration thickness distance x y z flags: the relation of a to b, touch
-            included, and the distance of the surfaces.
+            a b relation penetration thickness volume dx dy dz distance x y z flags: the relation of
+            a to b, touch included, and the distance of the surfaces.
         """
 
     def touches(
@@ -1380,7 +1389,7 @@ class Elements(ElementVerbs):
         Returns
         -------
         Pairs
-            the columns of spatial_relations.
+            the columns of spatial_relations but volume dx dy dz.
         """
 
     def west_of(

@@ -11,8 +11,8 @@ from spatialq.cli.progress import progress
 from spatialq.cli.rendering import note, note_limit, rounded, show, show_json
 
 BRIEF = (
-    "relation", "penetration", "thickness", "distance", "a_class", "a_name", "a_storey", "a",
-    "b_class", "b_name", "b_storey", "b",
+    "relation", "penetration", "thickness", "volume", "distance", "a_class", "a_name", "a_storey",
+    "a", "b_class", "b_name", "b_storey", "b",
 )  # fmt: skip
 """Columns that are printed where no file is written."""
 LIMIT = 20
@@ -22,6 +22,8 @@ SELECT relation, penetration, thickness, distance, a_name, a_class, a_storey, b_
 FROM clashes
 """
 """The rows of an .xlsx, which people read: what clashes with what, and where."""
+MEASURED = "thickness, volume, dx, dy, dz"
+"""Columns of a sheet where volumes are asked for."""
 GROUPED = """
 CREATE OR REPLACE TABLE clashes AS
 FROM grouped_clashes('clashes', per := {per}, distance := {distance})
@@ -171,6 +173,7 @@ def clash(
         query = "FROM clashes"
         if suffix == ".xlsx":
             query = SHEET.replace("SELECT", f"SELECT {', '.join(said)},") if said else SHEET
+            query = query.replace("thickness", MEASURED) if options["volume"] else query
         elif suffix in (".bcf", ".bcfzip"):
             query = TOPICS.format(per=per) if per is not None and topics == "groups" else query
             query = f"SELECT *, assignee AS assigned_to FROM ({query})" if said else query
@@ -195,9 +198,8 @@ def clash(
         if statuses:
             show(statuses, as_json=False)
         if shown:
-            brief = [*said[1:]] + [
-                name for name in BRIEF if name != "distance" or closer_than is not None
-            ]
+            is_asked = {"distance": closer_than is not None, "volume": options["volume"]}
+            brief = [*said[1:]] + [name for name in BRIEF if is_asked.get(name, True)]
             brief += ["status", "assigned_to"] if bcf_in else []
             show([rounded({name: row[name] for name in brief}) for row in shown], as_json=False)
     if has_more:
