@@ -420,6 +420,7 @@ def run_elements(
     method: Literal["exact", "pairmesh"] = "exact",
     broad_phase: Literal["auto", "rtree", "grid"] = "auto",
     min_thickness: float | None = None,
+    volume: bool = False,
     relations: bool = False,
     device: str = "auto",
     memory: str | float | None = None,

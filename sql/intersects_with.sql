@@ -13,15 +13,19 @@
 --     'rtree' or 'grid')
 -- min_thickness: A thinner common part is ignored, however far the elements reach into each other.
 --     (metres; >= 0 or NULL)
+-- volume: Whether to measure common parts: their volume, and the sides of the smallest box around
+--     them. Takes longer.
 -- exclude: Rules of related_elements whose pairs are left out, such as 'openings, systems';
 --     'default' stands for openings, coverings, assemblies, connections.
 -- relations: Name of the table of relations; by default relations for elements, else <a>_relations.
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
--- gives: a b relation penetration thickness x y z flags: GlobalIds; overlap, contains, inside,
---     covers, covered_by or equals; how far they reach into each other, and the diameter of the
---     largest ball in both, metres; a point in the common interior; what is odd, such as 'a_open'
+-- gives: a b relation penetration thickness volume dx dy dz x y z flags: GlobalIds; overlap,
+--     contains, inside, covers, covered_by or equals; how far they reach into each other, and the
+--     diameter of the largest ball in both, metres; NULL, or of the common part the volume, cubic
+--     metres, and the sides of its box, the longest first; a point in the common interior; what is
+--     odd, such as 'a_open'
 -- example: FROM intersects_with('ducts', 'beams', tolerance := 0.002) ORDER BY penetration DESC
 CREATE OR REPLACE MACRO intersects_with(
     a,
@@ -30,6 +34,7 @@ CREATE OR REPLACE MACRO intersects_with(
     method := 'exact',
     broad_phase := 'auto',
     min_thickness := NULL,
+    volume := false,
     exclude := 'none',
     relations := NULL,
     device := 'auto',
@@ -46,6 +51,7 @@ FROM query(
             method: method,
             broad_phase: broad_phase,
             min_thickness: min_thickness,
+            volume: volume,
             relations: false,
             device: device,
             memory: memory
@@ -75,14 +81,16 @@ ON r.a = p.a AND r.b = p.b;
 --     'rtree' or 'grid')
 -- min_thickness: A thinner common part is ignored, however far the elements reach into each other.
 --     (metres; >= 0 or NULL)
+-- volume: Whether to measure common parts: their volume, and the sides of the smallest box around
+--     them. Takes longer.
 -- exclude: Rules of related_elements whose pairs are left out, such as 'openings, systems';
 --     'default' stands for openings, coverings, assemblies, connections.
 -- relations: Name of the table of relations; by default relations for elements, else <a>_relations.
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
--- gives: a b relation penetration thickness distance x y z flags: the relation of a to b, touch
---     included, and the distance of the surfaces
+-- gives: a b relation penetration thickness volume dx dy dz distance x y z flags: the relation of a
+--     to b, touch included, and the distance of the surfaces
 -- example: SELECT relation, count(*) FROM spatial_relations('elements') GROUP BY relation
 CREATE OR REPLACE MACRO spatial_relations(
     a,
@@ -91,6 +99,7 @@ CREATE OR REPLACE MACRO spatial_relations(
     method := 'exact',
     broad_phase := 'auto',
     min_thickness := NULL,
+    volume := false,
     exclude := 'none',
     relations := NULL,
     device := 'auto',
@@ -107,6 +116,7 @@ FROM query(
             method: method,
             broad_phase: broad_phase,
             min_thickness: min_thickness,
+            volume: volume,
             relations: true,
             device: device,
             memory: memory
@@ -132,7 +142,7 @@ ON r.a = p.a AND r.b = p.b;
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
--- gives: the columns of spatial_relations
+-- gives: the columns of spatial_relations but volume dx dy dz
 -- example: FROM touches('walls', 'slabs')
 CREATE OR REPLACE MACRO touches(
     a,
@@ -141,7 +151,7 @@ CREATE OR REPLACE MACRO touches(
     device := 'auto',
     memory := NULL
 ) AS TABLE
-SELECT p.* FROM query(
+SELECT p.* EXCLUDE (volume, dx, dy, dz) FROM query(
     spatialq_intersects_with_sql(
         'touches',
         spatialq_text('touches: a must be the name of a table, got ', a),
@@ -151,6 +161,7 @@ SELECT p.* FROM query(
             method: 'exact',
             broad_phase: 'auto',
             min_thickness: NULL,
+            volume: false,
             relations: true,
             device: device,
             memory: memory
@@ -169,7 +180,7 @@ WHERE p.relation = 'touch';
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
--- gives: the columns of spatial_relations
+-- gives: the columns of spatial_relations but volume dx dy dz
 -- example: FROM overlaps_with('ducts', 'beams')
 CREATE OR REPLACE MACRO overlaps_with(
     a,
@@ -178,7 +189,7 @@ CREATE OR REPLACE MACRO overlaps_with(
     device := 'auto',
     memory := NULL
 ) AS TABLE
-SELECT p.* FROM query(
+SELECT p.* EXCLUDE (volume, dx, dy, dz) FROM query(
     spatialq_intersects_with_sql(
         'overlaps_with',
         spatialq_text('overlaps_with: a must be the name of a table, got ', a),
@@ -188,6 +199,7 @@ SELECT p.* FROM query(
             method: 'exact',
             broad_phase: 'auto',
             min_thickness: NULL,
+            volume: false,
             relations: true,
             device: device,
             memory: memory
@@ -206,7 +218,7 @@ WHERE p.relation = 'overlap';
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
--- gives: the columns of spatial_relations
+-- gives: the columns of spatial_relations but volume dx dy dz
 -- example: FROM contains_element('spaces', 'furniture')
 CREATE OR REPLACE MACRO contains_element(
     a,
@@ -215,7 +227,7 @@ CREATE OR REPLACE MACRO contains_element(
     device := 'auto',
     memory := NULL
 ) AS TABLE
-SELECT p.* FROM query(
+SELECT p.* EXCLUDE (volume, dx, dy, dz) FROM query(
     spatialq_intersects_with_sql(
         'contains_element',
         spatialq_text('contains_element: a must be the name of a table, got ', a),
@@ -225,6 +237,7 @@ SELECT p.* FROM query(
             method: 'exact',
             broad_phase: 'auto',
             min_thickness: NULL,
+            volume: false,
             relations: true,
             device: device,
             memory: memory
@@ -242,7 +255,7 @@ WHERE p.relation = 'contains';
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
--- gives: the columns of spatial_relations
+-- gives: the columns of spatial_relations but volume dx dy dz
 -- example: FROM inside('furniture', 'spaces')
 CREATE OR REPLACE MACRO inside(
     a,
@@ -251,7 +264,7 @@ CREATE OR REPLACE MACRO inside(
     device := 'auto',
     memory := NULL
 ) AS TABLE
-SELECT p.* FROM query(
+SELECT p.* EXCLUDE (volume, dx, dy, dz) FROM query(
     spatialq_intersects_with_sql(
         'inside',
         spatialq_text('inside: a must be the name of a table, got ', a),
@@ -261,6 +274,7 @@ SELECT p.* FROM query(
             method: 'exact',
             broad_phase: 'auto',
             min_thickness: NULL,
+            volume: false,
             relations: true,
             device: device,
             memory: memory
@@ -278,7 +292,7 @@ WHERE p.relation = 'inside';
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
--- gives: the columns of spatial_relations
+-- gives: the columns of spatial_relations but volume dx dy dz
 -- example: FROM covers('spaces', 'furniture')
 CREATE OR REPLACE MACRO covers(
     a,
@@ -287,7 +301,7 @@ CREATE OR REPLACE MACRO covers(
     device := 'auto',
     memory := NULL
 ) AS TABLE
-SELECT p.* FROM query(
+SELECT p.* EXCLUDE (volume, dx, dy, dz) FROM query(
     spatialq_intersects_with_sql(
         'covers',
         spatialq_text('covers: a must be the name of a table, got ', a),
@@ -297,6 +311,7 @@ SELECT p.* FROM query(
             method: 'exact',
             broad_phase: 'auto',
             min_thickness: NULL,
+            volume: false,
             relations: true,
             device: device,
             memory: memory
@@ -314,7 +329,7 @@ WHERE p.relation = 'covers';
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
--- gives: the columns of spatial_relations
+-- gives: the columns of spatial_relations but volume dx dy dz
 -- example: FROM covered_by('furniture', 'spaces')
 CREATE OR REPLACE MACRO covered_by(
     a,
@@ -323,7 +338,7 @@ CREATE OR REPLACE MACRO covered_by(
     device := 'auto',
     memory := NULL
 ) AS TABLE
-SELECT p.* FROM query(
+SELECT p.* EXCLUDE (volume, dx, dy, dz) FROM query(
     spatialq_intersects_with_sql(
         'covered_by',
         spatialq_text('covered_by: a must be the name of a table, got ', a),
@@ -333,6 +348,7 @@ SELECT p.* FROM query(
             method: 'exact',
             broad_phase: 'auto',
             min_thickness: NULL,
+            volume: false,
             relations: true,
             device: device,
             memory: memory
@@ -350,7 +366,7 @@ WHERE p.relation = 'covered_by';
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
--- gives: the columns of spatial_relations
+-- gives: the columns of spatial_relations but volume dx dy dz
 -- example: FROM equals('old', 'new')
 CREATE OR REPLACE MACRO equals(
     a,
@@ -359,7 +375,7 @@ CREATE OR REPLACE MACRO equals(
     device := 'auto',
     memory := NULL
 ) AS TABLE
-SELECT p.* FROM query(
+SELECT p.* EXCLUDE (volume, dx, dy, dz) FROM query(
     spatialq_intersects_with_sql(
         'equals',
         spatialq_text('equals: a must be the name of a table, got ', a),
@@ -369,6 +385,7 @@ SELECT p.* FROM query(
             method: 'exact',
             broad_phase: 'auto',
             min_thickness: NULL,
+            volume: false,
             relations: true,
             device: device,
             memory: memory
@@ -408,6 +425,7 @@ ANTI JOIN query(
             method: 'exact',
             broad_phase: 'auto',
             min_thickness: NULL,
+            volume: false,
             relations: true,
             device: device,
             memory: memory
@@ -437,6 +455,7 @@ CREATE OR REPLACE MACRO mesh_relation(
         method: 'exact',
         broad_phase: 'auto',
         min_thickness: NULL,
+        volume: false,
         relations: true,
         device: 'cpu'
     })::VARCHAR
@@ -462,6 +481,7 @@ CREATE OR REPLACE MACRO intersects(
         method: 'exact',
         broad_phase: 'auto',
         min_thickness: NULL,
+        volume: false,
         relations: false,
         device: 'cpu'
     })::VARCHAR
@@ -487,6 +507,7 @@ CREATE OR REPLACE MACRO mesh_disjoint(
         method: 'exact',
         broad_phase: 'auto',
         min_thickness: NULL,
+        volume: false,
         relations: true,
         device: 'cpu'
     })::VARCHAR
@@ -512,6 +533,7 @@ CREATE OR REPLACE MACRO mesh_touches(
         method: 'exact',
         broad_phase: 'auto',
         min_thickness: NULL,
+        volume: false,
         relations: true,
         device: 'cpu'
     })::VARCHAR
@@ -537,6 +559,7 @@ CREATE OR REPLACE MACRO mesh_overlaps(
         method: 'exact',
         broad_phase: 'auto',
         min_thickness: NULL,
+        volume: false,
         relations: true,
         device: 'cpu'
     })::VARCHAR
@@ -562,6 +585,7 @@ CREATE OR REPLACE MACRO mesh_contains(
         method: 'exact',
         broad_phase: 'auto',
         min_thickness: NULL,
+        volume: false,
         relations: true,
         device: 'cpu'
     })::VARCHAR
@@ -587,6 +611,7 @@ CREATE OR REPLACE MACRO mesh_inside(
         method: 'exact',
         broad_phase: 'auto',
         min_thickness: NULL,
+        volume: false,
         relations: true,
         device: 'cpu'
     })::VARCHAR
@@ -612,6 +637,7 @@ CREATE OR REPLACE MACRO mesh_covers(
         method: 'exact',
         broad_phase: 'auto',
         min_thickness: NULL,
+        volume: false,
         relations: true,
         device: 'cpu'
     })::VARCHAR
@@ -637,6 +663,7 @@ CREATE OR REPLACE MACRO mesh_covered_by(
         method: 'exact',
         broad_phase: 'auto',
         min_thickness: NULL,
+        volume: false,
         relations: true,
         device: 'cpu'
     })::VARCHAR
@@ -662,6 +689,7 @@ CREATE OR REPLACE MACRO mesh_equals(
         method: 'exact',
         broad_phase: 'auto',
         min_thickness: NULL,
+        volume: false,
         relations: true,
         device: 'cpu'
     })::VARCHAR
@@ -683,6 +711,7 @@ CREATE OR REPLACE MACRO ST_3DIntersects(
         method: 'exact',
         broad_phase: 'auto',
         min_thickness: NULL,
+        volume: false,
         relations: true,
         device: 'cpu'
     })::VARCHAR

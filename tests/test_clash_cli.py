@@ -94,6 +94,27 @@ def test_groups_are_a_sheet_of_their_own(world, tmp_path):
     }
 
 
+def test_volumes(world, tmp_path):
+    found = rows("clash", world.ifc, "--volume")["clashes"]
+    for row in found:
+        assert 0 < row["volume"] <= row["dx"] * row["dy"] * row["dz"] * (1 + 1e-6)
+        assert row["dx"] >= row["dy"] >= row["dz"] > 0
+    assert {row["volume"] for row in rows("clash", world.ifc)["clashes"]} == {None}
+    rows("clash", world.ifc, "--volume", "-o", tmp_path / "clashes.xlsx")
+    names, *sheet = openpyxl.load_workbook(tmp_path / "clashes.xlsx").active.values
+    assert names[2:7] == ("thickness", "volume", "dx", "dy", "dz")
+    assert [row[3] for row in sheet] == pytest.approx([row["volume"] for row in found])
+    rows("clash", world.ifc, "--volume", "-o", tmp_path / "job", "--executor", "serial")
+    with spatialq.connect() as con:
+        parts = con.sql(f"FROM cluster_table('{tmp_path / 'job'}')")
+        assert same(parts.project("a, b, volume").fetchall()) == same(
+            (row["a"], row["b"], row["volume"]) for row in found
+        )
+    groups = rows("clash", world.ifc, "--volume", "--group", "relation")["groups"]
+    total = sum(group["volume"] for group in groups)
+    assert total == pytest.approx(sum(row["volume"] for row in found))
+
+
 def test_pairs_that_are_near(world):
     arguments = ("--a", "ifc_class LIKE 'IfcPipe%' OR ifc_class LIKE 'IfcDuct%'",
                  "--b", "ifc_class = 'IfcWall' -- and nothing else")  # fmt: skip

@@ -42,6 +42,7 @@ SQL = {
     ],
     "e57": ["FROM read_points('{E57}')", "FROM detect_planes('{E57}')"],
     "s3": ["FROM read_las('s3://bucket/a.laz')", "FROM owm_ground('s3://bucket/a.laz')"],
+    "volume": ["FROM intersects_with('t_las', volume := true)"],
     "ray": ["FROM cluster_run('owm_ground', '{LAS}', '{folder}/job', executor := 'ray')"],
     "": [
         "FROM owm_ground('t_las')",
@@ -74,6 +75,7 @@ CLI = {
     ],
     "vector": ["sql 'SELECT 1 AS x, 2 AS y' -o {folder}/a.gpkg", "planes {LAS} -o {folder}/a.fgb"],
     "xlsx": ["sql 'SELECT 1 AS a' -o {folder}/a.xlsx", "planes {LAS} -o {folder}/a.xlsx"],
+    "volume": ["clash {IFC} --volume"],
     "e57": [
         "info {E57}",
         "sql \"SELECT x, y, z FROM '{LAS}'\" -o {folder}/a.e57",

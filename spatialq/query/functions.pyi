@@ -821,7 +821,7 @@ class Elements(ElementVerbs):
         Returns
         -------
         Pairs
-            the columns of spatial_relations.
+            the columns of spatial_relations but volume dx dy dz.
         """
 
     def covered_by(
@@ -851,7 +851,7 @@ class Elements(ElementVerbs):
         Returns
         -------
         Pairs
-            the columns of spatial_relations.
+            the columns of spatial_relations but volume dx dy dz.
         """
 
     def covers(
@@ -881,7 +881,7 @@ class Elements(ElementVerbs):
         Returns
         -------
         Pairs
-            the columns of spatial_relations.
+            the columns of spatial_relations but volume dx dy dz.
         """
 
     def disjoint(
@@ -1031,7 +1031,7 @@ class Elements(ElementVerbs):
         Returns
         -------
         Pairs
-            the columns of spatial_relations.
+            the columns of spatial_relations but volume dx dy dz.
         """
 
     def farther_than(
@@ -1090,7 +1090,7 @@ class Elements(ElementVerbs):
         Returns
         -------
         Pairs
-            the columns of spatial_relations.
+            the columns of spatial_relations but volume dx dy dz.
         """
 
     def intersects_with(
@@ -1101,6 +1101,7 @@ class Elements(ElementVerbs):
         method: Literal["exact", "pairmesh"] = "exact",
         broad_phase: Literal["auto", "rtree", "grid"] = "auto",
         min_thickness: float | str | None = None,
+        volume: bool = False,
         exclude: str = "none",
         relations: Query | str | None = None,
         device: str = "auto",
@@ -1127,6 +1128,9 @@ class Elements(ElementVerbs):
         min_thickness : float | str | None
             A thinner common part is ignored, however far the elements reach into each other.
             (metres; >= 0 or None)
+        volume : bool
+            Whether to measure common parts: their volume, and the sides of the smallest box around
+            them. Takes longer.
         exclude : str
             Rules of related_elements whose pairs are left out, such as 'openings, systems';
             'default' stands for openings, coverings, assemblies, connections.
@@ -1141,10 +1145,11 @@ class Elements(ElementVerbs):
         Returns
         -------
         Pairs
-            Columns a b relation penetration thickness x y z flags: GlobalIds; overlap, contains,
-            inside, covers, covered_by or equals; how far they reach into each other, and the
-            diameter of the largest ball in both, metres; a point in the common interior; what is
-            odd, such as 'a_open'.
+            Columns a b relation penetration thickness volume dx dy dz x y z flags: GlobalIds;
+            overlap, contains, inside, covers, covered_by or equals; how far they reach into each
+            other, and the diameter of the largest ball in both, metres; NULL, or of the common part
+            the volume, cubic metres, and the sides of its box, the longest first; a point in the
+            common interior; what is odd, such as 'a_open'.
         """
 
     def model_alignment(
@@ -1263,7 +1268,7 @@ class Elements(ElementVerbs):
         Returns
         -------
         Pairs
-            the columns of spatial_relations.
+            the columns of spatial_relations but volume dx dy dz.
         """
 
     def south_of(
@@ -1315,6 +1320,7 @@ class Elements(ElementVerbs):
         method: Literal["exact", "pairmesh"] = "exact",
         broad_phase: Literal["auto", "rtree", "grid"] = "auto",
         min_thickness: float | str | None = None,
+        volume: bool = False,
         exclude: str = "none",
         relations: Query | str | None = None,
         device: str = "auto",
@@ -1339,6 +1345,9 @@ class Elements(ElementVerbs):
         min_thickness : float | str | None
             A thinner common part is ignored, however far the elements reach into each other.
             (metres; >= 0 or None)
+        volume : bool
+            Whether to measure common parts: their volume, and the sides of the smallest box around
+            them. Takes longer.
         exclude : str
             Rules of related_elements whose pairs are left out, such as 'openings, systems';
             'default' stands for openings, coverings, assemblies, connections.
@@ -1353,8 +1362,8 @@ class Elements(ElementVerbs):
         Returns
         -------
         Pairs
-            a b relation penetration thickness distance x y z flags: the relation of a to b, touch
-            included, and the distance of the surfaces.
+            a b relation penetration thickness volume dx dy dz distance x y z flags: the relation of
+            a to b, touch included, and the distance of the surfaces.
         """
 
     def touches(
@@ -1384,7 +1393,7 @@ class Elements(ElementVerbs):
         Returns
         -------
         Pairs
-            the columns of spatial_relations.
+            the columns of spatial_relations but volume dx dy dz.
         """
 
     def west_of(

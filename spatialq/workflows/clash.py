@@ -43,11 +43,13 @@ SELECT row AS global_id, mesh, ifc_class, file_name, step_id FROM {elements}
 """
 PAIRS = {
     "clash": """
-SELECT a, b, relation, penetration, thickness, 0.0::DOUBLE AS distance, x, y, z, flags
+SELECT a, b, relation, penetration, thickness, volume, dx, dy, dz, 0.0::DOUBLE AS distance, x, y, z,
+    flags
 FROM intersects_with({a}, {b}, {options})
 """,
     "clearance": """
 SELECT a, b, coalesce(r.relation, 'disjoint') AS relation, r.penetration, r.thickness,
+    r.volume, r.dx, r.dy, r.dz,
     coalesce(r.distance, n.distance) AS distance, coalesce(r.x, (n.ax + n.bx) / 2) AS x,
     coalesce(r.y, (n.ay + n.by) / 2) AS y, coalesce(r.z, (n.az + n.bz) / 2) AS z,
     coalesce(r.flags, n.flags) AS flags
@@ -60,7 +62,7 @@ SELECT
     a.global_id AS a, b.global_id AS b, a.ifc_class AS a_class, b.ifc_class AS b_class,
     a.name AS a_name, b.name AS b_name, a.storey AS a_storey, b.storey AS b_storey,
     a.file_name AS a_file, b.file_name AS b_file,
-    p.relation, p.penetration, p.thickness, p.distance, p.x, p.y, p.z,
+    p.relation, p.penetration, p.thickness, p.volume, p.dx, p.dy, p.dz, p.distance, p.x, p.y, p.z,
     p.flags || [flag FOR flag IN ['a_duplicate_id', 'b_duplicate_id']
         IF CASE flag WHEN 'a_duplicate_id' THEN a.is_duplicate ELSE b.is_duplicate END] AS flags
     {more}, {excluded} AS excluded
@@ -124,7 +126,7 @@ def find_clashes(
         here, but for `a`, `b` and `closer_than`, which must not be given.
     **options
         Options of `intersects_with`: `tolerance` and `min_thickness` in metres, `method`,
-        `broad_phase`.
+        `broad_phase`, `volume`.
 
     Returns
     -------

@@ -64,7 +64,9 @@ def test_golden_boxes_are_as_on_the_cpu(relations):
     as_on_the_cpu(meshes, meshes, relations=relations)
 
 
-@pytest.mark.parametrize("options", [{}, {"min_thickness": 0.005}, {"relations": True}])
+@pytest.mark.parametrize(
+    "options", [{}, {"min_thickness": 0.005}, {"relations": True}, {"volume": True}]
+)
 def test_thin_common_parts_are_as_on_the_cpu(device, options):
     beam = CASES["crossing beams"][0]
     a = Meshes.of([beam, shapes.box((0, 0, 0), (2, 1, 0.0015)), shapes.cube(0.5)])

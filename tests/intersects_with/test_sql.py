@@ -32,13 +32,29 @@ TOUCHES = [("wall", "slab", "touch"), ("wall2", "slab", "touch")]
 def test_columns_types_and_pairs(con, name):
     relation = con.sql(f"FROM intersects_with({name})")
     assert relation.columns == [
-        "a", "b", "relation", "penetration", "thickness", "x", "y", "z", "flags",
+        "a", "b", "relation", "penetration", "thickness", "volume", "dx", "dy", "dz",
+        "x", "y", "z", "flags",
     ]  # fmt: skip
     assert list(map(str, relation.types)) == [
-        "VARCHAR", "VARCHAR", "VARCHAR", "DOUBLE", "DOUBLE", "DOUBLE", "DOUBLE", "DOUBLE",
-        "VARCHAR[]",
+        *["VARCHAR"] * 3, *["DOUBLE"] * 9, "VARCHAR[]",
     ]  # fmt: skip
     assert sorted(row[:3] for row in relation.fetchall()) == CLASHES
+
+
+def test_volumes_are_measured_if_they_are_asked_for(con):
+    columns = "volume, dx, dy, dz"
+    for macro in ("intersects_with", "spatial_relations"):
+        unasked = con.sql(f"SELECT DISTINCT {columns} FROM {macro}('elements')").fetchall()
+        assert unasked == [(None,) * 4]
+        call = f"{macro}('elements', volume := true)"
+        assert pairs(con, call) == pairs(con, f"{macro}('elements')")
+        query = f"SELECT {columns} FROM {call} WHERE a = 'wall' AND b = 'wall2'"
+        ((volume, dx, dy, dz),) = con.sql(query).fetchall()
+        assert volume == pytest.approx(dx * dy * dz)
+        assert dx >= dy >= dz
+    touch = con.sql(f"SELECT {columns} FROM {call} WHERE relation = 'touch'").fetchall()
+    assert set(touch) == {(0, 0, 0, 0)}
+    assert "volume" not in con.sql("FROM touches('elements', 'elements')").columns
 
 
 def test_a_tolerance_in_another_unit_is_warned_of(con):

@@ -11,6 +11,7 @@ from spatialq.functions.declaration import (
     Parameters,
     parameter,
 )
+from spatialq.runtime.extras import missing
 
 from .cost import work, work_in_tiles
 
@@ -26,6 +27,9 @@ RELATIONS = (
     "disjoint", "touch", "overlap", "contains", "inside", "covers", "covered_by", "equals",
 )  # fmt: skip
 """By their codes; from `overlap` on the two have a common interior."""
+
+MEASURES = ("volume", "dx", "dy", "dz")
+"""Columns of the common part, NULL unless they are asked for."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +61,18 @@ class Options(Parameters):
         unit="metres",
         at_least=0,
     )
+    volume: bool = parameter(
+        False,
+        "Whether to measure common parts: their volume, and the sides of the smallest box around "
+        "them. Takes longer.",
+    )
     relations: bool = parameter(False, "Whether pairs that only touch are given as well.")
 
     def check(self) -> None:
-        """Warn of a tolerance that is as large as elements are."""
+        """Warn of a tolerance that is as large as elements are; reject what is not installed."""
+        if self.volume and (reason := missing("volume")):
+            message = f"{self.function}: {reason}"
+            raise ValueError(message)
         if self.tolerance > LARGE_TOLERANCE:
             message = (
                 f"{self.function}: tolerance := {self.tolerance:g} is in metres, and most elements "
@@ -91,6 +103,7 @@ DECLARATION = Declaration(
                 "relation": "VARCHAR",
                 "penetration": "DOUBLE",
                 "thickness": "DOUBLE",
+                **dict.fromkeys(MEASURES, "DOUBLE"),
                 "distance": "DOUBLE",
                 "x": "DOUBLE",
                 "y": "DOUBLE",

@@ -11,7 +11,7 @@ from spatialq.geometry.prepared_meshes import PreparedMeshes
 from spatialq.runtime import progress
 from spatialq.runtime.threads import in_threads
 
-from . import Options, depths, pairmesh
+from . import Options, common_parts, depths, pairmesh
 from .depths import MIN_TOLERANCE
 from .narrow_phase import relate
 
@@ -37,7 +37,8 @@ def run(
         (float64: the diameter of the largest ball found in both; alike), `distance` (float64),
         `x y z` (float64: the centre of the ball, or of the contact), `a_open b_open` (bool),
         `penetration_at_least` (bool: it may be larger). Sorted by a, then b. The method 'pairmesh'
-        gives no penetration, no thickness, no distance and no point: NaN.
+        gives no penetration, no thickness, no distance and no point: NaN. For `volume dx dy dz`
+        see `common_parts.columns`.
     """
     progress.stage("near pairs", 0.2)
     t = max(options.tolerance, MIN_TOLERANCE)
@@ -62,7 +63,7 @@ def run(
         is_open[:, batch.at] = meshes.side[there_a] == 0, meshes.side[there_b] == 0
     keep = np.flatnonzero(relation > (0 if options.relations else 1))
     thickness, distance, x, y, z = np.ascontiguousarray(measures[keep].T)
-    return {
+    table = {
         "a": rows_a[keep],
         "b": rows_b[keep],
         "relation": relation[keep],
@@ -76,6 +77,7 @@ def run(
         "b_open": is_open[1, keep],
         "penetration_at_least": is_least[keep],
     }
+    return table | common_parts.columns(table, a, b, options)
 
 
 def relate_exactly(

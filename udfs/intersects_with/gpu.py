@@ -11,7 +11,7 @@ from spatialq.geometry.indexed_meshes import PairTile, boxes_of, tiles_of_pairs,
 from spatialq.geometry.prepared_meshes_gpu import PreparedMeshes, to_device
 from spatialq.runtime import cuda, gpus, progress
 
-from . import Options, depths
+from . import MEASURES, Options, common_parts, depths
 from .depths import MIN_TOLERANCE
 
 SOURCE = Path(__file__).parent / "kernels.cu"
@@ -49,7 +49,8 @@ def run(
     device = cuda.device()
     with device.use():
         if tiles > 1:
-            return _in_tiles(a, b, options, pairs, tiles)
+            found = _in_tiles(a, b, options, pairs, tiles)
+            return found | common_parts.columns(found, a, b, options)
         here = device.is_here(a.vertices)
         t = max(options.tolerance, MIN_TOLERANCE)
         progress.stage("near pairs", 0.3)
@@ -73,9 +74,22 @@ def run(
         is_open = meshes.side[rows_a] == 0, meshes.side[rows_b] == 0
         related = depths.Related(*(values[keep] for values in related))
         found = _table(rows_a, rows_b - shift, related, is_open)
-        if here:
-            return found
-        return {name: device.download(values) for name, values in found.items()}
+        if here and not options.volume:
+            n = len(found["a"])
+            return found | {name: device.xp.full(n, np.nan) for name in MEASURES}
+        on_host = {name: device.download(values) for name, values in found.items()}
+        if not here:
+            return on_host | common_parts.columns(on_host, a, b, options)
+        others = None if b is None else _on_host(device, b)
+        measures = common_parts.columns(on_host, _on_host(device, a), others, options)
+        return found | {name: device.upload_small(values) for name, values in measures.items()}
+
+
+def _on_host(device: Any, meshes: Meshes) -> Meshes:
+    """Copy meshes of a device, if they are there."""
+    if not device.is_here(meshes.vertices):
+        return meshes
+    return Meshes(*(device.download(device.view(array)) for array in meshes.arrays))
 
 
 def _table(rows_a: Any, rows_b: Any, found: depths.Related, is_open: Any) -> dict[str, Any]:
@@ -120,10 +134,7 @@ def _relate(
         pairs = xp.concatenate([rows_a[rows], rows_b[rows]])
         pairs, measures, floors = map(device.download, (pairs, measures, floors))
         elements, there = np.unique(pairs, return_inverse=True)
-        here = whole
-        if device.is_here(whole.vertices):
-            here = Meshes(*(device.download(device.view(array)) for array in whole.arrays))
-        taken = here.take(elements)
+        taken = _on_host(device, whole).take(elements)
         solids = prepared_meshes.PreparedMeshes(taken, boxes.of(taken)).solids
         found = depths.reaches(solids, there[: len(rows)], there[len(rows) :], measures, floors)
         return device.upload_small(found)

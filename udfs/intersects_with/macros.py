@@ -13,10 +13,10 @@ from spatialq.functions.element_macros import (
 )
 from spatialq.functions.macros import CALL, Macro, arguments_of, struct
 
-from . import DECLARATION, RELATIONS, Options
+from . import DECLARATION, MEASURES, RELATIONS, Options
 
 PARAMETERS = parameters_of(Options)
-OWN = ("tolerance", "method", "broad_phase", "min_thickness")
+OWN = ("tolerance", "method", "broad_phase", "min_thickness", "volume")
 CHOSEN = arguments_of(PARAMETERS, *OWN)
 TOLERANCE = arguments_of(PARAMETERS, "tolerance")
 
@@ -43,9 +43,10 @@ def _one_relation(name: str, relation: str, summary: str, example: str) -> Macro
         name,
         summary,
         (*TWO_SETS, *TOLERANCE, *CALL),
-        f"SELECT p.* FROM {_related(name)}\nWHERE p.relation = '{relation}'",
+        f"SELECT p.* EXCLUDE ({', '.join(MEASURES)}) FROM {_related(name)}\n"
+        f"WHERE p.relation = '{relation}'",
         (f"FROM {name}({example})",),
-        "the columns of spatial_relations",
+        "the columns of spatial_relations but volume dx dy dz",
     )
 
 
@@ -73,10 +74,11 @@ MACROS = (
         (*SETS, *CHOSEN, *RELATED, *CALL),
         _of_sets("intersects_with", "p.* EXCLUDE (distance)", relations=False),
         ("FROM intersects_with('ducts', 'beams', tolerance := 0.002) ORDER BY penetration DESC",),
-        "a b relation penetration thickness x y z flags: GlobalIds; overlap, contains, inside, "
-        "covers, covered_by or equals; how far they reach into each other, and the diameter of the "
-        "largest ball in both, metres; a point in the common interior; what is odd, such as "
-        "'a_open'",
+        "a b relation penetration thickness volume dx dy dz x y z flags: GlobalIds; overlap, "
+        "contains, inside, covers, covered_by or equals; how far they reach into each other, and "
+        "the diameter of the largest ball in both, metres; NULL, or of the common part the volume, "
+        "cubic metres, and the sides of its box, the longest first; a point in the common "
+        "interior; what is odd, such as 'a_open'",
     ),
     Macro(
         "spatial_relations",
@@ -84,8 +86,8 @@ MACROS = (
         (*SETS, *CHOSEN, *RELATED, *CALL),
         _of_sets("spatial_relations", "p.*", relations=True),
         ("SELECT relation, count(*) FROM spatial_relations('elements') GROUP BY relation",),
-        "a b relation penetration thickness distance x y z flags: the relation of a to b, touch "
-        "included, and the distance of the surfaces",
+        "a b relation penetration thickness volume dx dy dz distance x y z flags: the relation of "
+        "a to b, touch included, and the distance of the surfaces",
     ),
     _one_relation(
         "touches",

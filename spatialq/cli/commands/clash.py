@@ -11,8 +11,8 @@ from spatialq.cli.progress import progress
 from spatialq.cli.rendering import note, note_limit, rounded, show, show_json
 
 BRIEF = (
-    "relation", "penetration", "thickness", "distance", "a_class", "a_name", "a_storey", "a",
-    "b_class", "b_name", "b_storey", "b",
+    "relation", "penetration", "thickness", "volume", "distance", "a_class", "a_name", "a_storey",
+    "a", "b_class", "b_name", "b_storey", "b",
 )  # fmt: skip
 """Columns that are printed where no file is written."""
 LIMIT = 20
@@ -23,6 +23,8 @@ SELECT relation, penetration, thickness, distance, a_name, a_class, a_storey, b_
 FROM clashes
 """
 """The rows of an .xlsx, which people read: what clashes with what, and where."""
+MEASURED = "thickness, volume, dx, dy, dz"
+"""Columns of a sheet where volumes are asked for."""
 GROUPED = """
 CREATE OR REPLACE TABLE clashes AS
 FROM grouped_clashes('clashes', per := {per}, distance := {distance})
@@ -225,6 +227,7 @@ def clash(
         elif suffix == ".xlsx":
             more = said if per is None else [*said, "group_id", "group_name"]
             query = SHEET.replace("SELECT", f"SELECT {', '.join(more)},") if more else SHEET
+            query = query.replace("thickness", MEASURED) if options["volume"] else query
             if per is not None:
                 sheets = {"groups": GROUPS.format(per=per, distance=reach)}
         elif suffix in BCF:
@@ -262,9 +265,12 @@ def clash(
         if statuses:
             show(statuses, as_json=False)
         if shown:
-            brief = [name for name in said if name != "clash"] + [
-                name for name in BRIEF if name != "distance" or closer_than is not None or ruled
-            ]
+            is_asked = {
+                "distance": closer_than is not None or bool(ruled),
+                "volume": options["volume"],
+            }
+            brief = [name for name in said if name != "clash"]
+            brief += [name for name in BRIEF if is_asked.get(name, True)]
             brief += ["status", "assigned_to"] if bcf_in else []
             show([rounded({name: row[name] for name in brief}) for row in shown], as_json=False)
     if excluded:
