@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from spatialq.database.transaction import transaction
 from spatialq.errors import FileError
 from spatialq.functions.sql_text import literal
+from spatialq.workflows.clash_models import COMMAND
 
 if TYPE_CHECKING:
     import duckdb
 
-COMMAND = "clash"
 MEASURE = "penetration"
 """The column that tells how bad a clash is."""
 TABLES = {

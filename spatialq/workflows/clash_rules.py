@@ -10,12 +10,12 @@ from spatialq.data.units import metres
 from spatialq.database.element_sets import rules_of
 from spatialq.errors import FileError
 from spatialq.functions.sql_text import literal
+from spatialq.workflows.clash_models import COMMAND
 from spatialq.workflows.tables import dicts
 
 if TYPE_CHECKING:
     import duckdb
 
-COMMAND = "clash"
 SEVERITIES = ("critical", "major", "normal", "minor")
 """The gravest first; as the priority of an issue they begin with a capital."""
 KEYS = (

@@ -17,7 +17,7 @@ from spatialq.export.spatial_order import cells_of, hilbert
 from spatialq.functions.sql_text import literal
 from spatialq.io.ifc.columns import BOX, TABLES
 from spatialq.io.storage import as_path
-from spatialq.workflows import clash
+from spatialq.workflows import clash, clash_models
 
 if TYPE_CHECKING:
     import duckdb
@@ -84,7 +84,8 @@ def write_model(data: dict[str, Any], partial: Path) -> dict[str, Any]:
     Returns
     -------
     dict
-        Those of `read_model`; the number of `elements`; `extent`, see `clash.Extent`, or None.
+        Those of `read_model`; the number of `elements`; `extent`, see `clash_models.Extent`, or
+        None.
 
     Raises
     ------
@@ -94,7 +95,7 @@ def write_model(data: dict[str, Any], partial: Path) -> dict[str, Any]:
     model, facts = read_model(data)
     elements = model.tables["elements"]
     with connected() as con, said_of(partial, partial):
-        clash.make_tables(con, [model.tables])
+        clash_models.make_tables(con, [model.tables])
         con.register("places", _places_of(elements))
         con.execute(f"ATTACH {literal(str(partial))} AS model (ROW_GROUP_SIZE {ROWS})")
         rows = "elements JOIN places USING (row) ORDER BY place"
@@ -103,7 +104,7 @@ def write_model(data: dict[str, Any], partial: Path) -> dict[str, Any]:
             if name != "elements":
                 con.execute(f"CREATE TABLE model.{name} AS FROM {name}")
         con.execute("DETACH model")
-    extent = clash.extent_of(as_path(data["path"]), elements)
+    extent = clash_models.extent_of(as_path(data["path"]), elements)
     return facts | {"elements": elements.num_rows, "extent": extent}
 
 

@@ -29,7 +29,7 @@ from spatialq.execution.validation import is_finite
 from spatialq.functions.catalogue import Function
 from spatialq.functions.sql_text import literal
 from spatialq.udfs.intersects_with.cpu import MIN_TOLERANCE
-from spatialq.workflows import clash
+from spatialq.workflows import clash, clash_models
 
 CLASHES, DISTANCES = "intersects_with", "distance"
 CELLS, RELATED = "cells", "related"
@@ -108,10 +108,10 @@ def run(job: Job) -> None:
     """Relate the elements of all models."""
     call = job.call
     # errors about models begin with the command, where there is one
-    caller = clash.COMMAND if call.function == CLASHES else call.function
+    caller = clash_models.COMMAND if call.function == CLASHES else call.function
     more, found = call.more, read_models(job, caller, call.paths, write_model, file_of)
     extents = [facts["extent"] for facts in found if facts["extent"] is not None]
-    clash.warn_if_far_apart(extents, stacklevel=4)
+    clash_models.warn_if_far_apart(extents, stacklevel=4)
     counts = [facts["elements"] for facts in found]
     all_models = {"models": f"{job.path(MODELS, '')}/", "first": np.cumsum([0, *counts]).tolist()}
     data = all_models | more | {"margin": _margin(job)}
