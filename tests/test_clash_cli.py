@@ -79,7 +79,7 @@ def test_groups_are_a_sheet_of_their_own(world, tmp_path):
     target = tmp_path / "clashes.xlsx"
     rows("clash", world.ifc, "--group", "element", "-o", target)
     book = openpyxl.load_workbook(target)
-    assert book.sheetnames == ["rows", "groups"]
+    assert book.sheetnames == ["rows", "groups", "matrix"]
     expected = rows("clash", world.ifc, "--group", "element")["groups"]
     names, *found = book["groups"].values
     assert [dict(zip(names, row, strict=True)) for row in found] == [
@@ -92,6 +92,17 @@ def test_groups_are_a_sheet_of_their_own(world, tmp_path):
     assert {each: ids.count(each) for each in ids} == {
         row["group_id"]: row["clashes"] for row in expected
     }
+
+
+def test_the_matrix_is_a_sheet_of_its_own(world, tmp_path):
+    target = tmp_path / "clashes.xlsx"
+    rows("clash", world.ifc, "-o", target)
+    book = openpyxl.load_workbook(target)
+    assert book.sheetnames == ["rows", "matrix"]
+    names, *found = book["matrix"].values
+    expected = rows("clash", world.ifc, "--matrix", "class")["matrix"]
+    for row, right in zip(found, expected, strict=True):
+        assert dict(zip(names, row, strict=True)) == pytest.approx(right)
 
 
 def test_volumes(world, tmp_path):

@@ -35,6 +35,13 @@ def test_a_model_fills_the_picture_and_the_bytes_are_the_same(folder, tmp_path):
     assert down[-1] < 149
 
 
+def test_a_model_that_is_named_twice_is_drawn_once(folder, tmp_path):
+    other = folder / ".." / folder.name / "house.ifc"
+    (once,) = rows("render", folder / "house.ifc", "-o", tmp_path / "a.png")
+    (twice,) = rows("render", folder / "house.ifc", other, "-o", tmp_path / "a.png")
+    assert twice == once
+
+
 def test_a_camera_that_is_given(folder, tmp_path):
     (row,) = rows(
         "render", folder / "house.ifc", "-o", tmp_path / "a.png", "--eye", "3,3,40",

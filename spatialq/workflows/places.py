@@ -62,4 +62,5 @@ def readable(place: dict[str, Any]) -> dict[str, Any]:
 
 
 def _metres(value: float | None) -> str:
-    return "unknown" if value is None else f"{round(value, 3):.15g}"
+    # + 0.0 makes 0 of -0
+    return "unknown" if value is None else f"{round(value, 3) + 0.0:.15g}"

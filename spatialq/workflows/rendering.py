@@ -91,7 +91,9 @@ def write_picture(
         If models and clouds are far from each other.
     """
     target_file = Path(output)
-    found = [path for each in files for path in files_of(COMMAND, each)]
+    named_files = (path for each in files for path in files_of(COMMAND, each))
+    # each once, however it is named
+    found = list({path.resolve(): path for path in named_files}.values())
     require_outputs(COMMAND, found, [target_file], (".png",))
     clashes = [path for path in found if path.suffix.lower() == CLASHES]
     pairs = [pair for path in clashes for pair in _pairs(path)]

@@ -228,8 +228,8 @@ def clash(
             more = said if per is None else [*said, "group_id", "group_name"]
             query = SHEET.replace("SELECT", f"SELECT {', '.join(more)},") if more else SHEET
             query = query.replace("thickness", MEASURED) if options["volume"] else query
-            if per is not None:
-                sheets = {"groups": GROUPS.format(per=per, distance=reach)}
+            sheets = {} if per is None else {"groups": GROUPS.format(per=per, distance=reach)}
+            sheets["matrix"] = clash_matrix.matrix_sql(clash_matrix.default_per(con))
         elif suffix in BCF:
             query = TOPICS.format(per=per) if per is not None and topics == "groups" else query
             query = f"SELECT *, assignee AS assigned_to FROM ({query})" if project else query
