@@ -1,9 +1,12 @@
 """`spatialq clash --project`: what becomes of clashes from one run to the next."""
 
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import zipfile
+from datetime import datetime
 from random import Random
 
 import duckdb
@@ -11,6 +14,7 @@ import ifcopenshell
 import ifcopenshell.guid
 import pytest
 
+import spatialq
 from spatialq.errors import FileError
 from spatialq.workflows.clash import find_clashes
 
@@ -72,6 +76,67 @@ def raise_by(model, beam, millimetres):
         *beam.ObjectPlacement.RelativePlacement.Location.Coordinates[:2],
         millimetres,
     )
+
+
+def test_what_comes_back_in_a_bcf_is_kept(models, tmp_path):
+    project, sent, back = (tmp_path / name for name in ("p.duckdb", "sent.bcf", "back.bcf"))
+    rows("clash", *models, "--project", project, "-o", sent)
+    with zipfile.ZipFile(sent) as old, zipfile.ZipFile(back, "w") as new:
+        (first, *_) = sorted(name for name in old.namelist() if name.endswith("markup.bcf"))
+        for name in old.namelist():
+            text = old.read(name)
+            if name == first:
+                (guid,) = re.findall(rb'<Topic Guid="([^"]+)"', text)
+                text = text.replace(b'TopicStatus="new"', b'TopicStatus="approved"')
+                text = text.replace(
+                    b"<CreationAuthor>spatialq</CreationAuthor>",
+                    b"<CreationAuthor>spatialq</CreationAuthor><AssignedTo>Ada</AssignedTo>",
+                )
+                text = text.replace(
+                    b"  <Viewpoints",
+                    b'  <Comment Guid="00000000-0000-4000-8000-000000000000">'
+                    b"<Date>2026-01-02T03:04:05Z</Date><Author>Ada</Author>"
+                    b"<Comment>as planned</Comment></Comment>\n  <Viewpoints",
+                    1,
+                )
+            new.writestr(name, text)
+    for archives in ([back], [back], []):
+        told = [each for path in archives for each in ("--bcf-in", path)]
+        rows("clash", *models, "--project", project, *told, "-o", sent)
+        said = query(
+            project,
+            "SELECT status, assignee, author, comment, written_at FROM clashes "
+            "LEFT JOIN comments USING (clash) ORDER BY ALL",
+        )
+        at = datetime(2026, 1, 2, 3, 4, 5)
+        assert said == [
+            *[("active", None, None, None, None)] * 3,
+            ("approved", "Ada", "Ada", "as planned", at),
+        ]
+        with spatialq.connect() as con:
+            topic = con.execute(
+                "SELECT topic, status, assigned_to FROM read_bcf($1) WHERE status <> 'active'",
+                [str(sent)],
+            ).fetchall()
+            comments = con.execute(
+                "SELECT topic::VARCHAR, comment FROM read_bcf_comments($1) WHERE author = 'Ada'",
+                [str(sent)],
+            ).fetchall()
+        assert topic == [(guid.decode(), "approved", "Ada")]
+        assert comments == [(guid.decode(), "as planned")]
+
+
+def test_a_clash_that_has_changed_is_not_approved_by_what_was_said_before(models, tmp_path):
+    project, sent, back = (tmp_path / name for name in ("p.duckdb", "sent.bcf", "back.bcf"))
+    rows("clash", *models, "--project", project, "-o", sent)
+    with zipfile.ZipFile(sent) as old, zipfile.ZipFile(back, "w") as new:
+        for name in old.namelist():
+            text = old.read(name).replace(b'TopicStatus="new"', b'TopicStatus="approved"')
+            new.writestr(name, text)
+    edit(models[0], lambda model, beam: raise_by(model, beam["x1"], 50.0))
+    rows("clash", *models, "--project", project, "--bcf-in", back, "-o", sent)
+    found = query(project, "SELECT a_name, status FROM clashes ORDER BY a_name")
+    assert found == [(f"x{k}", "changed" if k == 1 else "approved") for k in range(4)]
 
 
 def test_what_becomes_of_clashes(models, tmp_path):

@@ -12,6 +12,7 @@ from spatialq.database.element_sets import pairs_sql as related_pairs
 from spatialq.errors import FileWarning, files_read_by
 from spatialq.functions.sql_text import literal
 from spatialq.workflows import clash_rules
+from spatialq.workflows.clash_issues import archives_of, join_issues
 from spatialq.workflows.clash_models import COMMAND, read
 from spatialq.workflows.clash_project import run_in
 from spatialq.workflows.clash_project_file import last_run
@@ -83,6 +84,7 @@ def find_clashes(
     progress: "Progress | None" = None,
     project: Path | None = None,
     rules: "Sequence[Rule]" = (),
+    bcf_in: Sequence[str | os.PathLike[str]] = (),
     **options: Any,
 ) -> "duckdb.DuckDBPyConnection":
     """Find the pairs of elements that clash.
@@ -112,6 +114,9 @@ def find_clashes(
     rules : sequence of Rule
         Each has sets and options of its own, see `clash_rules`; what one does not say is as given
         here, but for `a`, `b` and `closer_than`, which must not be given.
+    bcf_in : sequence of path
+        BCF archives or patterns: what is said there of the clashes joins them, see `clash_issues`.
+        A project keeps it.
     **options
         Options of `intersects_with`: `tolerance` and `min_thickness` in metres, `method`,
         `broad_phase`, `volume`.
@@ -149,11 +154,13 @@ def find_clashes(
         message = f"{COMMAND}: with rules there must be no a, b, closer_than and project"
         raise ValueError(message)
     require_sides(a, b)
+    archives = archives_of(COMMAND, bcf_in)
     con = connect_quietly()
     last = None if project is None else last_run(con, project)
     read(con, models, geometry, progress)
     if rules:
         _find_by_rules(con, rules, {**chosen, "device": device}, exclude)
+        join_issues(con, COMMAND, archives)
         return con
     select(con, a, b, stacklevel=3)
     search = partial(
@@ -163,10 +170,11 @@ def find_clashes(
         test = {"a": a, "b": b, "closer_than": closer_than, **chosen}
         rows = ", a.row AS a_row, b.row AS b_row"
         query = clashes_sql("FROM pairs", excluding, more=rows)
-        run_in(con, project, last, test, search, query)
+        run_in(con, project, last, test, search, query, archives)
         return con
     con.execute(f"CREATE TABLE found AS {clashes_sql(search(), excluding)}")
     con.execute(SPLIT)
+    join_issues(con, COMMAND, archives)
     return con
 
 

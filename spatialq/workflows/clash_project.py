@@ -8,7 +8,7 @@ what became of it. All of a run is written in one transaction.
 import hashlib
 import json
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,8 @@ import numpy as np
 
 from spatialq.functions.sql_text import identifier
 from spatialq.io.storage import as_path
+from spatialq.workflows import clash_issues
+from spatialq.workflows.clash_models import COMMAND
 from spatialq.workflows.clash_project_file import MEASURE, written
 
 if TYPE_CHECKING:
@@ -163,6 +165,7 @@ def run_in(
     test: Mapping[str, Any],
     search: Search,
     clashes: str,
+    archives: Sequence[Path] = (),
 ) -> None:
     """Make the table `clashes` of the tables of all models, and keep the run in a project.
 
@@ -179,11 +182,13 @@ def run_in(
     search : callable
     clashes : str
         The query for the clashes, of the table `pairs`.
+    archives : sequence of Path
+        BCF archives with what people said of them: status, assignee, comments.
 
     Raises
     ------
     FileError
-        If the database cannot be written.
+        If the database cannot be written, or an archive cannot be read.
     """
     from importlib.metadata import version
 
@@ -220,8 +225,11 @@ def run_in(
         }
         added = (identifier(name) for name, *_ in theirs if name not in ours)
         con.execute(LATER.format(added="".join(f", o.{name}" for name in added)), {"run": run})
+    clash_issues.read_issues(con, COMMAND, archives)
+    con.execute(clash_issues.TAKEN)
     with written(con, path):
         con.execute(SCHEMA)
+        con.execute(clash_issues.SAID)
         con.execute(KEEP.format(b=other))
         if last is not None:
             con.execute(AFTER_OTHERS, {"run": run})
@@ -233,6 +241,7 @@ def run_in(
             [run, options, elements, searched if is_part else elements],
         )
     con.execute("CREATE TABLE statuses AS " + STATUSES, {"run": run})
+    con.execute(clash_issues.WITH_COMMENTS)
     con.execute("DETACH project")
 
 

@@ -142,10 +142,8 @@ def clash(
     from spatialq.database.table_files import require_output, write_table
     from spatialq.export.atomic import require_writable
     from spatialq.functions.sql_text import literal
-    from spatialq.io.files import find_files, require_file
     from spatialq.workflows import clash_matrix
     from spatialq.workflows.clash import counts, find_clashes, left_out
-    from spatialq.workflows.clash_issues import join_issues
     from spatialq.workflows.clash_rules import counts as counts_by_rule
     from spatialq.workflows.clash_rules import read_rules
     from spatialq.workflows.places import places, readable
@@ -160,12 +158,6 @@ def clash(
         **options,
     }
     reach = metres("clash", "group_distance", group_distance)
-    if bcf_in and project is not None:
-        message = (
-            "clash: --bcf-in must not be given with --project, whose database keeps status and "
-            f"comments itself, got {bcf_in[0]!r}"
-        )
-        raise ValueError(message)
     tasks = Tasks(executor, workers, None, resume=resume)
     if tasks.are_wanted:
         run_job(
@@ -198,13 +190,16 @@ def clash(
         got = "no file" if output is None else repr(str(output))
         message = f"clash: --bcf-version is for -o of {' or '.join(BCF)}, got {got}"
         raise ValueError(message)
-    archives = [path for pattern in bcf_in or () for path in find_files("clash", pattern)]
-    for path in archives:
-        require_file("clash", path)
     ruled = () if rules is None else read_rules(rules)
     with progress() as update:
         con = find_clashes(
-            models, device=device, progress=update, project=project, rules=ruled, **chosen
+            models,
+            device=device,
+            progress=update,
+            project=project,
+            rules=ruled,
+            bcf_in=bcf_in or (),
+            **chosen,
         )
     excluded = left_out(con)
     placed = places(con)
@@ -213,7 +208,8 @@ def clash(
     said = [] if project is None else ["clash", "status", "assignee"]
     said += ["rule", "severity"] if ruled else []
     if bcf_in:
-        note(f"{join_issues(con, 'clash', archives):,} clashes are in {', '.join(bcf_in)}")
+        ((count,),) = con.execute("SELECT count(*) FROM issues").fetchall()
+        note(f"{count:,} clashes are in {', '.join(bcf_in)}")
     per = None if group is None else literal(group)
     if per is not None:
         con.execute(GROUPED.format(per=per, distance=reach))
@@ -271,7 +267,7 @@ def clash(
             }
             brief = [name for name in said if name != "clash"]
             brief += [name for name in BRIEF if is_asked.get(name, True)]
-            brief += ["status", "assigned_to"] if bcf_in else []
+            brief += ["status", "assigned_to"] if bcf_in and not project else []
             show([rounded({name: row[name] for name in brief}) for row in shown], as_json=False)
     if excluded:
         note(say_left_out(excluded))
