@@ -23,6 +23,16 @@ NEAR = {"abs": 1e-4, "rel": 0.01}
 """What is guaranteed: the larger of both."""
 
 
+def spire():
+    """A spire of 3 m on a base that passes through another box: all have one corner in common."""
+    base, _ = box((-1.5, -1.5, 0), (1.5, 1.5, 1))
+    tower = oracle.mesh_of(manifold3d.Manifold.hull_points(np.vstack([base, [0, 0, 4]])))
+    vertices, faces = zip(tower, box((-1.5, -1.5, 0), (2, 2, 1)), strict=True)
+    faces = np.concatenate([faces[0], faces[1] + len(vertices[0])])
+    places, there = np.unique(np.concatenate(vertices), axis=0, return_inverse=True)
+    return places, there.reshape(-1)[faces]
+
+
 def bounds(a, b, seed=(np.nan, np.nan, np.nan)):
     """The penetration, which may be too small by that much, and its bound from above."""
     meshes = Meshes.of([a, b])
@@ -64,6 +74,11 @@ FORMULAS = {
         SLAB,
         moved(turned(cube(1.0), (0, 1, 0), 45), (0, 0, sqrt(0.5) - 0.03)),
         0.03,
+    ),
+    "a box in the spire of a body that passes through itself": (
+        spire(),
+        box((-0.3, -0.2, 1.6), (1.4, 1.45, 2.5)),
+        4.5 / (1.5 + sqrt(1.5**2 + 3**2)),
     ),
 }  # fmt: skip
 PLACES = {

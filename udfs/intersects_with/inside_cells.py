@@ -156,7 +156,8 @@ def has_no_maximum(e: int, bound: float, solids: Solids, work: Any) -> Any:
                 nearer = nearer or beyond
             if nearer:
                 continue
-            if solids.parts[e] > 1 and lowest < -1e-9 * (1.0 + radius):
+            # it may face away from the box: where bodies overlap, both sides of it are inside
+            if lowest < -1e-9 * (1.0 + radius):
                 return False
             known = nx == 0.0 and ny == 0.0 and nz == 0.0
             for s in range(count):
