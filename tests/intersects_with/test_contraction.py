@@ -88,3 +88,14 @@ def test_a_box_beside_a_turned_face_is_empty():
     work[STACK, :9] = np.eye(3).ravel()
     work[0, :6] = 0.8, 0.8, -1e-9, 0.9, 0.9, 1e-9
     assert not contract(0, 0, solids_of(roof), work)
+
+
+def test_a_flat_box_on_the_map_keeps_what_is_inside():
+    """Its centre is beside the element, a side of which passes through it."""
+    work = np.empty(WORK)
+    work[STACK, :9] = np.eye(3).ravel()
+    work[0, :6] = 5e6 + 0.5, 5e6 + 0.5, -4e-6, 5e6 + 1.7, 5e6 + 0.6, 6e-6
+    assert contract(0, 0, solids_of(moved(box((0, 0, 0), (1, 2, 3)), (5e6, 5e6, 0))), work)
+    left = work[0, :6]
+    assert (left[:3] <= (5e6 + 0.5, 5e6 + 0.5, 0)).all()
+    assert (left[3:] >= (5e6 + 1, 5e6 + 0.6, 6e-6)).all()

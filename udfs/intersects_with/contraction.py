@@ -125,7 +125,7 @@ def face_through(
     hx = half[0] * abs(frame[0]) + half[1] * abs(frame[3]) + half[2] * abs(frame[6])
     hy = half[0] * abs(frame[1]) + half[1] * abs(frame[4]) + half[2] * abs(frame[7])
     hz = half[0] * abs(frame[2]) + half[1] * abs(frame[5]) + half[2] * abs(frame[8])
-    slack = 1e-9 + 1e-12 * (abs(px) + abs(py) + abs(pz))
+    slack = 1e-9 + 1e-14 * (abs(px) + abs(py) + abs(pz))
     found = NONE
     away = slack
     first_high = 0.0
