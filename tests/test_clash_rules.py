@@ -1,6 +1,8 @@
 """`spatialq clash --rules`: several tests of the same models at once."""
 
 import re
+from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -8,7 +10,7 @@ import spatialq
 from spatialq.errors import FileError, FileWarning
 from spatialq.io.ifc import cache
 from spatialq.workflows.clash import find_clashes
-from spatialq.workflows.clash_rules import OTHER_WAY, SEVERITIES, read_rules
+from spatialq.workflows.clash_rules import KEYS, OTHER_WAY, SEVERITIES, read_rules
 
 from .command_line import rows, spatialq_command
 
@@ -154,6 +156,10 @@ def test_rules_in_files_and_groups(world, rules, tmp_path):
         ("- {name: x, relation: cuts}", "rule 'x': relation must be one or a list of overlap, "),
         ("- {name: x, relation: touch}", "rule 'x': relation 'touch' needs a clearance"),
         ("- {name: x, a: [IfcWall]}", "rule 'x': a must be a selector or a condition, got ["),
+        ("- name: x\n  a: &a [y, y]\n  b: &b [*a, *a]\n  exclude: [*b, *b]", "rule 'x': b must be"),
+        ("- {name: x, relation: {a: b}}", "rule 'x': relation must be text, or a list of texts, g"),
+        ("- {name: x, tolerance: 2026-99-99}", "is no YAML: month must be in 1..12"),
+        ("[" * 3000 + "]" * 3000, "is no YAML: maximum recursion depth exceeded"),
         ("- {name: x, b: IfcWal}", "rule 'x': b: a class of the selector must be a class of"),
         ("- {name: x, a: ifc_clas = 1}", "rule 'x': a must be a condition over the columns of"),
     ],
@@ -164,6 +170,25 @@ def test_what_is_wrong_names_file_rule_and_key(tmp_path, text, said):
     with pytest.raises(ValueError, match=re.escape(f"clash: '{path}': {said}")) as caught:
         read_rules(path)
     assert "\n" not in str(caught.value)
+
+
+def test_aliases_make_no_endless_message(tmp_path):
+    path = tmp_path / "rules.yml"
+    lists = [
+        f"  {key}: &{key} [{', '.join(['*' + above] * 9)}]" for above, key in pairwise("sabcd")
+    ]
+    start = f"  s: &s [{', '.join('x' * 9)}]"
+    path.write_text("\n".join(["-", start, *lists, "  name: *d"]))
+    with pytest.raises(FileError, match=r"rule 1: name must be text, got \[\[\[") as caught:
+        read_rules(path)
+    assert len(str(caught.value)) < 1000
+
+
+def test_a_key_without_a_value_says_nothing(tmp_path):
+    path = tmp_path / "rules.yml"
+    path.write_text("- {name: x}\n- {name: y, " + ": , ".join(KEYS[1:]) + ": }")
+    one, other = read_rules(path)
+    assert replace(one, name="y") == other
 
 
 def test_files_that_are_none(tmp_path):

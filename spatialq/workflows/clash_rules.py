@@ -1,5 +1,6 @@
 """Rule sets of clashes, read from YAML: behind `spatialq clash --rules`."""
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -28,6 +29,8 @@ OTHER_WAY = {
 NEAR = ("touch", "disjoint")
 """Relations that only a clearance finds."""
 RELATIONS = ("overlap", *OTHER_WAY, "equals", *NEAR)
+BRIEF = reprlib.Repr()
+BRIEF.maxlevel = 2
 
 # A pair is one clash, whichever rules find it and in which order of its elements.
 CHOOSE = """
@@ -113,7 +116,7 @@ def read_rules(path: Path) -> list[Rule]:
         given = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise FileError.of(COMMAND, path, str(error.strerror or error)) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # no UTF-8, no day, too deep
         reason = " ".join(str(error).split())
         raise FileError.of(COMMAND, path, f"is no YAML: {reason}") from None
     if not isinstance(given, list) or not given:
@@ -123,7 +126,7 @@ def read_rules(path: Path) -> list[Rule]:
     for number, each in enumerate(given, 1):
         name = each.get("name") if isinstance(each, dict) else None
         if not isinstance(name, str) or not name.strip():
-            reason = f"rule {number}: name must be text, got {name!r}"
+            reason = f"rule {number}: name must be text, got {BRIEF.repr(name)}"
             raise FileError.of(COMMAND, path, reason)
         try:
             rule = _rule(each)
@@ -143,13 +146,17 @@ def _rule(given: dict[Any, Any]) -> Rule:
             meant = f"; did you mean {near[0]}?" if near else f"; keys are {', '.join(KEYS)}"
             message = f"there is no key {key!r}{meant}"
             raise ValueError(message)
+    # what is empty says nothing
+    given = {key: value for key, value in given.items() if value is not None}
+    for key, value in given.items():
+        _require_plain(key, value)
     sides = {}
     for side in "ab":
         sides[side] = given.get(side)
         if not isinstance(sides[side], str | None):
             message = f"{side} must be a selector or a condition, got {sides[side]!r}"
             raise ValueError(message)
-    lengths = {key: _length(key, given[key]) for key in LENGTHS if given.get(key) is not None}
+    lengths = {key: _length(key, given[key]) for key in LENGTHS if key in given}
     clearance = lengths.pop("clearance", None)
     severity = given.get("severity", "normal")
     if severity not in SEVERITIES:
@@ -181,6 +188,14 @@ def _rule(given: dict[Any, Any]) -> Rule:
         exclude,
         lengths,
     )
+
+
+def _require_plain(key: str, value: Any) -> None:
+    """Refuse lists in lists: a few aliases make one that no memory holds."""
+    values = value if isinstance(value, list) else [value]
+    if any(isinstance(each, list | tuple | dict | set) for each in values):
+        message = f"{key} must be text, or a list of texts, got {BRIEF.repr(value)}"
+        raise ValueError(message)
 
 
 def _length(key: str, given: Any) -> float:
