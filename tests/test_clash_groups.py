@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import spatialq
+from spatialq.workflows.clash_columns import columns
 
 from .command_line import rows, spatialq_command
 from .conftest import made_once
@@ -204,9 +205,40 @@ def test_the_command_prints_groups_and_writes_a_topic_for_each(con, folder, tmp_
     table = tmp_path / "clashes.parquet"
     rows("clash", house, "--group", "space", "--group-distance", "100m", "-o", table)
     assert con.sql(f"SELECT DISTINCT group_id FROM '{table}'").fetchall() == [(1,)]
-    result = spatialq_command("clash", house, "--group", "mood")
-    assert result.returncode == 1
-    assert "per must be 'element', 'space' or a column of the clashes" in result.stderr
+
+
+def test_what_is_no_column_is_refused_before_anything_is_read_or_kept(tmp_path):
+    project = tmp_path / "p.duckdb"
+    for arguments in (("--group", "mood"), ("--group", "rule"), ("--matrix", "penetration")):
+        (option, given) = arguments
+        result = spatialq_command("clash", "none.ifc", *arguments, "--project", project)
+        assert result.returncode == 1
+        assert f"clash: {option} must be " in result.stderr
+        assert f"got '{given}'" in result.stderr
+        assert not project.exists()
+
+
+@pytest.mark.slow
+def test_the_columns_of_clashes_are_known_before_they_are(con, folder, tmp_path):
+    house, project, rules = folder / "house.ifc", tmp_path / "p.duckdb", tmp_path / "rules.yml"
+    rules.write_text("- name: all")
+    issues = tmp_path / "clashes.bcf"
+    rows("clash", house, "-o", issues)
+
+    def written(*arguments):
+        target = tmp_path / "clashes.parquet"
+        rows("clash", house, *arguments, "-o", target)
+        return set(con.sql(f"FROM '{target}'").columns)
+
+    assert written() == columns()
+    assert written("--rules", rules) == columns(has_rules=True)
+    assert written("--bcf-in", issues) == columns(has_issues=True)
+    expected = columns(project=project)
+    assert written("--project", project) == expected == columns(project=project)
+    with duckdb.connect(project) as kept:
+        kept.execute("ALTER TABLE clashes ADD COLUMN trade VARCHAR")
+    assert columns(project=project) == {*expected, "trade"}
+    assert len(rows("clash", house, "--project", project, "--group", "trade")["groups"]) == 1
 
 
 def test_clashes_without_a_storey_are_one_topic(tmp_path):

@@ -159,6 +159,7 @@ def test_rules_in_files_and_groups(world, rules, tmp_path):
         ("- name: x\n  a: &a [y, y]\n  b: &b [*a, *a]\n  exclude: [*b, *b]", "rule 'x': b must be"),
         ("- {name: x, relation: {a: b}}", "rule 'x': relation must be text, or a list of texts, g"),
         ("- {name: x, tolerance: 2026-99-99}", "is no YAML: month must be in 1..12"),
+        ('- name: "\\ud800"', "rule '\ud800': 'utf-8' codec can't encode character '\\ud800' in"),
         ("[" * 3000 + "]" * 3000, "is no YAML: maximum recursion depth exceeded"),
         ("- {name: x, b: IfcWal}", "rule 'x': b: a class of the selector must be a class of"),
         ("- {name: x, a: ifc_clas = 1}", "rule 'x': a must be a condition over the columns of"),

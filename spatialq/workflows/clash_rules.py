@@ -191,8 +191,11 @@ def _rule(given: dict[Any, Any]) -> Rule:
 
 
 def _require_plain(key: str, value: Any) -> None:
-    """Refuse lists in lists: a few aliases make one that no memory holds."""
+    """Refuse lists in lists, of which a few aliases make endless ones, and halves of characters."""
     values = value if isinstance(value, list) else [value]
+    for each in values:
+        if isinstance(each, str):
+            each.encode()
     if any(isinstance(each, list | tuple | dict | set) for each in values):
         message = f"{key} must be text, or a list of texts, got {BRIEF.repr(value)}"
         raise ValueError(message)

@@ -144,6 +144,7 @@ def clash(
     from spatialq.functions.sql_text import literal
     from spatialq.workflows import clash_matrix
     from spatialq.workflows.clash import counts, find_clashes, left_out
+    from spatialq.workflows.clash_columns import columns, require_group, require_matrix
     from spatialq.workflows.clash_rules import counts as counts_by_rule
     from spatialq.workflows.clash_rules import read_rules
     from spatialq.workflows.places import places, readable
@@ -191,6 +192,11 @@ def clash(
         message = f"clash: --bcf-version is for -o of {' or '.join(BCF)}, got {got}"
         raise ValueError(message)
     ruled = () if rules is None else read_rules(rules)
+    if matrix is not None:
+        require_matrix(matrix)
+    if group is not None:
+        known = columns(project=project, has_rules=bool(ruled), has_issues=bool(bcf_in))
+        require_group(group, known)
     with progress() as update:
         con = find_clashes(
             models,
