@@ -14,7 +14,7 @@ ALWAYS = (
     "thickness", "volume", "dx", "dy", "dz", "distance", "x", "y", "z", "flags",
 )  # fmt: skip
 RULED = ("rule", "severity")
-OF_PROJECT = ("clash", *SAID, "a_element", "b_element")
+OF_PROJECT = ("clash", *SAID, "a_element", "b_element", "comments")
 WAYS = ("element", "space")
 """Of groups, besides columns."""
 
