@@ -13,6 +13,7 @@ from spatialq.database.sources import tables_read
 from spatialq.errors import files_read_by
 from spatialq.export.atomic import WRITER
 from spatialq.export.clash_view import COLOURS, ClashView, radius_of, see
+from spatialq.workflows.clash_models import short_names
 from spatialq.workflows.clash_rows import understood
 from spatialq.workflows.tables import dicts
 from spatialq.workflows.tiles_elements import NOT_DRAWN, meshes_of_table
@@ -60,6 +61,8 @@ class Building:
         False of spaces and openings, which hide what is in them.
     places : mapping of str to list of int
         The rows of each GlobalId.
+    names : mapping of str to str
+        Of each file what it is called.
     """
 
     table: "pa.Table"
@@ -68,6 +71,7 @@ class Building:
     high: "FloatArray"
     is_drawn: "np.ndarray[Any, np.dtype[np.bool_]]"
     places: Mapping[str, list[int]]
+    names: Mapping[str, str]
 
     @classmethod
     def of(cls, files: Sequence[Path]) -> "Building":
@@ -84,7 +88,9 @@ class Building:
         places: dict[str, list[int]] = {}
         for row, each in enumerate(table["global_id"].to_pylist()):
             places.setdefault(each, []).append(row)
-        return cls(table, meshes_of_table(table), box[:, :3], box[:, 3:], is_drawn, places)
+        names = short_names(table["file_name"].unique().to_pylist())
+        meshes = meshes_of_table(table)
+        return cls(table, meshes, box[:, :3], box[:, 3:], is_drawn, places, names)
 
     def pair(self, clash: Clash) -> list[int]:
         """Find both elements of a clash."""

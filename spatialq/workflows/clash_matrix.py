@@ -1,10 +1,10 @@
 """The clash matrix: how many clashes there are between files, classes or the like."""
 
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spatialq.functions.sql_text import literal
+from spatialq.workflows.clash_models import short_names
 from spatialq.workflows.tables import dicts
 
 if TYPE_CHECKING:
@@ -47,12 +47,8 @@ def square(rows: list[dict[str, Any]], per: str) -> tuple[list[str], list[list[i
     for row in rows:
         i, j = at[row["one"]], at[row["other"]]
         counts[i][j] = counts[j][i] = row["clashes"]
-    return _short(known) if per == FILE else known, counts
-
-
-def _short(paths: list[str]) -> list[str]:
-    often = Counter(Path(path).name for path in paths)
-    return [path if often[Path(path).name] > 1 else Path(path).name for path in paths]
+    files = short_names(known)
+    return [files[each] for each in known] if per == FILE else known, counts
 
 
 def table(con: "duckdb.DuckDBPyConnection", per: str) -> list[dict[str, Any]]:

@@ -116,6 +116,6 @@ def _elements(
         }
         yield Element(
             ids[row], said["ifc_class"], said["name"], said["description"], said["storey"],
-            Path(said["file_name"]).name, meshes.vertices[vertices], meshes.faces[faces],
+            building.names[said["file_name"]], meshes.vertices[vertices], meshes.faces[faces],
             said["is_closed"], paint.colour, paint.label, {**own, PROPERTY_SET: clash_set},
         )  # fmt: skip

@@ -2,7 +2,8 @@
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -91,6 +92,13 @@ def make_tables(
     con.unregister("clash_elements")
     for name in models[0].keys() - {"elements"}:
         con.register(name, pa.concat_tables([tables[name] for tables in models]))
+
+
+def short_names(paths: Iterable[str]) -> dict[str, str]:
+    """Name each file without its folder where no other one has that name."""
+    given = {*paths}
+    often = Counter(Path(path).name for path in given)
+    return {path: path if often[Path(path).name] > 1 else Path(path).name for path in given}
 
 
 def extent_of(path: Path, elements: "pa.Table") -> Extent | None:

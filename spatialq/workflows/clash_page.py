@@ -66,8 +66,8 @@ class _Page:
         self.pairs = [building.pair(each) for each in clashes]
         rows = sorted({row for pair in self.pairs for row in pair})
         self.elements = {row: building.said(row) for row in rows}
-        names = {each["file_name"]: Path(each["file_name"]).name for each in self.elements.values()}
-        self.models = sorted(names.values())
+        files = {each["file_name"] for each in self.elements.values()}
+        self.models = sorted(building.names[each] for each in files)
         self.groups: dict[Any, list[int]] = {}
         """Numbers of the clashes of each group."""
         if "group_id" in clashes[0]:
@@ -173,7 +173,7 @@ class _Page:
                 values[side] = Html(f"{what} {html(said['name'])} {tag('code', clash[side])}")
                 values[f"{side} storey"] = said["storey"]
                 if len(self.models) > 1:
-                    values[f"{side} model"] = Path(said["file_name"]).name
+                    values[f"{side} model"] = self.building.names[said["file_name"]]
             values |= {
                 f"{name}, mm" if name in MILLIMETRES else name: _cell(name, clash[name])
                 for name in clash

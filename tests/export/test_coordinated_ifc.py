@@ -164,3 +164,17 @@ def test_a_model_is_not_replaced_and_no_clashes_leave_no_file(folder, tmp_path):
         with pytest.raises(FileError, match="needs at least one, got none"):
             spatialq.write(none, tmp_path / "none.ifc")
     assert [each.name for each in tmp_path.iterdir()] == ["walls.ifc"]
+
+
+def test_files_of_one_name_in_two_folders_are_two_buildings(folder, tmp_path):
+    paths = [tmp_path / where / "walls.ifc" for where in ("north", "south")]
+    for path in paths:
+        path.parent.mkdir()
+        path.write_bytes((folder / "walls.ifc").read_bytes())
+    for name in ("all.ifc", "all.html"):
+        rows("clash", *paths, folder / "beams.ifc", "-o", tmp_path / name)
+    model = ifcopenshell.open(tmp_path / "all.ifc")
+    names = {str(path) for path in paths} | {"beams.ifc"}
+    assert {each.Name for each in model.by_type("IfcBuilding")} == names
+    page = (tmp_path / "all.html").read_text()
+    assert all(f"<td>{name}</td>" in page for name in names)
