@@ -100,6 +100,12 @@ FORMULAS = {
         0.04,
         (2, 0.2, 0.2),
     ),
+    "a hollow within the box of a thinner body": (
+        together(hollow(cube(2), cube(1)), pipe(1.9, 2, -1, 1, 4, 0.5)),
+        cube(6),
+        8 - 1 + 2 * (2 * 2**2 - 2 * 1.9**2),
+        (2 * sqrt(2), 2 * sqrt(2), 2),
+    ),
     "hollows in two bodies that overlap": (
         together(hollow(cube(2), cube(1)), hollow(cube(2, (1.8, 0, 0)), cube(1, (1.8, 0, 0)))),
         box((-3, -0.1, -0.1), (5, 0.1, 0.1)),

@@ -140,15 +140,16 @@ def _united(whole: "Manifold") -> "Manifold":
     parts.sort(key=lambda part: abs(part.volume()))
     bodies = [part for part in parts if part.volume() > 0]
     for inner in (part for part in parts if part.volume() < 0):
-        around = (k for k, body in enumerate(bodies) if _is_in_box(inner, body))
+        mesh = inner.to_mesh64()
+        hollow = _manifold(mesh.vert_properties[:, :3], mesh.tri_verts[:, ::-1])
+        around = (k for k, body in enumerate(bodies) if _is_within(hollow, body))
         for k in islice(around, 1):  # the smallest one
-            mesh = inner.to_mesh64()
-            hollow = _manifold(mesh.vert_properties[:, :3], mesh.tri_verts[:, ::-1])
             bodies[k] = bodies[k] - hollow
     return Manifold.batch_boolean(bodies, OpType.Add)
 
 
-def _is_in_box(inner: "Manifold", outer: "Manifold") -> bool:
-    """Tell whether the box of one is in that of the other."""
+def _is_within(inner: "Manifold", outer: "Manifold") -> bool:
+    """Tell whether most of a body is in another one."""
     (*low, a, b, c), (*other, p, q, r) = inner.bounding_box(), outer.bounding_box()
-    return all(map(float.__ge__, low, other)) and all(map(float.__le__, (a, b, c), (p, q, r)))
+    is_in_box = all(map(float.__ge__, low, other)) and all(map(float.__le__, (a, b, c), (p, q, r)))
+    return is_in_box and (inner ^ outer).volume() > 0.5 * inner.volume()
