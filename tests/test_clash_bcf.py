@@ -202,6 +202,7 @@ def test_numbers_are_texts_and_a_place_that_is_nowhere_is_that_of_the_box(con, f
     ("columns", "reason"),
     [
         ("'left' AS x", "x of '.*a.bcf' must be metres, got 'left'"),
+        ("'deep' AS penetration", "penetration of '.*a.bcf' must be metres, got 'deep'"),
         ("'soon' AS due", "due of '.*a.bcf' must be a date or time such as .*, got 'soon'"),
         ("5 AS due", "due of '.*a.bcf' must be a date or time such as .*, got 5"),
         ("[{text: 'x', mood: 'y'}] AS comments", "comments of '.*' must be texts, or structs of"),

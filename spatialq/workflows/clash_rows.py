@@ -12,8 +12,8 @@ from spatialq.export.bcf import Comment
 def understood(caller: str, path: Path, row: Mapping[str, Any]) -> dict[str, Any]:
     """Give a row whose columns have the types that topics need.
 
-    Texts may be numbers; `labels` and `comments` may be one instead of a list; a place that is
-    not finite is none.
+    Texts may be numbers, and ids of groups anything; `labels` and `comments` may be one instead of
+    a list; a place or penetration that is not finite is none.
 
     Raises
     ------
@@ -57,7 +57,8 @@ def _comment(value: Any) -> Comment:
 COLUMNS: dict[str, tuple[Callable[[Any], Any], str]] = {
     **dict.fromkeys(("a", "b", "a_file", "b_file", "file_name", "relation"), (str, "text")),
     **dict.fromkeys(("title", "status", "priority", "assigned_to", "description"), (str, "text")),
-    **dict.fromkeys("xyz", (_finite, "metres")),
+    **dict.fromkeys((*"xyz", "penetration"), (_finite, "metres")),
+    "group_id": (lambda value: value if isinstance(value, int) else str(value), "a number or text"),
     "due": (_time, "a date or time such as '2030-01-31'"),
     "labels": (lambda value: [str(each) for each in _listed(value)], "texts"),
     "comments": (

@@ -167,6 +167,15 @@ def test_pictures_are_bounded_and_the_page_says_so(folder, tmp_path, monkeypatch
     assert "There are pictures of the first 1 of 2." in "".join(page.itertext())
 
 
+@pytest.mark.parametrize("ending", ["html", "ifc", "glb"])
+def test_groups_of_any_kind_and_depths_that_are_none(folder, tmp_path, ending):
+    rows("clash", folder / "walls.ifc", "-o", tmp_path / "c.parquet")
+    said = "REPLACE ('nan'::DOUBLE AS penetration), [1, NULL] AS group_id"
+    with spatialq.connect() as con:
+        clashes = con.sql(f"SELECT * {said} FROM '{tmp_path}/c.parquet'")
+        assert spatialq.write(clashes, tmp_path / f"a.{ending}") > 0
+
+
 def test_no_clashes_are_a_page_too_and_rows_that_are_none_are_refused(folder, tmp_path):
     with spatialq.connect() as con:
         rows = con.sql("SELECT 'x' AS a, 'y' AS b LIMIT 0")
