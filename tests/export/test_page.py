@@ -157,6 +157,15 @@ def test_tables_are_sorted_numbers_as_numbers_empty_ones_last(folder, tmp_path):
         assert down == [*expected[::-1], ""]
 
 
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
+def test_the_script_of_a_page_without_clashes_ends_well(tmp_path):
+    write_page(tmp_path / "none.html", "No clashes", [])
+    (script,) = re.findall("<script>(.*)</script>", (tmp_path / "none.html").read_text(), re.DOTALL)
+    page = "const document = {getElementById: () => null, querySelectorAll: () => []};"
+    (tmp_path / "script.js").write_text(page + script)
+    subprocess.run(["node", tmp_path / "script.js"], check=True)
+
+
 def test_pictures_are_bounded_and_the_page_says_so(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(clash_page, "MOST_PICTURES", 1)
     rows("clash", folder / "walls.ifc", "-o", tmp_path / "c.parquet")
