@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 import spatialq
+from spatialq.errors import FileError
 from spatialq.export.matrix_picture import EMPTY, FEW, MANY, write_matrix_picture
 from spatialq.workflows.clash_matrix import square
 
@@ -90,6 +91,11 @@ def test_a_picture_has_a_cell_for_each_pair(tmp_path):
     write_matrix_picture(path, ["x"] * 200, [[1] * 200] * 200, "many")
     with Image.open(path) as image:
         assert image.size[0] < 4000
+    write_matrix_picture(path, ["long" * 20_000, "two\nlines"], [[1, 2], [2, 0]], "names")
+    with Image.open(path) as image:
+        assert image.size[0] < 1000
+    with pytest.raises(FileError, match=r"a picture of a matrix has up to 500 rows, got 5,000"):
+        write_matrix_picture(tmp_path / "no.png", ["x"] * 5000, [[1] * 5000] * 5000, "too many")
 
 
 @pytest.mark.slow

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spatialq.export.atomic import whole
+from spatialq.errors import FileError
+from spatialq.export.atomic import WRITER, whole
 
 if TYPE_CHECKING:
     from PIL.ImageFont import FreeTypeFont, ImageFont
@@ -16,6 +17,10 @@ MARGIN, TITLE, LABEL = 24, 56, 8
 """Pixels around the picture, of the line above it, and between labels and cells."""
 LARGEST, SMALLEST, WIDEST = 64, 18, 1600
 """Pixels of a cell; of all cells beside each other, if there are not too many."""
+LONGEST = 60
+"""Characters of a name that are drawn, about: its begin and its end."""
+MOST = 500
+"""Rows: a picture of more takes gigabytes."""
 INK, PAPER, EMPTY = (38, 42, 48), (252, 252, 250), (238, 240, 242)
 FEW, MANY = (253, 226, 190), (178, 34, 34)
 
@@ -36,13 +41,16 @@ def write_matrix_picture(
     Raises
     ------
     FileError
-        If it cannot be written.
+        If it cannot be written, or has too many rows.
     """
     from PIL import Image, ImageDraw, ImageFont
 
+    if len(names) > MOST:
+        reason = f"a picture of a matrix has up to {MOST} rows, got {len(names):,}; a .csv has all"
+        raise FileError.of(WRITER, path, reason)
     side = max(SMALLEST, min(LARGEST, WIDEST // max(len(names), 1)))
     font, small = ImageFont.load_default(18), ImageFont.load_default(max(9, side // 3))
-    labels = [_label(name or "(none)", font) for name in names]
+    labels = [_label(_brief(name) or "(none)", font) for name in names]
     wide = max((label.width for label in labels), default=0) + LABEL
     length = side * len(names)
     heading = ImageFont.load_default(30)
@@ -67,6 +75,11 @@ def write_matrix_picture(
                 draw.text(middle_of, f"{count}", ink, small, anchor="mm")
     with whole(path) as partial:
         canvas.save(partial, "PNG")
+
+
+def _brief(name: str) -> str:
+    line = " ".join(name.split())
+    return line if len(line) <= LONGEST else f"{line[: LONGEST // 2]}...{line[-LONGEST // 2 :]}"
 
 
 def _label(name: str, font: "Font"):  # type: ignore[no-untyped-def]
