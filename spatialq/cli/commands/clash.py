@@ -16,33 +16,10 @@ BRIEF = (
 )  # fmt: skip
 """Columns that are printed where no file is written."""
 LIMIT = 20
-BCF = (".bcf", ".bcfzip")
-SHEET = """
-SELECT relation, penetration, thickness, distance, a_name, a_class, a_storey, b_name, b_class,
-    b_storey, x, y, z, a AS a_global_id, b AS b_global_id, a_file, b_file, flags
-FROM clashes
-"""
-"""The rows of an .xlsx, which people read: what clashes with what, and where."""
-MEASURED = "thickness, volume, dx, dy, dz"
-"""Columns of a sheet where volumes are asked for."""
 GROUPED = """
 CREATE OR REPLACE TABLE clashes AS
 FROM grouped_clashes('clashes', per := {per}, distance := {distance})
 """
-GROUPS = "FROM clash_groups('clashes', per := {per}, distance := {distance})"
-TOPICS = (
-    "SELECT *, concat_ws(' ', {per}, group_name) AS topic FROM clashes ORDER BY group_id, rowid"
-)
-"""One topic for each group, which the deepest of its clashes shows."""
-
-BY_SEVERITY = """
-SELECT * EXCLUDE (given), coalesce(given, upper(severity[1]) || severity[2:]) AS priority
-FROM (
-    SELECT * RENAME (priority AS given)
-    FROM (({query}) UNION ALL BY NAME (SELECT NULL::VARCHAR AS priority WHERE false))
-)
-"""
-"""What people said of a clash before goes before the severity of its rule."""
 
 
 @with_parameters("intersects_with", exclude=("relations",), of_file=False)
@@ -144,7 +121,9 @@ def clash(
     from spatialq.functions.sql_text import literal
     from spatialq.workflows import clash_matrix
     from spatialq.workflows.clash import counts, find_clashes, left_out
+    from spatialq.workflows.clash_bcf import SUFFIXES
     from spatialq.workflows.clash_columns import columns, require_group, require_matrix
+    from spatialq.workflows.clash_files import Asked, groups_sql, query_of
     from spatialq.workflows.clash_rules import counts as counts_by_rule
     from spatialq.workflows.clash_rules import read_rules
     from spatialq.workflows.places import places, readable
@@ -187,9 +166,9 @@ def clash(
         require_writable(output)
     elif output is not None:
         require_output(output, takes=("rows",) if matrix else ("rows", "clashes", "GlobalIds"))
-    if bcf_version is not None and (output is None or output.suffix.lower() not in BCF):
+    if bcf_version is not None and (output is None or output.suffix.lower() not in SUFFIXES):
         got = "no file" if output is None else repr(str(output))
-        message = f"clash: --bcf-version is for -o of {' or '.join(BCF)}, got {got}"
+        message = f"clash: --bcf-version is for -o of {' or '.join(SUFFIXES)}, got {got}"
         raise ValueError(message)
     ruled = () if rules is None else read_rules(rules)
     if matrix is not None:
@@ -219,31 +198,19 @@ def clash(
     per = None if group is None else literal(group)
     if per is not None:
         con.execute(GROUPED.format(per=per, distance=reach))
-    if output is not None and is_picture:
-        rows = clash_matrix.write_picture(con, matrix or clash_matrix.default_per(con), output)
-    elif output is not None:
-        suffix = output.suffix.lower()
-        query, sheets = "FROM clashes", None
-        if matrix:
-            query = clash_matrix.matrix_sql(matrix)
-        elif suffix == ".xlsx":
-            more = said if per is None else [*said, "group_id", "group_name"]
-            query = SHEET.replace("SELECT", f"SELECT {', '.join(more)},") if more else SHEET
-            query = query.replace("thickness", MEASURED) if options["volume"] else query
-            sheets = {} if per is None else {"groups": GROUPS.format(per=per, distance=reach)}
-            sheets["matrix"] = clash_matrix.matrix_sql(clash_matrix.default_per(con))
-        elif suffix in BCF:
-            query = TOPICS.format(per=per) if per is not None and topics == "groups" else query
-            query = f"SELECT *, assignee AS assigned_to FROM ({query})" if project else query
-            query = BY_SEVERITY.format(query=query) if ruled else query
-        rows = write_table(con, query, output, bcf_version=bcf_version, sheets=sheets)
     if output is not None:
+        if is_picture:
+            rows = clash_matrix.write_picture(con, matrix or clash_matrix.default_per(con), output)
+        else:
+            asked = Asked(said, per, reach, topics, matrix, bool(ruled), options["volume"])
+            query, sheets = query_of(con, output.suffix.lower(), asked)
+            rows = write_table(con, query, output, bcf_version=bcf_version, sheets=sheets)
         written = {"output": str(output), "rows": rows}
         show([written | {"left_out": excluded} if as_json else written], as_json=as_json)
         if excluded:
             note(say_left_out(excluded))
         return
-    what = "FROM clashes" if per is None else GROUPS.format(per=per, distance=reach)
+    what = "FROM clashes" if per is None else groups_sql(per, reach)
     shown = dicts(con.execute(f"{what} LIMIT {limit + 1}"))
     has_more, shown = len(shown) > limit, shown[:limit]
     summary = counts(con)
