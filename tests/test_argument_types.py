@@ -90,7 +90,8 @@ def con(folder):
     )
     file = literal(str(folder / "house.ifc"))
     con.execute(
-        f"CREATE TABLE clashes AS SELECT *, {file} AS a_file, {file} AS b_file "
+        f"CREATE TABLE clashes AS SELECT *, {file} AS a_file, {file} AS b_file, "
+        "'IfcWall' AS a_class, 'IfcSlab' AS b_class "
         "FROM intersects_with('elements')"
     )
     con.execute("CREATE TABLE lod AS FROM build_lod('points', device := 'cpu')")
