@@ -23,6 +23,7 @@ from spatialq.cli.commands.render import render
 from spatialq.cli.commands.run import run
 from spatialq.cli.commands.shell import shell
 from spatialq.cli.commands.tiles import tiles
+from spatialq.cli.commands.verdict import verdict
 from spatialq.cli.commands.warm import warm
 from spatialq.cli.errors import sentence
 from spatialq.cli.options import CommandGroup, register
@@ -64,8 +65,8 @@ def options(
 
 
 COMMANDS = (
-    info, load, sql, run, shell, ground, seeds, planes, clash, diff, features, lod, tiles, render,
-    jobs, demo, formats, devices, calibrate, warm,
+    info, load, sql, run, shell, ground, seeds, planes, clash, diff, verdict, features, lod, tiles,
+    render, jobs, demo, formats, devices, calibrate, warm,
 )  # fmt: skip
 for command in COMMANDS:
     register(app, command)

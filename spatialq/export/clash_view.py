@@ -82,33 +82,34 @@ def see(point: "FloatArray", pair: Meshes, others: Meshes) -> ClashView:
     point : float64[3]
         In the middle of the picture.
     pair : Meshes
-        The two elements.
+        The two elements, or one alone.
     others : Meshes
     """
     radius = radius_of(point, pair)
     near = _around(pair, point, radius)
     is_cut, veil = False, None
+    count = len(pair)
     pictures = _small_pictures(near)
-    seen = [min(_covers(each)) for each in pictures]
-    if max(seen) < SEEN:  # hidden, or too thin to be more
-        alone = [[_covers(each)[0] for each in _small_pictures(near.take([k]))] for k in (0, 1)]
+    seen = [min(_covers(each, count)) for each in pictures]
+    if count > 1 and max(seen) < SEEN:  # hidden, or too thin to be more
+        alone = [[_covers(each, 1)[0] for each in _small_pictures(near.take([k]))] for k in (0, 1)]
         unhidden = [min(both) for both in zip(*alone, strict=True)]
         cut = _small_pictures(near, is_cut=True)
-        seen_cut = [min(_covers(each)) for each in cut]
+        seen_cut = [min(_covers(each, count)) for each in cut]
         needed = max(min(SEEN, max(unhidden) / 3), 1e-9)
         if max(seen) >= needed:
             pass
         elif max(seen_cut) >= needed:
             is_cut, pictures, seen = True, cut, seen_cut
         else:
-            covers = np.sum([_covers(each) for each in pictures], axis=0)
+            covers = np.sum([_covers(each, count) for each in pictures], axis=0)
             veil, seen = int(covers[1] > covers[0]), unhidden
     good = [k for k in range(len(seen)) if seen[k] >= min(max(seen) / 2, 10 * SEEN)][:TRIED]
     if veil is None:
         others_near = _around(others, point, radius)
         for k in good:
             pictures[k].draw(_views(is_cut)[k], others_near, _colours(len(others))[2:], first=2)
-            seen[k] = min(_covers(pictures[k]))
+            seen[k] = min(_covers(pictures[k], count))
     best = max(good, key=lambda k: (seen[k], -k))
     direction = _directions()[best]
     camera = _camera(point, radius, *direction, is_cut=is_cut)
@@ -170,17 +171,16 @@ def _colours(others: int) -> "NDArray[np.uint8]":
     return np.array([*COLOURS, *[FADED] * others], np.uint8)
 
 
-def _covers(picture: Picture) -> tuple[float, float]:
-    """Say which part of a picture each of the two elements covers."""
-    a, b = (np.count_nonzero(picture.item == each) / picture.item.size for each in (0, 1))
-    return a, b
+def _covers(picture: Picture, count: int) -> list[float]:
+    """Say which part of a picture each of the first elements covers."""
+    return [np.count_nonzero(picture.item == each) / picture.item.size for each in range(count)]
 
 
 def _uncovered(
     camera: Camera, pair: Meshes, others: Meshes, *, is_cut: bool, veil: int | None
 ) -> ClashView:
     """Draw the picture, without others that hide the two elements."""
-    picture = render(camera, pair, _colours(0))
+    picture = render(camera, pair, _colours(0)[: len(pair)])
     if veil is not None:
         behind = Picture.blank(*picture.item.shape)
         behind.draw(camera, pair.take([1 - veil]), _colours(0)[[1 - veil]], first=1 - veil)

@@ -29,8 +29,15 @@ LONGEST = 255
 """Characters of an IfcLabel."""
 
 
-def write_coordinated_ifc(path: Path, elements: Iterable[Element]) -> None:
+def write_coordinated_ifc(path: Path, elements: Iterable[Element], title: str) -> None:
     """Write elements as an `.ifc` or `.ifczip` file; the same elements give the same bytes.
+
+    Parameters
+    ----------
+    path : Path
+    elements : iterable of Element
+    title : str
+        Name of the project and of its site, such as 'Clashes'.
 
     Raises
     ------
@@ -39,7 +46,7 @@ def write_coordinated_ifc(path: Path, elements: Iterable[Element]) -> None:
     """
     from spatialq.export.ifc_part import step_text
 
-    model = _Model()
+    model = _Model(title)
     for each in elements:
         model.add(each)
     model.finish()
@@ -76,12 +83,12 @@ def class_of(ifc_class: str) -> str:
 class _Model:
     """The file while it is put together."""
 
-    def __init__(self) -> None:
+    def __init__(self, title: str) -> None:
         import ifcopenshell
 
         self.file: Any = ifcopenshell.file(schema=SCHEMA)
         header = self.file.header.file_name
-        header.name, header.time_stamp = "clashes.ifc", DATE
+        header.name, header.time_stamp = f"{title.lower()}.ifc", DATE
         origin = self._point((0.0, 0.0, 0.0))
         self.axes: Any = self.file.create_entity("IfcAxis2Placement3D", origin)
         whole_model = self.file.create_entity(
@@ -99,11 +106,11 @@ class _Model:
             )
         ]  # fmt: skip
         self.project = self._root(
-            "IfcProject", ("project",), Name="Clashes", RepresentationContexts=[whole_model],
+            "IfcProject", ("project",), Name=title, RepresentationContexts=[whole_model],
             UnitsInContext=self.file.create_entity("IfcUnitAssignment", units),
         )  # fmt: skip
         self.site = self._root(
-            "IfcSite", ("site",), Name="Clashes", ObjectPlacement=self._placement(self.axes)
+            "IfcSite", ("site",), Name=title, ObjectPlacement=self._placement(self.axes)
         )
         self.buildings: dict[str, Any] = {}
         self.storeys: dict[tuple[str, str], Any] = {}

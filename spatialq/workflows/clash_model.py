@@ -62,7 +62,7 @@ def write(result: "Result", path: Path) -> int:
         write_coordinated_glb(path, list(_elements(clashes, building, painted, ids)))
     else:
         ids = _unique(painted, building, path)
-        write_coordinated_ifc(path, _elements(clashes, building, painted, ids))
+        write_coordinated_ifc(path, _elements(clashes, building, painted, ids), "Clashes")
     return len(painted)
 
 

@@ -122,7 +122,9 @@ def write_picture(
         message = f"{COMMAND}: files must have elements or points to draw, got none"
         raise ValueError(message)
     _warn_if_far_apart(meshes.vertices, points)
-    camera = _camera(places, eye, target, up=tuple(up), fov=fov, view_height=view_height, size=size)
+    camera = overview(
+        COMMAND, places, eye, target, up=list(up), fov=fov, view_height=view_height, size=size
+    )
     picture = render(camera, meshes, colours, points, point_colours, point_size=point_size)
     if clashing.size:  # in front of what hides them
         front = render(camera, meshes.take(clashing), colours[clashing])
@@ -167,29 +169,43 @@ def _warn_if_far_apart(models: "FloatArray", clouds: "FloatArray") -> None:
         warnings.warn(message, FileWarning, stacklevel=4)
 
 
-def _camera(
+def overview(
+    command: str,
     places: "FloatArray",
-    eye: Sequence[float] | None,
-    target: Sequence[float] | None,
+    eye: Sequence[float] | None = None,
+    target: Sequence[float] | None = None,
     *,
-    size: tuple[int, int],
+    size: tuple[int, int] = SIZE,
+    fov: float | None = None,
     **options: Any,
 ) -> Camera:
-    """Look at a point, by default the middle, so that all is in the picture."""
+    """Look at a point, by default the middle, so that all is in the picture.
+
+    Parameters
+    ----------
+    command : str
+        Whose errors they are.
+    places : float64[n, 3]
+        All that is drawn.
+    eye, target : sequence of float, optional
+    size : tuple of int
+    fov, **options
+        As in `Camera`.
+    """
     low, high = places.min(axis=0), places.max(axis=0)
     middle = (low + high) / 2 if target is None else np.array(target, np.float64)
     width, height = size
     if eye is None:
         axes = Camera(eye=VIEWER, target=(0.0, 0.0, 0.0)).axes()
         right, above, away = axes @ (places - middle).T
-        half = math.tan(math.radians(options["fov"] or DEFAULT_FOV) / 2)
+        half = math.tan(math.radians(fov or DEFAULT_FOV) / 2)
         reach = np.maximum(np.abs(above), np.abs(right) * height / width) / half - away
         eye = middle - MARGIN * (reach.max() or 1.0) * axes[2]
     given = {
         "eye": [float(each) for each in eye], "target": [float(each) for each in middle],
-        "width": float(width), "height": float(height), **options, "up": list(options["up"]),
+        "width": float(width), "height": float(height), "fov": fov, **options,
     }  # fmt: skip
-    return Camera.of(COMMAND, given)
+    return Camera.of(command, given)
 
 
 def _cloud(path: Path) -> "tuple[FloatArray, NDArray[np.uint8]]":

@@ -1,0 +1,337 @@
+"""What of building models was built as modelled: behind `spatialq verdict`.
+
+A scan is placed in the models, each element is judged by what the scan shows of it, and the result
+is written as tables, coloured points, BCF topics, a picture or a model.
+"""
+
+import os
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spatialq.data.meshes import Meshes
+from spatialq.errors import FileError, FileWarning, files_read_by
+from spatialq.export.atomic import together
+from spatialq.export.ifc import ENDINGS as MODEL
+from spatialq.io.formats import files_of, reader_of
+from spatialq.io.source import LAS, Progress
+from spatialq.runtime import budget
+from spatialq.workflows.clash_bcf import SUFFIXES as BCF
+from spatialq.workflows.cloud_files import crs_of, open_clouds
+from spatialq.workflows.cloud_points import read_points
+from spatialq.workflows.outputs import PICTURE, TABLE, Outputs
+from spatialq.workflows.tables import write_arrow
+from spatialq.workflows.tiles_elements import NOT_DRAWN, meshes_of_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from spatialq.io.source import PointSource
+
+    FloatArray = NDArray[np.float64]
+
+COMMAND = "verdict"
+ENDINGS = (*TABLE, *LAS, *BCF, *MODEL, *PICTURE)
+REGISTER = ("auto", "none")
+NEARLY = 1.0
+"""Metres: of several placements the one that moves no corner of the scan farther is meant."""
+MATRIX = tuple(f"m{row}{column}" for row in range(1, 5) for column in range(1, 5))
+"""Columns of `registration`."""
+SAID = ("global_id", "name", "ifc_class", "storey")
+"""Columns of an element that come before its verdict; the file comes after."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Elements and what a scan shows of them.
+
+    Parameters
+    ----------
+    rows : list of dict
+        One per element: what it is, and the columns of `coverage`.
+    elements : pyarrow.Table
+        Of `read_ifc`, in the order of the rows.
+    meshes : Meshes
+    clouds : sequence of PointSource
+    points : float64[3, n]
+        In the coordinates of the models, metres.
+    point_id : int64[n]
+        Positions in the clouds, ascending.
+    """
+
+    rows: list[dict[str, Any]]
+    elements: "pa.Table"
+    meshes: Meshes
+    clouds: "Sequence[PointSource]"
+    points: "FloatArray"
+    point_id: "NDArray[np.int64]"
+
+
+@together()
+@files_read_by(COMMAND)
+def write_verdict(
+    files: Sequence[str | os.PathLike[str]],
+    outputs: str | Path | Sequence[str | Path] = (),
+    *,
+    register: str | Sequence[float] = "auto",
+    scanners: Sequence[Sequence[float]] = (),
+    crs: str | None = None,
+    override_crs: bool = False,
+    device: str = "auto",
+    memory: str | float | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Compare a scan with building models, and write what was built as modelled.
+
+    Parameters
+    ----------
+    files : sequence of path
+        Point clouds, which together are one scan, and IFC files in the same coordinates; or
+        patterns or folders of them.
+    outputs : path or paths
+        By their endings: .parquet, .csv, .json, .xlsx a row per element; .las, .laz the points in
+        the coordinates of the models, coloured by their `deviation`, which is a field; .bcf a topic
+        for each element that is displaced or not found; .ifc a model of the elements coloured by
+        status, with a property set of the verdict; .png a picture of these and the points.
+    register : 'auto', 'none' or 16 numbers
+        How the scan is placed: by `registration`; where its coordinates say, in their unit; or by
+        a matrix, row by row, from them in metres to the models.
+    scanners : sequence of float[3], optional
+        Where the scanner stood, in the coordinates of the clouds.
+    crs : str, optional
+        Of clouds that do not name one: PROJJSON, WKT, or a code such as EPSG:25832.
+    override_crs : bool
+        Whether `crs` also takes the place of one that a cloud names.
+    device : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'
+    memory : str or float, optional
+        Main memory to use, such as '2GB'; a number is in GiB. By default half of what is free.
+    progress : callable, optional
+        Called with file, rows so far and rows in all.
+    **options
+        Options of `coverage`.
+
+    Returns
+    -------
+    dict
+        points, elements, matrix (16 numbers, row by row: from coordinates of the clouds to metres
+        of the models), sentence (how that was found), `statuses` (how many elements have each),
+        `verdicts` (the rows), outputs.
+
+    Raises
+    ------
+    FileError
+        If a file cannot be read or written, or the scan has no place in the models or several.
+    ValueError
+        If clouds or models are missing, or an option or the ending of an output is wrong.
+    """
+    tick = progress or (lambda *_: None)
+    targets = Outputs.of(COMMAND, outputs)
+    matrix = _matrix_of(register)
+    cloud_files, models = _sorted_by_kind(files)
+    clouds = open_clouds(cloud_files, cloud_files, targets, ENDINGS)
+    targets.check(models, ENDINGS)
+    crs = crs_of(COMMAND, clouds, crs, override=override_crs)
+    unit = _metres_per_unit(crs)
+    with budget.within(COMMAND, memory, targets.beside):
+        elements, meshes = _read_models(models, tick)
+        read = read_points(clouds, None, tick)
+        xyz = np.stack(read.xyz)
+        sentence = ""
+        if matrix is None:
+            matrix, sentence = _register(xyz, meshes, None if crs is None else unit, device)
+        else:
+            matrix = matrix @ np.diag([*unit, 1.0])
+        points = apply(matrix, xyz)
+        stations = apply(matrix, np.array(scanners, np.float64).reshape(-1, 3).T).T
+        rows = _judge(points, elements, meshes, stations.ravel(), device, options)
+        found = Verdict(rows, elements, meshes, clouds, points, read.point_id)
+        _write(found, targets, device, tick)
+    return {
+        "points": points.shape[1],
+        "elements": len(rows),
+        "matrix": matrix.ravel().tolist(),
+        "sentence": sentence,
+        "statuses": dict(Counter(row["status"] for row in rows).most_common()),
+        "verdicts": rows,
+        "outputs": targets.names,
+    }
+
+
+def _matrix_of(register: Any) -> "FloatArray | None":
+    """Give the matrix of an argument `register`; None for 'auto'."""
+    if isinstance(register, str) and register in REGISTER:
+        return None if register == "auto" else np.eye(4)
+    try:
+        matrix = np.array(register, np.float64).reshape(4, 4)
+        turn = matrix[:3, :3]
+        is_rigid = np.allclose(turn @ turn.T, np.eye(3), atol=1e-6) and np.linalg.det(turn) > 0
+    except (TypeError, ValueError):
+        is_rigid = False
+    if not is_rigid or not np.allclose(matrix[3], [0, 0, 0, 1]) or not np.isfinite(matrix).all():
+        message = (
+            f"{COMMAND}: register must be 'auto', 'none' or the 16 numbers of a rigid movement, "
+            f"row by row, got {register!r}"
+        )
+        raise ValueError(message)
+    return matrix
+
+
+def _sorted_by_kind(files: Sequence[str | os.PathLike[str]]) -> tuple[list[Path], list[Path]]:
+    """Find the files, and tell clouds from models."""
+    named = (path for each in files for path in files_of(COMMAND, os.fspath(each)))
+    # each once, however it is named
+    found = list({path.resolve(): path for path in named}.values())
+    kinds = {path: reader_of(COMMAND, path, ("points", "ifc")).kind for path in found}
+    clouds, models = ([p for p in found if kinds[p] == kind] for kind in ("points", "ifc"))
+    for what, there in (("a point cloud", clouds), ("an IFC file", models)):
+        if not there:
+            names = ", ".join(f"'{path}'" for path in found) or "none"
+            message = f"{COMMAND}: files must be clouds and models, {what} among them, got {names}"
+            raise ValueError(message)
+    return clouds, models
+
+
+def _metres_per_unit(crs: str | None) -> "FloatArray":
+    """Say how long the units of x, y and z are."""
+    from spatialq.io.crs import metres_per_unit
+
+    across, up = (crs and metres_per_unit(crs)) or (1.0, 1.0)
+    return np.array([across, across, up])
+
+
+def _read_models(models: Sequence[Path], tick: Progress) -> "tuple[pa.Table, Meshes]":
+    """Read the elements of models, without openings and spaces."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from spatialq.database.readers.ifc_models import warn_about_model
+    from spatialq.io import georeference
+    from spatialq.io.ifc.cache import read_models
+
+    read = read_models(models, geometry="auto", progress=tick)
+    for model in read:
+        warn_about_model(COMMAND, model, stacklevel=6)
+    georeference.require_same(COMMAND, [(f"'{m.path}'", m.georeference) for m in read])
+    table = pa.concat_tables([model.tables["elements"] for model in read])
+    table = table.filter(pc.invert(pc.is_in(table["ifc_class"], pa.array(NOT_DRAWN))))
+    if not table.num_rows:
+        raise FileError.of(COMMAND, models[0], "has no elements with a mesh")
+    return table, meshes_of_table(table)
+
+
+def apply(matrix: "FloatArray", points: "FloatArray") -> "FloatArray":
+    """Move points, float64[3, n]."""
+    moved: FloatArray = matrix[:3, :3] @ points + matrix[:3, 3:]
+    return moved
+
+
+def _register(
+    xyz: "FloatArray", meshes: Meshes, unit: "FloatArray | None", device: str
+) -> "tuple[FloatArray, str]":
+    """Find where a scan was made, and say how sure that is.
+
+    Raises
+    ------
+    FileError
+        If there is no place, or several.
+
+    Warns
+    -----
+    FileWarning
+        If there is none, and the scan is used where it lies.
+    """
+    from spatialq.execution.run import run
+
+    known = None if unit is None else float(unit[0])
+    found = run("registration", *xyz, elements=meshes, unit=known, device=device)
+    statuses = [str(each) for each in found["status"]]
+    matrices = np.stack([found[name] for name in MATRIX], axis=1).reshape(-1, 4, 4)
+    sentence = str(found["sentence"][0])
+    if statuses[0] == "found":
+        return matrices[0], sentence
+    if statuses[0] == "ambiguous":
+        # of several places the scan's own coordinates may mean one
+        own = [k for k, each in enumerate(matrices) if _is_near(each, xyz)]
+        if len(own) == 1:
+            return matrices[own[0]], f"the placement nearest to its coordinates; {sentence}"
+        message = (
+            f"{COMMAND}: {sentence}; choose one of the matrices of registration as register, or "
+            "'none' to use the scan where it lies"
+        )
+        raise ValueError(message)
+    message = f"{COMMAND}: {sentence}: the scan is used where it lies"
+    warnings.warn(message, FileWarning, stacklevel=6)
+    return np.diag([*(np.ones(3) if unit is None else unit), 1.0]), sentence
+
+
+def _is_near(matrix: "FloatArray", xyz: "FloatArray") -> bool:
+    """Whether a movement leaves a scan nearly where it is."""
+    corners = np.stack([xyz.min(axis=1), xyz.max(axis=1)], axis=1)
+    return bool(np.abs(apply(matrix, corners) - corners).max(initial=0.0) < NEARLY)
+
+
+def _judge(
+    points: "FloatArray",
+    elements: "pa.Table",
+    meshes: Meshes,
+    stations: "FloatArray",
+    device: str,
+    options: Mapping[str, Any],
+) -> list[dict[str, Any]]:
+    """Give a row for each element."""
+    from spatialq.execution.run import run
+
+    scanner = tuple(map(float, stations)) or None
+    found = run("coverage", *points, elements=meshes, scanner=scanner, device=device, **options)
+    of_element = {int(row): k for k, row in enumerate(found["element"])}
+    measured = {
+        name: values.tolist() for name, values in found.items() if name not in ("element", "face")
+    }
+    said = {name: elements[name].to_pylist() for name in (*SAID, "file_name")}
+    return [
+        {name: said[name][row] for name in SAID}
+        | {name: _known(values[of_element[row]]) for name, values in measured.items()}
+        | {"file_name": said["file_name"][row]}
+        for row in range(len(meshes))
+    ]
+
+
+def _known(value: Any) -> Any:
+    return None if isinstance(value, float) and np.isnan(value) else value
+
+
+def _write(verdict: Verdict, targets: Outputs, device: str, tick: Progress) -> None:
+    """Write all outputs."""
+    import pyarrow as pa
+
+    from spatialq.workflows import verdict_outputs as outputs
+
+    for target in targets.ending_in(*TABLE):
+        write_arrow(pa.Table.from_pylist(verdict.rows), target)
+    for target in targets.ending_in(*BCF):
+        outputs.write_topics(verdict, target)
+    for target in targets.ending_in(*MODEL):
+        outputs.write_model(verdict, target)
+    if targets.ending_in(*LAS, *PICTURE):
+        deviation = _deviations(verdict, device)
+        for target in targets.ending_in(*LAS):
+            outputs.write_points(verdict, deviation, target, tick)
+        for target in targets.ending_in(*PICTURE):
+            outputs.write_picture(verdict, deviation, target)
+
+
+def _deviations(verdict: Verdict, device: str) -> "FloatArray":
+    """Give the signed distance of each point from the elements, metres; NaN if that is far."""
+    from spatialq.execution.run import run
+
+    found = run("deviation", *verdict.points, elements=verdict.meshes, device=device)
+    distance: FloatArray = np.full(verdict.points.shape[1], np.nan)
+    distance[found["point_id"]] = found["distance"]
+    return distance
