@@ -1,0 +1,176 @@
+"""From a scan and a model to a verdict on each element: the command and the Python call."""
+
+import ifcopenshell
+import ifcopenshell.util.element
+import laspy
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+import spatialq
+from spatialq.demo.scanner import Change, rooms, scan, stations_in
+from spatialq.export.coordinated import Element
+from spatialq.export.coordinated_ifc import guid_of, write_coordinated_ifc
+from spatialq.workflows.verdict import write_verdict
+
+from .command_line import rows as rows_of
+from .command_line import spatialq_command
+from .conftest import made_once
+
+pytestmark = pytest.mark.slow  # as a whole
+
+GREY = (200, 200, 200)
+MOVED = "wall 0 1 0 along y", (0.03, 0.0, 0.0)
+MISSING, HIDDEN = "column 0 0 0", "duct 0 0 0"
+
+
+def write_building(folder):
+    """Two rooms, one wall of which was built 30 mm off, and one column not at all."""
+    meshes, names = rooms(2, 1)
+    elements = [
+        Element(
+            guid_of(name), _class_of(name), name, None, "ground", "rooms",
+            meshes.vertices[slice(*meshes.vertex_starts[k : k + 2])],
+            meshes.faces[slice(*meshes.face_starts[k : k + 2])], True, GREY, "grey",
+        )
+        for k, name in enumerate(names)
+    ]  # fmt: skip
+    write_coordinated_ifc(folder / "rooms.ifc", elements, "Rooms")
+    stations = stations_in(meshes, 3)
+    changes = {
+        names.index(MOVED[0]): Change(MOVED[1]),
+        names.index(MISSING): Change(is_missing=True),
+    }
+    found = scan(meshes, stations, changes=changes, beams=60_000)
+    np.savetxt(folder / "stations.txt", stations)
+    points = np.stack([found.x, found.y, found.z], axis=1)
+    _write_cloud(folder / "scan.laz", points)
+    turn = np.radians(37.0)
+    c, s = np.cos(turn), np.sin(turn)
+    _write_cloud(folder / "elsewhere.laz", points @ np.array([(c, s, 0), (-s, c, 0), (0, 0, 1)]) + [
+        40.0, -25.0, 3.0
+    ])  # fmt: skip
+
+
+def _class_of(name):
+    kinds = {"slab": "Slab", "base": "Slab", "wall": "Wall", "column": "Column", "door": "Door"}
+    return f"Ifc{kinds.get(name.split()[0], 'Covering')}"
+
+
+def _write_cloud(path, points):
+    cloud = laspy.LasData(laspy.LasHeader(point_format=6, version="1.4"))
+    cloud.header.scales = [1e-4] * 3
+    cloud.xyz = points
+    cloud.write(path)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return made_once(tmp_path_factory, "verdict", write_building)
+
+
+@pytest.fixture(scope="module")
+def scanners(folder):
+    return [tuple(map(float, each)) for each in np.loadtxt(folder / "stations.txt", ndmin=2)]
+
+
+def by_name(rows):
+    return {row["name"]: row for row in rows}
+
+
+def require_right(rows):
+    found = by_name(rows)
+    assert found[MOVED[0]]["status"] == "displaced"
+    assert found[MOVED[0]]["dx"] == pytest.approx(MOVED[1][0], abs=0.003)
+    assert found[MISSING]["status"] == "not found"
+    assert found[HIDDEN]["status"] in ("occluded", "no data")
+    wrong = [n for n, row in found.items() if row["status"] in ("displaced", "not found")]
+    assert sorted(wrong) == sorted([MOVED[0], MISSING])
+
+
+def test_a_scan_in_place(folder, scanners):
+    found = write_verdict(
+        [folder / "scan.laz", folder / "rooms.ifc"], register="none", scanners=scanners
+    )
+    require_right(found["verdicts"])
+    assert found["statuses"]["displaced"] == found["statuses"]["not found"] == 1
+    assert sum(found["statuses"].values()) == found["elements"] == len(rooms(2, 1)[1])
+
+
+def test_a_matrix_places_the_scan(folder, scanners):
+    turn = np.radians(-37.0)
+    c, s = np.cos(turn), np.sin(turn)
+    back = np.array([(c, -s, 0, 0), (s, c, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1.0)])
+    back[:3, 3] = -back[:3, :3] @ [40.0, -25.0, 3.0]
+    moved = (np.linalg.inv(back) @ np.c_[scanners, np.ones(len(scanners))].T)[:3].T
+    found = write_verdict(
+        [folder / "elsewhere.laz", folder / "rooms.ifc"], register=back.ravel(), scanners=moved
+    )
+    require_right(found["verdicts"])
+
+
+def test_a_scan_that_lies_elsewhere_is_placed(folder):
+    found = write_verdict([folder / "elsewhere.laz", folder / "rooms.ifc"])
+    moved = by_name(found["verdicts"])[MOVED[0]]
+    assert moved["status"] == "displaced"
+    assert moved["dx"] == pytest.approx(0.03, abs=0.005)
+
+
+def test_every_output(folder, scanners, tmp_path):
+    names = ("v.xlsx", "v.csv", "v.json", "v.parquet", "v.laz", "v.bcf", "v.ifc", "v.png")
+    outputs = [argument for name in names for argument in ("-o", tmp_path / name)]
+    where = [argument for each in scanners
+             for argument in ("--scanner", ",".join(map(str, each)))]  # fmt: skip
+    result = spatialq_command(
+        "verdict", folder / "scan.laz", folder / "rooms.ifc", "--register", "none", *where, *outputs
+    )
+    assert result.returncode == 0, result.stderr
+    require_right(pq.read_table(tmp_path / "v.parquet").to_pylist())
+    cloud, source = laspy.read(tmp_path / "v.laz"), laspy.read(folder / "scan.laz")
+    assert len(cloud) == len(source)
+    np.testing.assert_allclose(cloud.xyz, source.xyz, atol=1e-3)
+    on_moved = np.abs(cloud.deviation - 0.03) < 0.01
+    assert on_moved.sum() > 500
+    assert (np.asarray(cloud.red)[on_moved] > np.asarray(cloud.green)[on_moved]).all()
+    model = ifcopenshell.open(tmp_path / "v.ifc")
+    sets = {each.Name: ifcopenshell.util.element.get_pset(each, "Verdict")
+            for each in model.by_type("IfcElement")}  # fmt: skip
+    assert sets[MISSING]["Status"] == "not found"
+    assert sets[MOVED[0]]["Dx"] == pytest.approx(0.03, abs=0.003)
+    with spatialq.connect() as con:
+        topics = con.execute(f"SELECT title FROM read_bcf('{tmp_path / 'v.bcf'}')").fetchall()
+    assert sorted(title.split(":")[1].split()[0] for (title,) in topics) == ["displaced", "not"]
+    assert Image.open(tmp_path / "v.png").size == (1200, 900)
+
+
+def test_what_is_printed(folder, scanners):
+    where = [argument for each in scanners
+             for argument in ("--scanner", ",".join(map(str, each)))]  # fmt: skip
+    arguments = folder / "scan.laz", folder / "rooms.ifc", "--register", "none", *where
+    result = spatialq_command("verdict", *arguments)
+    assert result.returncode == 0, result.stderr
+    assert MOVED[0] in result.stdout
+    assert "not found" in result.stdout
+    (row,) = rows_of("verdict", *arguments)
+    require_right(row["verdicts"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["rooms.ifc"], "verdict: files must be clouds and models, a point cloud among them"),
+        (["scan.laz"], "verdict: files must be clouds and models, an IFC file among them"),
+        (["scan.laz", "rooms.ifc", "--register", "1,2"],
+         "verdict: --register must be 16 numbers with commas between, got '1,2'"),
+        (["scan.laz", "rooms.ifc", "--register", ",".join(["2.0"] * 16)],
+         "verdict: register must be 'auto', 'none' or the 16 numbers of a rigid movement"),
+        (["scan.laz", "rooms.ifc", "--scanner", "1,2"],
+         "verdict: --scanner must be 3 numbers with commas between, got '1,2'"),
+        (["scan.laz", "rooms.ifc", "-o", "v.txt"], "must end in one of"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said(folder, arguments, sentence):
+    result = spatialq_command("verdict", *arguments, cwd=folder)
+    assert result.returncode == 1
+    assert sentence in result.stderr
