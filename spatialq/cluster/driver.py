@@ -65,7 +65,7 @@ def run(
     function : str
         'owm_ground', 'classify_ground', 'ground_surface', 'detect_planes', 'plane_points',
         'build_lod', 'pops_features', 'pops_patches', 'distance' with a `max_distance`,
-        'point_elements' and 'plane_elements' with `elements`, or 'intersects_with', which gives the
+        'deviation', 'plane_elements' and 'point_elements' with `elements`, or 'intersects_with', which gives the
         rows of `spatialq clash`.
     source : path or paths
         Point clouds, patterns of them, or folders: together one cloud, whose `point_id` runs on

@@ -79,12 +79,11 @@ class NearestFaces:
     meshes : Meshes
     topology : Topology
         Which of the meshes are closed, and their normals.
-    origin : float64[3]
-        Metres: subtracted from points and vertices before anything else, so that numbers are small.
-    triangles : float64[m, 9]
-        The corners of the faces, relative to the origin.
-    planes : float64[m, 4]
-        Unit normal, and its product with a corner; 0 for a face without area.
+    triangles : float64[m, 12]
+        Of each face the first corner, the unit normal (0 without an area), and the edges from the
+        first corner to the others.
+    corners : int64[m, 3]
+        The vertices of each face.
     mesh_of : int32[m]
         The mesh of each face.
     nodes : int32[]
@@ -94,8 +93,8 @@ class NearestFaces:
     leaf_faces : int32[]
         The faces that each leaf lists.
     grid : float64[4]
-        The corner of the coarse grid, relative to the origin, and how many of the smallest cubes
-        there are in a metre.
+        The corner of the coarse grid in metres, and how many of the smallest cubes there are in a
+        metre.
     shape : int64[4]
         Cubes of the coarse grid along each axis, and the levels below it.
     """
@@ -104,28 +103,26 @@ class NearestFaces:
         self.meshes, self.max_distance = meshes, float(max_distance)
         self.topology = Topology.of(meshes)
         self.mesh_of = meshes.face_mesh.astype(np.int32)
-        vertices, _, _, face_starts = meshes.arrays
+        vertices, *_ = meshes.arrays
         m = len(meshes.faces)
         corners = meshes.global_faces
+        self.corners = read_only(corners)
         used = vertices[corners.ravel()] if m else np.zeros((1, 3))
-        low, high = used.min(axis=0), used.max(axis=0)
-        self.origin = np.round((low + high) / 2)
-        self.triangles = (used - self.origin).reshape(-1, 9)[:m]
-        self.planes = buffers.empty((m, 4))
+        self._low, self._high = used.min(axis=0), used.max(axis=0)
+        self.triangles = buffers.empty((m, 12))
         normals = self.topology.normals
-        in_threads(lambda span: _lay_planes(self.triangles, normals, *span, self.planes), m)
-        self._low, self._high = low - self.origin, high - self.origin
+        in_threads(
+            lambda span: _lay_triangles(vertices, self.corners, normals, *span, self.triangles), m
+        )
         # coordinates have rounding errors of this size at most
-        self.rounding = 16 * np.finfo(np.float64).eps * float(np.abs([self._low, self._high]).max())
-        self.boxes = (self.topology.part_boxes.reshape(-1, 2, 3) - self.origin).reshape(-1, 6)
+        self.rounding = 16 * np.finfo(np.float64).eps * float(np.abs(used).max())
         self._divide()
 
     @property
     def search_arrays(self) -> tuple[Any, ...]:
         """What kernels need to find faces, in their order."""
         return (
-            self.nodes, self.leaf_starts, self.leaf_faces, self.triangles, self.planes, self.grid,
-            self.shape,
+            self.nodes, self.leaf_starts, self.leaf_faces, self.triangles, self.grid, self.shape,
         )  # fmt: skip
 
     @property
@@ -133,8 +130,9 @@ class NearestFaces:
         """What kernels need to tell inside from outside, in their order."""
         known = self.topology
         return (
-            self.mesh_of, known.side, known.normals, known.reliable, known.part, known.turn,
-            known.part_starts, known.part_faces, self.boxes, known.near_starts, known.near,
+            self.meshes.arrays[0], self.corners, self.mesh_of, known.side, known.normals,
+            known.reliable, known.part, known.turn, known.part_starts, known.part_faces,
+            known.part_boxes, known.near_starts, known.near,
         )  # fmt: skip
 
     def find(self, x: Any, y: Any, z: Any, metres: float = 1.0, *, feet: bool = False) -> Found:
@@ -153,11 +151,10 @@ class NearestFaces:
         cloud = (read_only(x), read_only(y), read_only(z))
         face, distance = buffers.empty(n, np.int64), buffers.empty(n)
         foot = buffers.empty((n if feet else 0, 3))
-        ox, oy, oz = (float(each) for each in self.origin)
 
         def search(first: int, stop: int) -> None:
             _search(
-                *cloud, first, stop, metres, ox, oy, oz, self.max_distance, self.rounding,
+                *cloud, first, stop, metres, self.max_distance, self.rounding,
                 *self.search_arrays, *self.sign_arrays, face, distance, feet, foot,
             )  # fmt: skip
 
@@ -181,11 +178,24 @@ class NearestFaces:
         counts = np.zeros(cubes, np.int64)
         nothing = np.empty(0, np.int32)
         reach = self.max_distance
-        _enter(self.triangles, low, size, shape, reach, counts, counts, nothing, False)
+        _enter(
+            self.triangles,
+            low,
+            size,
+            shape,
+            reach,
+            self.rounding,
+            counts,
+            counts,
+            nothing,
+            fill=False,
+        )
         starts = np.concatenate([[0], np.cumsum(counts)])
         faces = np.empty(int(starts[-1]), np.int32)
         counts[:] = 0
-        _enter(self.triangles, low, size, shape, reach, counts, starts, faces, True)
+        _enter(
+            self.triangles, low, size, shape, reach, self.rounding, counts, starts, faces, fill=True
+        )
         nodes = [np.full(cubes, -1, np.int32)]
         at, total = np.arange(cubes), cubes
         leaf_counts: list[Any] = [np.zeros(1, np.int64)]
@@ -218,7 +228,17 @@ class NearestFaces:
                                                         eighths)) -> None:  # fmt: skip
                 places, starts, faces, half, found, eighths = of
                 _split(
-                    self.triangles, low, half, reach, places, starts, faces, *span, found, eighths
+                    self.triangles,
+                    low,
+                    half,
+                    reach,
+                    self.rounding,
+                    places,
+                    starts,
+                    faces,
+                    *span,
+                    found,
+                    eighths,
                 )
 
             in_threads(split, len(rows))
@@ -264,42 +284,64 @@ def _copy(starts, counts, faces, rows, ends, copied):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _lay_planes(triangles, normals, first, stop, planes):  # type: ignore[no-untyped-def]
+def _lay_triangles(vertices, corners, normals, first, stop, triangles):  # type: ignore[no-untyped-def]
     for f in range(first, stop):
-        nx, ny, nz = normals[f, 0, 0], normals[f, 0, 1], normals[f, 0, 2]
+        for axis in range(3):
+            start = vertices[corners[f, 0], axis]
+            triangles[f, axis] = start
+            triangles[f, 6 + axis] = vertices[corners[f, 1], axis] - start
+            triangles[f, 9 + axis] = vertices[corners[f, 2], axis] - start
         t = triangles[f]
-        ux, uy, uz = t[3] - t[0], t[4] - t[1], t[5] - t[2]
-        vx, vy, vz = t[6] - t[0], t[7] - t[1], t[8] - t[2]
-        cx, cy, cz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
-        if not cx * cx + cy * cy + cz * cz > (
-            THIN * (ux * ux + uy * uy + uz * uz) * (vx * vx + vy * vy + vz * vz)
-        ):
-            nx = ny = nz = 0.0  # a normal that rounding made excludes nothing
-        planes[f, 0], planes[f, 1], planes[f, 2] = nx, ny, nz
-        planes[f, 3] = nx * t[0] + ny * t[1] + nz * t[2]
+        cx, cy, cz = (
+            t[7] * t[11] - t[8] * t[10],
+            t[8] * t[9] - t[6] * t[11],
+            t[6] * t[10] - t[7] * t[9],
+        )
+        u2, v2 = (
+            t[6] * t[6] + t[7] * t[7] + t[8] * t[8],
+            t[9] * t[9] + t[10] * t[10] + t[11] * t[11],
+        )
+        # a normal that rounding made excludes nothing
+        has_normal = cx * cx + cy * cy + cz * cz > THIN * u2 * v2
+        for axis in range(3):
+            triangles[f, 3 + axis] = normals[f, 0, axis] if has_normal else 0.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _measure(triangles, f, rx, ry, rz):  # type: ignore[no-untyped-def]
+    """Give the squared distance of a face, and its nearest point, relative to its first corner.
+
+    What is measured relative to a corner is the same whichever other faces there are, and as
+    accurate far from the origin as near it.
+    """
+    zero = 0.0
+    return squared_distance_point_triangle(
+        rx, ry, rz, zero, zero, zero, triangles[f, 6], triangles[f, 7], triangles[f, 8],
+        triangles[f, 9], triangles[f, 10], triangles[f, 11],
+    )  # fmt: skip
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _gap(triangles, f, x, y, z):  # type: ignore[no-untyped-def]
     """Distance of a face from a place."""
-    t = triangles[f]
-    d2, _, _, _ = squared_distance_point_triangle(
-        x, y, z, t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8]
+    d2, _, _, _ = _measure(
+        triangles, f, x - triangles[f, 0], y - triangles[f, 1], z - triangles[f, 2]
     )
     return np.sqrt(d2)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _enter(triangles, low, size, shape, reach, counts, starts, faces, fill):  # type: ignore[no-untyped-def]
+def _enter(triangles, low, size, shape, reach, rounding, counts, starts, faces, fill):  # type: ignore[no-untyped-def]
     """Enter the faces in the cubes of the coarse grid that they may be the nearest in."""
     half = 0.5 * size * np.sqrt(3.0) * (1.0 + SLACK)
-    far = (reach + half) * (1.0 + SLACK)
+    far = (reach + half) * (1.0 + SLACK) + rounding
     first, last = np.empty(3, np.int64), np.empty(3, np.int64)
     for f in range(triangles.shape[0]):
         for axis in range(3):
-            a, b, c = triangles[f, axis], triangles[f, 3 + axis], triangles[f, 6 + axis]
-            least = min(a, min(b, c)) - reach * (1.0 + SLACK) - low[axis]
-            most = max(a, max(b, c)) + reach * (1.0 + SLACK) - low[axis]
+            b, c = triangles[f, 6 + axis], triangles[f, 9 + axis]
+            start = triangles[f, axis] - low[axis]
+            least = start + min(0.0, min(b, c)) - reach * (1.0 + SLACK) - rounding
+            most = start + max(0.0, max(b, c)) + reach * (1.0 + SLACK) + rounding
             first[axis] = max(np.int64(np.floor(least / size - SLACK)), 0)
             last[axis] = min(np.int64(np.floor(most / size + SLACK)), shape[axis] - 1)
         for i in range(first[0], last[0] + 1):
@@ -318,7 +360,9 @@ def _enter(triangles, low, size, shape, reach, counts, starts, faces, fill):  # 
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _split(triangles, low, half, reach, places, starts, faces, first, stop, found, eighths):  # type: ignore[no-untyped-def]
+def _split(
+    triangles, low, half, reach, rounding, places, starts, faces, first, stop, found, eighths
+):  # type: ignore[no-untyped-def]
     """List the faces of the eighths of cubes, those of a cube one after the other."""
     r = 0.5 * half * np.sqrt(3.0) * (1.0 + SLACK)
     gaps = np.empty(1)
@@ -338,7 +382,7 @@ def _split(triangles, low, half, reach, places, starts, faces, first, stop, foun
                 gaps[k - begin] = gap
                 if gap < least:
                     least, nearest = gap, k
-            far = min(least + 2.0 * r, reach + r) * (1.0 + SLACK)
+            far = min(least + 2.0 * r, reach + r) * (1.0 + SLACK) + rounding
             if least > far:
                 continue
             # the nearest to the centre comes first: it excludes most of the others
@@ -354,9 +398,10 @@ def _split(triangles, low, half, reach, places, starts, faces, first, stop, foun
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _search(  # type: ignore[no-untyped-def]
-    x, y, z, first, stop, metres, ox, oy, oz, max_distance, rounding,
-    nodes, leaf_starts, leaf_faces, triangles, planes, grid, shape,
-    mesh_of, side, normals, reliable, part, turn, part_starts, part_faces, boxes, near_starts, near,
+    x, y, z, first, stop, metres, max_distance, rounding,
+    nodes, leaf_starts, leaf_faces, triangles, grid, shape,
+    vertices, corners, mesh_of, side, normals, reliable, part, turn, part_starts, part_faces, boxes,
+    near_starts, near,
     face, distance, feet, foot,
 ):  # fmt: skip
     """Find the nearest faces of the points first to stop."""
@@ -364,7 +409,7 @@ def _search(  # type: ignore[no-untyped-def]
     levels = shape[3]
     nx, ny, nz = shape[0] << levels, shape[1] << levels, shape[2] << levels
     for i in range(first, stop):
-        px, py, pz = x[i] * metres - ox, y[i] * metres - oy, z[i] * metres - oz
+        px, py, pz = x[i] * metres, y[i] * metres, z[i] * metres
         best_face = NO_FACE
         d2 = max_distance * max_distance
         qx = qy = qz = np.nan
@@ -384,14 +429,11 @@ def _search(  # type: ignore[no-untyped-def]
             reach = max_distance + rounding
             for k in range(leaf_starts[-1 - node], leaf_starts[-node]):
                 f = leaf_faces[k]
-                h = planes[f, 0] * px + planes[f, 1] * py + planes[f, 2] * pz - planes[f, 3]
+                rx, ry, rz = px - triangles[f, 0], py - triangles[f, 1], pz - triangles[f, 2]
+                h = triangles[f, 3] * rx + triangles[f, 4] * ry + triangles[f, 5] * rz
                 if abs(h) > reach:
                     continue
-                gap, fx, fy, fz = squared_distance_point_triangle(
-                    px, py, pz, triangles[f, 0], triangles[f, 1], triangles[f, 2], triangles[f, 3],
-                    triangles[f, 4], triangles[f, 5], triangles[f, 6], triangles[f, 7],
-                    triangles[f, 8],
-                )  # fmt: skip
+                gap, fx, fy, fz = _measure(triangles, f, rx, ry, rz)
                 if gap < d2 or (gap == d2 and (best_face < 0 or f < best_face)):
                     d2, best_face = gap, f
                     qx, qy, qz = fx, fy, fz
@@ -401,31 +443,37 @@ def _search(  # type: ignore[no-untyped-def]
         if best_face >= 0:
             away = np.sqrt(d2)
             if side[mesh_of[best_face]] != 0 and _inside(
-                px, py, pz, best_face, qx, qy, qz, triangles, normals, reliable, part, turn,
-                part_starts, part_faces, boxes, near_starts, near,
+                px, py, pz, best_face, qx, qy, qz, triangles, vertices, corners, normals, reliable,
+                part, turn, part_starts, part_faces, boxes, near_starts, near,
             ):  # fmt: skip
                 away = -away
             distance[i] = away
         if feet:
-            foot[i, 0], foot[i, 1], foot[i, 2] = qx + ox, qy + oy, qz + oz
+            for axis in range(3):
+                foot[i, axis] = np.nan
+            if best_face >= 0:
+                foot[i, 0] = triangles[best_face, 0] + qx
+                foot[i, 1] = triangles[best_face, 1] + qy
+                foot[i, 2] = triangles[best_face, 2] + qz
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _inside(  # type: ignore[no-untyped-def]
-    px, py, pz, f, qx, qy, qz, triangles, normals, reliable, part, turn, part_starts, part_faces,
-    boxes, near_starts, near,
+    px, py, pz, f, qx, qy, qz, triangles, vertices, corners, normals, reliable, part, turn,
+    part_starts, part_faces, boxes, near_starts, near,
 ):  # fmt: skip
     """Whether a point is inside the closed mesh of its nearest face."""
     own = part[f]
+    rx, ry, rz = px - triangles[f, 0], py - triangles[f, 1], pz - triangles[f, 2]
     feature = _feature(
-        px, py, pz, triangles[f, 0], triangles[f, 1], triangles[f, 2], triangles[f, 3],
-        triangles[f, 4], triangles[f, 5], triangles[f, 6], triangles[f, 7], triangles[f, 8],
+        rx, ry, rz, triangles[f, 6], triangles[f, 7], triangles[f, 8],
+        triangles[f, 9], triangles[f, 10], triangles[f, 11],
     )  # fmt: skip
     if (reliable[f] >> feature) & 1:
         front = (
-            (px - qx) * normals[f, feature, 0]
-            + (py - qy) * normals[f, feature, 1]
-            + (pz - qz) * normals[f, feature, 2]
+            (rx - qx) * normals[f, feature, 0]
+            + (ry - qy) * normals[f, feature, 1]
+            + (rz - qz) * normals[f, feature, 2]
         ) >= 0.0
         total = 0
         if turn[own] > 0:
@@ -434,7 +482,7 @@ def _inside(  # type: ignore[no-untyped-def]
         elif front:
             total = -1
     else:
-        total = _turns(px, py, pz, own, triangles, part_starts, part_faces)
+        total = _turns(px, py, pz, own, vertices, corners, part_starts, part_faces)
     for k in range(near_starts[own], near_starts[own + 1]):
         p = near[k]
         if (
@@ -442,24 +490,25 @@ def _inside(  # type: ignore[no-untyped-def]
             and py >= boxes[p, 1] and py <= boxes[p, 4]
             and pz >= boxes[p, 2] and pz <= boxes[p, 5]
         ):  # fmt: skip
-            total += _turns(px, py, pz, p, triangles, part_starts, part_faces)
+            total += _turns(px, py, pz, p, vertices, corners, part_starts, part_faces)
     return total != 0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _turns(px, py, pz, p, triangles, part_starts, part_faces):  # type: ignore[no-untyped-def]
+def _turns(px, py, pz, p, vertices, corners, part_starts, part_faces):  # type: ignore[no-untyped-def]
     """Count how often a part winds round a point, as `winding` does for a mesh."""
     total = 0
     for k in range(part_starts[p], part_starts[p + 1]):
         f = part_faces[k]
-        ay, by, cy = triangles[f, 1], triangles[f, 4], triangles[f, 7]
+        a, b, c = corners[f, 0], corners[f, 1], corners[f, 2]
+        ay, by, cy = vertices[a, 1], vertices[b, 1], vertices[c, 1]
         above_a, above_b, above_c = ay > py, by > py, cy > py
         if above_a == above_b and above_b == above_c:
             continue
-        ax, bx, cx = triangles[f, 0], triangles[f, 3], triangles[f, 6]
+        ax, bx, cx = vertices[a, 0], vertices[b, 0], vertices[c, 0]
         if (ax < px and bx < px and cx < px) or (ax > px and bx > px and cx > px):
             continue
-        az, bz, cz = triangles[f, 2], triangles[f, 5], triangles[f, 8]
+        az, bz, cz = vertices[a, 2], vertices[b, 2], vertices[c, 2]
         if az < pz and bz < pz and cz < pz:
             continue
         crossings = 0
@@ -475,22 +524,20 @@ def _turns(px, py, pz, p, triangles, part_starts, part_faces):  # type: ignore[n
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _feature(px, py, pz, b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z):  # type: ignore[no-untyped-def]
+def _feature(rx, ry, rz, ux, uy, uz, vx, vy, vz):  # type: ignore[no-untyped-def]
     """Tell which feature of a triangle is nearest, as `squared_distance_point_triangle` finds it.
 
-    Of a triangle without area it gives the face, whose normal is not reliable.
+    All is relative to the first corner. Of a triangle without area it gives the face, whose normal
+    is not reliable.
     """
-    ux, uy, uz = b1x - b0x, b1y - b0y, b1z - b0z
-    vx, vy, vz = b2x - b0x, b2y - b0y, b2z - b0z
-    rx, ry, rz = px - b0x, py - b0y, pz - b0z
     d1 = ux * rx + uy * ry + uz * rz
     d2 = vx * rx + vy * ry + vz * rz
-    rx, ry, rz = px - b1x, py - b1y, pz - b1z
-    d3 = ux * rx + uy * ry + uz * rz
-    d4 = vx * rx + vy * ry + vz * rz
-    rx, ry, rz = px - b2x, py - b2y, pz - b2z
-    d5 = ux * rx + uy * ry + uz * rz
-    d6 = vx * rx + vy * ry + vz * rz
+    wx, wy, wz = rx - ux, ry - uy, rz - uz
+    d3 = ux * wx + uy * wy + uz * wz
+    d4 = vx * wx + vy * wy + vz * wz
+    tx, ty, tz = rx - vx, ry - vy, rz - vz
+    d5 = ux * tx + uy * ty + uz * tz
+    d6 = vx * tx + vy * ty + vz * tz
     va = d3 * d6 - d5 * d4
     vb = d5 * d2 - d1 * d6
     vc = d1 * d4 - d3 * d2

@@ -4,8 +4,8 @@ The sign of a point's distance from a closed mesh follows from the surface where
 is: on which side of the face, or of the angle-weighted pseudonormal of the edge or vertex, the
 point lies (Baerentzen, Aanaes 2005: Signed distance computation using the angle weighted
 pseudonormal). This holds where the surface is a manifold. Elsewhere, as at an edge of four faces
-or beside a face without area, rays are counted (`winding`); so they are everywhere on a surface with an
-edge of more than two faces, since layers that touch may have two faces in one place.
+or beside a face without area, rays are counted (`winding`); so they are everywhere on a surface that
+has such an edge, since layers that touch may have two faces in one place.
 
 The surface of an element falls into parts that share no edge, such as the leaf and the frame of a
 door. Parts may overlap: a point near the surface of one part is inside the element if it is inside
@@ -142,10 +142,10 @@ def _near_parts(limits: Any, element_parts: Any, side: Any) -> tuple[Any, Any]:
     counts = np.zeros(len(limits), np.int64)
     nothing = np.empty(0, np.int32)
     starts = np.zeros(len(limits) + 1, np.int64)
-    _list_near(limits, element_parts, side, counts, starts, nothing, False)
+    _list_near(limits, element_parts, side, counts, starts, nothing, fill=False)
     np.cumsum(counts, out=starts[1:])
     near = np.empty(int(starts[-1]), np.int32)
-    _list_near(limits, element_parts, side, counts, starts, near, True)
+    _list_near(limits, element_parts, side, counts, starts, near, fill=True)
     return starts, near
 
 
