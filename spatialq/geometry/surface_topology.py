@@ -4,8 +4,8 @@ The sign of a point's distance from a closed mesh follows from the surface where
 is: on which side of the face, or of the angle-weighted pseudonormal of the edge or vertex, the
 point lies (Baerentzen, Aanaes 2005: Signed distance computation using the angle weighted
 pseudonormal). This holds where the surface is a manifold. Elsewhere, as at an edge of four faces
-or beside a face without area, rays are counted (`winding`); so they are everywhere on a surface that
-has such an edge, since layers that touch may have two faces in one place.
+or beside a face without area, rays are counted (`winding`); so they are everywhere on a surface
+with such an edge, since layers that touch may have two faces in one place.
 
 The surface of an element falls into parts that share no edge, such as the leaf and the frame of a
 door. Parts may overlap: a point near the surface of one part is inside the element if it is inside

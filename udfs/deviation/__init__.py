@@ -11,7 +11,7 @@ from spatialq.functions.declaration import (
     parameter,
 )
 
-from .cost import work
+from .cost import work, work_in_tiles
 
 ORIENTATIONS = ("closed", "open", "inverted")
 NO_FACE = -1
@@ -51,6 +51,7 @@ DECLARATION = Declaration(
                 "orientation": "VARCHAR",
             },
             work=work,
+            work_in_tiles=work_in_tiles,
             examples=(
                 "SELECT global_id, avg(distance) FROM deviation('points', 'elements') GROUP BY ALL",
             ),

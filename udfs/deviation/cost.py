@@ -1,5 +1,7 @@
 """How much work a call of `deviation` is: bytes and steps, no machine constants."""
 
+from dataclasses import replace
+from math import ceil
 from typing import Any
 
 from spatialq.functions.declaration import TRIANGLES_PER_ELEMENT, Size, Work
@@ -20,3 +22,10 @@ def work(size: Size, _: Any) -> Work:
         steps={"points": size.rows, "elements": elements},
         bytes_kernel=(BYTES_IN + BYTES_OUT) * size.rows + index,
     )
+
+
+def work_in_tiles(size: Size, options: Any, tiles: int) -> Work:
+    """Count the same, with one run of points at a time on the device."""
+    whole, rows = work(size, options), ceil(size.rows / tiles)
+    kept = whole.bytes_kernel - (BYTES_IN + BYTES_OUT) * size.rows
+    return replace(whole, bytes_kernel=kept + (BYTES_IN + BYTES_OUT) * rows)
