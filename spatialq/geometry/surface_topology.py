@@ -31,6 +31,9 @@ There are seven, and one pseudonormal for each."""
 FLAT = 1e-12
 """A part is flat if its volume is less than this share of that of a cube of its surface."""
 
+MIN_SLOTS = 8
+"""Of a hash table of vertices or edges; a power of two."""
+
 _FREE, _OTHERS, _NO_EDGE = -1, -2, -3
 
 
@@ -134,7 +137,11 @@ class Topology:
 
 
 def _slots(entries: int) -> int:
-    return 1 << (2 * max(entries, 1)).bit_length()
+    """Say how many slots a hash table of the largest element takes."""
+    slots = MIN_SLOTS
+    while slots < 2 * entries:
+        slots *= 2
+    return slots
 
 
 def _near_parts(limits: Any, element_parts: Any, side: Any) -> tuple[Any, Any]:
@@ -195,7 +202,7 @@ def _describe(  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _weld(bits, v0, v1, weld, same):  # type: ignore[no-untyped-def]
     """Find for each vertex the first one of the element with its coordinates."""
-    slots = 8
+    slots = MIN_SLOTS
     while slots < 2 * (v1 - v0):
         slots *= 2
     for s in range(slots):
@@ -228,7 +235,7 @@ def _equal(one, two):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _match_edges(faces, f0, f1, edges, same, twin, corner, root):  # type: ignore[no-untyped-def]
     """Find for each directed edge the one of the neighbouring face, and join what they join."""
-    slots = 8
+    slots = MIN_SLOTS
     while slots < 6 * (f1 - f0):
         slots *= 2
     for s in range(slots):
