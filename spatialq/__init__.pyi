@@ -241,6 +241,27 @@ def run(
 
 @overload
 def run(
+    function: Literal["deviation"],
+    x: Any,
+    y: Any,
+    z: Any,
+    point_id: Any = None,
+    *,
+    elements: Any,
+    nx: Any = None,
+    ny: Any = None,
+    nz: Any = None,
+    max_distance: float = 0.1,
+    bounds: Sequence[float] | None = None,
+    unit: float | None = None,
+    crs: str | None = None,
+    device: str = "auto",
+    memory: str | float | None = None,
+    progress: Callable[[float, str], object] | None = None,
+) -> dict[str, Any]: ...
+
+@overload
+def run(
     function: Literal["ground_surface"],
     x: Any,
     y: Any,

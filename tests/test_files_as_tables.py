@@ -16,6 +16,7 @@ CALLS = {
     "disjoint({}, 'elements')": "disjoint: a",
     "point_elements('points', {}, 0.1)": "point_elements: elements",
     "point_elements({}, 'elements', 0.1)": "point_elements: points",
+    "deviation('points', {})": "deviation: elements",
     "plane_elements('points', {})": "plane_elements: elements",
     "lod_select({}, {{eye: [1, 2, 3], target: [0, 0, 0]}})": "lod_select: lod",
 }

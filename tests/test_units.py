@@ -47,14 +47,17 @@ QUERIES = {
     "plane_points": "SELECT count(plane_id) FROM plane_points('{t}')",
     "plane_nodes": "SELECT count(*) FILTER (state = 'plane') FROM plane_nodes('{t}')",
     "build_lod": "SELECT count(*), max(level) FROM build_lod('{t}', max_points := 500)",
+    "deviation": "SELECT count(face), round(avg(distance), 2) "
+    "FROM deviation('{t}', 'elements', 0.4)",
     "plane_elements": "SELECT count(global_id), round(avg(deviation), 2) "
     "FROM plane_elements('{t}', 'elements')",
     "point_elements": "SELECT count(*), max(distance) FROM point_elements('{t}', 'elements', 0.4)",
 }
-IN_METRES = ("classify_ground", "owm_ground", "ground_surface", "plane_elements", "point_elements")
+IN_METRES = ("classify_ground", "owm_ground", "ground_surface", "deviation", "plane_elements",
+             "point_elements")  # fmt: skip
 """Functions with lengths in metres, which must know the unit."""
 OF_SPACE = ("classify_ground", "detect_planes", "plane_points", "plane_nodes", "build_lod",
-            "plane_elements")  # fmt: skip
+            "deviation", "plane_elements")  # fmt: skip
 """Functions that compare z with x and y, and say that they convert heights."""
 
 
@@ -181,6 +184,7 @@ SIZES = {
     "detect_planes": lambda found: found["plane_id"].size,
     "plane_points": lambda found: np.count_nonzero(found["plane_id"]),
     "build_lod": lambda found: found["node"].size,
+    "deviation": lambda found: np.count_nonzero(found["element"] >= 0),
     "plane_elements": lambda found: np.count_nonzero(found["element"] >= 0),
 }
 """How much functions find on arrays: the first value of their query."""
@@ -196,7 +200,9 @@ def test_arrays(con, expected, function, kind):
         options["max_points"] = 500
     if function == "ground_surface":
         options["resolution"] = 2 / across
-    if function == "plane_elements":
+    if function == "deviation":
+        options["max_distance"] = 0.4
+    if function in ("deviation", "plane_elements"):
         mesh = con.execute("SELECT mesh FROM elements").fetchall()[0][0]
         options["elements"] = [[np.reshape(mesh[part], (-1, 3)) for part in ("vertices", "faces")]]
     with warnings.catch_warnings():

@@ -10,11 +10,11 @@ from spatialq.data.columns import Text
 from spatialq.data.grid import Grid, heights, require_values
 from spatialq.execution.call import call_outputs
 from spatialq.execution.validation import (
+    as_attribute,
     as_floats,
     as_ids,
     as_meshes,
     as_numbers,
-    as_whole,
     is_finite,
     require_one_length,
     require_unmasked,
@@ -291,7 +291,7 @@ def _functions(caller: str, names: str | Sequence[str]) -> list[Function]:
 
 def _attributes(function: Function) -> Mapping[str, str]:
     inputs = function.inputs
-    return inputs.attributes if isinstance(inputs, PointsInput) else {}
+    return inputs.attributes if isinstance(inputs, PointsInput | PointsAndElementsInput) else {}
 
 
 def _divided(function: Function, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -345,7 +345,7 @@ def _run_points(
     require_unmasked(name, "point_id", columns["point_id"])
     columns["point_id"] = as_ids(name, columns["point_id"])
     for attribute, kind in _attributes(functions[0]).items():
-        columns[attribute] = as_whole(name, attribute, columns[attribute], kind)
+        columns[attribute] = as_attribute(name, attribute, columns[attribute], kind)
     for more in getattr(chosen, "more_columns", ()):
         columns[more] = as_numbers(name, more, columns[more])
     require_one_length(name, columns)

@@ -10,6 +10,7 @@ import numpy as np
 from spatialq.data.points import ids_of
 from spatialq.data.reach import require_reach
 from spatialq.data.strays import ends_of, strays_of, warn_of
+from spatialq.execution.bounds import ELEMENTS
 from spatialq.execution.units import Fitted
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import GridInput, PointsAndElementsInput, PointsInput
@@ -84,8 +85,8 @@ def leave_out(functions: Sequence[Function], fitted: Fitted) -> Crowd:
     warn_of(name, xyz, strays, level=fitted.level, rows=rows)
     ids = _ids(arguments[POINT_ID], xyz[0])
     columns = {**dict(zip("xyz", xyz, strict=True)), POINT_ID: ids}
-    if isinstance(inputs, PointsInput):
-        columns |= {name: values for name, values in arguments.items() if name not in columns}
+    of_points = (name for name in arguments if name not in columns and name != ELEMENTS)
+    columns |= {name: arguments[name] for name in of_points}
     kept = {
         name: None if values is None else _without(values, strays, n)
         for name, values in columns.items()

@@ -119,6 +119,15 @@ def require_unique(function: str, ids: Any) -> None:
             raise ValueError(message)
 
 
+def as_attribute(function: str, name: str, values: Any, kind: str) -> Any:
+    """Make numbers of a SQL type of what is given, if anything is; masked where that is."""
+    if kind != "DOUBLE" or values is None:
+        return as_whole(function, name, values, kind)
+    numbers = as_numbers(function, name, values)
+    array = cuda.device().view(numbers) if on_gpu(numbers) else numbers
+    return numbers if array.dtype == np.float64 else array.astype(np.float64)
+
+
 def as_whole(function: str, name: str, values: Any, kind: str) -> Any:
     """Make whole numbers of a SQL type of what is given, if anything is; masked where that is."""
     if values is None:

@@ -417,7 +417,7 @@ class PointsInput:
     """A table of points: the kernel gets `x`, `y`, `z`, `point_id` and the attributes as arrays."""
 
     attributes: Mapping[str, str] = field(default_factory=dict)
-    """Columns of whole numbers that a table may have or not: column -> SQL type. The kernel gets
+    """Columns of numbers that a table may have or not: column -> SQL type. The kernel gets
     None for a column that is absent, and a masked array where some values are NULL."""
 
     columns: ClassVar[tuple[str, ...]] = ("x", "y", "z")
@@ -447,6 +447,9 @@ class PointsAndElementsInput:
 
     The result's column `element` has rows of the elements, -1 for none; SQL has it as `global_id`.
     """
+
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    """As of `PointsInput`."""
 
     columns: ClassVar[tuple[str, ...]] = ("x", "y", "z")
 

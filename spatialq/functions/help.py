@@ -41,8 +41,9 @@ def describe(function: str) -> str:
             caller, arguments = "run_elements", ["a", "b=None"]
         case GridInput():
             caller, arguments = "run_grid", ["z", "dx=..."]
-        case PointsAndElementsInput():
-            caller, arguments = "run", ["x", "y", "z", "elements=..."]
+        case PointsAndElementsInput(attributes=attributes):
+            more = (f"{name}=None" for name in attributes)
+            caller, arguments = "run", ["x", "y", "z", "elements=...", *more]
         case PointsInput(attributes=attributes):
             caller, arguments = "run", ["x", "y", "z", *(f"{name}=None" for name in attributes)]
     call = ", ".join([f'"{function}"', *arguments, *given, 'device="auto"', "memory=None"])

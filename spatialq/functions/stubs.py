@@ -59,7 +59,8 @@ def _overload(
 ) -> str:
     options = [f"{p.name}: {annotation(p)} = {written(p.default)}" for p in function.parameters]
     inputs = function.inputs
-    attributes = inputs.attributes if isinstance(inputs, PointsInput) else {}
+    has_attributes = isinstance(inputs, PointsInput | PointsAndElementsInput)
+    attributes = inputs.attributes if has_attributes else {}
     lines = [
         f'function: Literal["{function.name}"]',
         *arguments,

@@ -225,6 +225,50 @@ class Points(PointVerbs):
             Columns plane_id nx ny nz d votes point_count cx cy cz rmse area orientation boundary.
         """
 
+    def deviation(
+        self,
+        elements: Elements | str,
+        *,
+        max_distance: float | str = 0.1,
+        bounds: Sequence[float] | None = None,
+        unit: float | str | None = None,
+        crs: str | None = None,
+        device: str = "auto",
+        memory: str | float | None = None,
+    ) -> Self:
+        """The nearest element and face of each point of a cloud, and how far off it is: positive
+        outside the element, negative inside; one row per point, with NULL where no face is near.
+
+        Parameters
+        ----------
+        elements : Elements | str
+            A query, or the name of a table or view with global_id and mesh; spatial_elements says
+            which elements are considered.
+        max_distance : float | str
+            How far from a face a point may be; farther ones have None. (metres; > 0)
+        bounds : Sequence[float] | None
+            xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
+            border are considered; None takes all. ([xmin, ymin, xmax, ymax], finite numbers with
+            the minima first, or None)
+        unit : float | str | None
+            Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
+            and 1 where none is known. (metres; > 0 or None)
+        crs : str | None
+            Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
+            known of the table or file.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
+
+        Returns
+        -------
+        Points
+            The points, with the columns global_id VARCHAR, face BIGINT, distance DOUBLE, angle
+            DOUBLE, orientation VARCHAR.
+        """
+
     def ground_surface(
         self,
         *,

@@ -1,4 +1,4 @@
-"""`point_elements` and `plane_elements` as jobs: the rows of one call on all files and models."""
+"""`deviation`, `point_elements` and `plane_elements` as jobs: the rows of one call on all files and models."""
 
 import functools
 import json
@@ -106,6 +106,21 @@ def test_points_are_near_the_elements_of_one_call(at_once, house, tmp_path, limi
     assert made["points"] == 10600
     assert made["parts"] == 6 if tile_size is None else made["parts"] > 6
     assert made["rows"] > (100 if limit == 0 else 9000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tile_size", [None, 4.0])
+def test_points_have_the_faces_of_one_call(at_once, house, tmp_path, tile_size):
+    source, models = f"{house}/*.laz", f"{house}/*.ifc"
+    made = cluster.run(
+        "deviation", source, tmp_path / "out", elements=models, max_distance=0.3,
+        tile_size=tile_size, **surveys.QUIET,
+    )  # fmt: skip
+    with spatialq.connect() as con:
+        in_sql(con, source, models, "deviation", max_distance=0.3, unit=1.0)
+        assert made["rows"] == require_same(con, tmp_path / "out") == 10600
+        ((near,),) = con.sql("SELECT count(global_id) FROM found").fetchall()
+    assert 9000 < near < 10600
 
 
 OF_PLANES = {

@@ -94,7 +94,7 @@ def rows_of(site, name):
     """The rows that a method is called on."""
     (kind,) = (kind for kind in KINDS if name in vars(kind))
     tables = {sq.Points: "points", sq.Elements: "elements", sq.Grid: "cells"}
-    if name in ("plane_elements", "point_elements"):  # beside the house
+    if name in ("deviation", "plane_elements", "point_elements"):  # beside the house
         moved = "x - 650000 AS x, y - 5600000 AS y, z - 100 AS z"
         site.execute(f"CREATE TEMP VIEW scan AS SELECT * REPLACE ({moved}) FROM points")
         return sq.table(site, "scan")

@@ -1,4 +1,4 @@
-"""`point_elements` and `plane_elements` of a survey and of building models."""
+"""`deviation`, `plane_elements` and `point_elements` of a survey and of building models."""
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -168,6 +168,7 @@ def write_ranked(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
 
 SHARED: dict[str, Any] = {"open": open_points_and_elements, "more": MORE, "check": check}
 METHODS = (
+    method_of("deviation", {"parquet": ElementWork}, **SHARED),
     method_of("plane_elements", {"parquet": PlaneElementWork}, devices=("auto", "cpu"), **SHARED),
     method_of("point_elements", {"parquet": ElementWork}, **SHARED),
 )

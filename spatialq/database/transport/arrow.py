@@ -53,8 +53,9 @@ def structs(
             codes = pa.array(values.codes, mask=values.codes < 0)
             values = pa.array(values.names, pa.string()).take(codes)
         elif name in output.codes:
-            values = pa.array(output.codes[name], pa.string()).take(pa.array(values))
-        if name in output.nulls:
+            codes = pa.array(values, mask=values < 0) if name in output.nulls else pa.array(values)
+            values = pa.array(output.codes[name], pa.string()).take(codes)
+        if name in output.nulls and name not in output.codes:
             arrays.append(_without(values, output.nulls[name], ARROW_TYPES[kind]))
         elif as_it_is and kind == "BOOLEAN":
             arrays.append(pa.array(np.asarray(values, np.bool_).view(np.uint8)))

@@ -35,7 +35,8 @@ def points_of(function: Function) -> dict[str, str]:
 
 def attributes_of(function: Function) -> Mapping[str, str]:
     """Give the attributes that a function of points may get."""
-    return function.inputs.attributes if isinstance(function.inputs, PointsInput) else {}
+    inputs = function.inputs
+    return inputs.attributes if isinstance(inputs, PointsInput | PointsAndElementsInput) else {}
 
 
 def given_to(function: Function) -> dict[str, str]:

@@ -117,7 +117,7 @@ def source_of(
     columns = {
         "point_id": whole(function.name, "point_id", "BIGINT"),
         **{name: f"{name}::DOUBLE" for name in function.inputs.columns},
-        **{name: whole(function.name, name, kind) for name, kind in attributes.items()},
+        **{name: attribute(function.name, name, kind) for name, kind in attributes.items()},
     }
     return table_of(function, points, columns, request, more)
 
@@ -172,6 +172,11 @@ def _is_short(function: Function) -> str:
     sentence = f"{function.name}: points must be at most {MAX_ROWS} in a table, got "
     refused = refusal(sentence, "count(*)::VARCHAR")
     return f"CASE WHEN count(*) > {MAX_ROWS} THEN {refused} > 0 ELSE true END"
+
+
+def attribute(caller: str, name: str, kind: str) -> str:
+    """Write a column that a table may lack as numbers of its type."""
+    return f"{name}::DOUBLE" if kind == "DOUBLE" else whole(caller, name, kind)
 
 
 def whole(caller: str, name: str, kind: str) -> str:

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from spatialq.database.transport import clouds, elements, points
 from spatialq.database.transport.arrow import each_list, list_of_structs, structs
-from spatialq.database.transport.columns import points_of
+from spatialq.database.transport.columns import attributes_of, points_of
 from spatialq.database.transport.queries import call_of, lookups_of, names_of, request_of
 from spatialq.database.transport.refusal import require_table
 from spatialq.database.transport.request import Request, Transport
@@ -79,7 +79,7 @@ def answers(
             columns = clouds.of_files(function, request)
         else:
             cloud = {name: parts[0][name] for name in points_of(function)}
-            columns = points.arrays_of(function.name, cloud)
+            columns = points.arrays_of(function.name, cloud, attributes_of(function))
         arguments = {**columns, "elements": members.meshes}
         way = "files" if is_file else transport
         result, _ = call(function, arguments, chosen, device, transport=way, frame=request.frame)
