@@ -30,6 +30,13 @@ class Options(PointParameters):
         "freedom are estimated. Otherwise its z-axis, or else its y-axis, is the vertical, and the "
         "movement is a turn about it and a shift.",
     )
+    unit: float | None = parameter(
+        None,
+        "Metres in one unit of x, y and z, such as 0.3048 for feet; NULL takes that of the CRS, "
+        "and tries metres, millimetres and feet where none is known.",
+        unit="metres",
+        above=0,
+    )
 
 
 DECLARATION = Declaration(
