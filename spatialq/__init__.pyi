@@ -376,6 +376,7 @@ def run(
     *,
     elements: Any,
     tilt: bool = False,
+    placed: bool = False,
     bounds: Sequence[float] | None = None,
     unit: float | None = None,
     crs: str | None = None,

@@ -10,11 +10,13 @@
 -- tilt: Whether the scan may be tilted: the vertical is looked for, too, and all six degrees of
 --     freedom are estimated. Otherwise its z-axis, or else its y-axis, is the vertical, and the
 --     movement is a turn about it and a shift.
+-- placed: Whether the scan is already in coordinates of the model, but for 1 m and 2 degrees: only
+--     there it is looked for, and sentence says how it lies off.
 -- bounds: xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
 --     border are considered; NULL takes all. ([xmin, ymin, xmax, ymax], finite numbers with the
 --     minima first, or NULL)
 -- unit: Metres in one unit of x, y and z, such as 0.3048 for feet; NULL takes that of the CRS, and
---     1 where none is known. (metres; > 0 or NULL)
+--     tries metres, millimetres and feet where none is known. (metres; > 0 or NULL)
 -- crs: Coordinate reference system of the points, such as 'EPSG:25832'; NULL takes what is known of
 --     the table or file.
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
@@ -31,6 +33,7 @@ CREATE OR REPLACE MACRO registration(
     points,
     elements,
     tilt := false,
+    placed := false,
     bounds := NULL,
     unit := NULL,
     crs := NULL,
@@ -48,6 +51,7 @@ FROM query(
         spatialq_text('registration: elements must be the name of a table, got ', elements),
         to_json({
             tilt: tilt,
+            placed: placed,
             bounds: bounds,
             unit: unit,
             crs: crs,

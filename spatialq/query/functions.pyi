@@ -678,6 +678,7 @@ class Points(PointVerbs):
         elements: Elements | str,
         *,
         tilt: bool = False,
+        placed: bool = False,
         bounds: Sequence[float] | None = None,
         unit: float | str | None = None,
         crs: str | None = None,
@@ -696,13 +697,16 @@ class Points(PointVerbs):
             Whether the scan may be tilted: the vertical is looked for, too, and all six degrees of
             freedom are estimated. Otherwise its z-axis, or else its y-axis, is the vertical, and
             the movement is a turn about it and a shift.
+        placed : bool
+            Whether the scan is already in coordinates of the model, but for 1 m and 2 degrees: only
+            there it is looked for, and sentence says how it lies off.
         bounds : Sequence[float] | None
             xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
             border are considered; None takes all. ([xmin, ymin, xmax, ymax], finite numbers with
             the minima first, or None)
         unit : float | str | None
             Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
-            and 1 where none is known. (metres; > 0 or None)
+            and tries metres, millimetres and feet where none is known. (metres; > 0 or None)
         crs : str | None
             Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
             known of the table or file.

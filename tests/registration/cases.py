@@ -12,16 +12,16 @@ T = 0.2
 """Metres: of a wall or slab."""
 
 
-def storey(z=0.0, x=0.0):
+def storey(z=0.0):
     """Walls of rooms of different sizes, and the slabs below and above: boxes."""
     walls = [
         ((0, 0), (12, T)), ((0, 8.8), (12, 9)), ((0, 0), (T, 9)), ((11.8, 0), (12, 9)),
         ((4.1, 0), (4.3, 5.3)), ((0, 5.3), (7.6, 5.5)), ((7.4, 2.2), (7.6, 9)),
         ((7.6, 3.7), (10.2, 3.9)),
     ]  # fmt: skip
-    at = np.array([x, 0.0, z])
-    boxes = [box(np.array([*low, 0.0]) + at, np.array([*high, 2.8]) + at) for low, high in walls]
-    return [*boxes, box(at + (0, 0, -T), at + (12, 9, 0)), box(at + (0, 0, 2.8), at + (12, 9, 3.0))]
+    boxes = [box((*low, 0), (*high, 2.8)) for low, high in walls]
+    boxes += [box((0, 0, -T), (12, 9, 0)), box((0, 0, 2.8), (12, 9, 3))]
+    return [(vertices + np.array([0, 0, z]), faces) for vertices, faces in boxes]
 
 
 HOUSE = Meshes.of(storey())

@@ -11,7 +11,9 @@ from .cases import HALL, HOUSE, OTHER, ROOMS, TOWER, about_z, pose, scan
 
 def placements(points, elements, **options):
     """The rows, each with its matrix."""
-    rows = spatialq.run("registration", *np.ascontiguousarray(points.T), elements=elements, **options)
+    rows = spatialq.run(
+        "registration", *np.ascontiguousarray(points.T), elements=elements, **options
+    )
     matrices = np.stack([rows[name] for name in MATRIX], axis=1).reshape(-1, 4, 4)
     return rows, [text(rows["status"], k) for k in range(len(matrices))], matrices
 
@@ -127,6 +129,29 @@ def test_far_coordinates_do_not_change_the_placement():
     _, status, matrices = placements(points, HOUSE, unit=1.0)
     assert status[0] == "found"
     assert np.abs(moved(matrices[0], points).mean(axis=0) - truth.mean(axis=0)).max() < 0.01
+
+
+def test_a_placed_scan_says_how_it_lies_off():
+    truth = scan(HOUSE, 7, **ROOMS)
+    off = np.array([0.3, -0.6, 0.04])
+    middle = truth.mean(axis=0)
+    points = (truth - middle) @ about_z(0.7).T + middle + off
+    rows, status, matrices = placements(points, HOUSE, placed=True)
+    assert status[0] == "found"
+    shift, angle = error(matrices[0], points, truth)
+    assert shift < 0.005
+    assert angle < 0.05
+    sentence = text(rows["sentence"], 0)
+    assert sentence.startswith("the scan lies 300 mm east, 600 mm south, 40 mm above of the model")
+    assert "counter-clockwise" in sentence
+
+
+def test_both_faces_of_a_shifted_wall_do_not_hide_the_shift():
+    """The mean of the distances from both faces of each wall is 0 without a registration."""
+    truth = scan(HOUSE, 8, clutter=0)
+    _, status, matrices = placements(truth + np.array([0.1, 0, 0]), HOUSE, placed=True)
+    assert status[0] == "found"
+    assert matrices[0][0, 3] == pytest.approx(-0.1, abs=0.002)
 
 
 @pytest.mark.parametrize("count", [0, 1, 50])

@@ -30,6 +30,11 @@ class Options(PointParameters):
         "freedom are estimated. Otherwise its z-axis, or else its y-axis, is the vertical, and the "
         "movement is a turn about it and a shift.",
     )
+    placed: bool = parameter(
+        False,
+        "Whether the scan is already in coordinates of the model, but for 1 m and 2 degrees: only "
+        "there it is looked for, and sentence says how it lies off.",
+    )
     unit: float | None = parameter(
         None,
         "Metres in one unit of x, y and z, such as 0.3048 for feet; NULL takes that of the CRS, "

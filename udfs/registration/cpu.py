@@ -1,6 +1,6 @@
 """`registration` on the CPU: hypotheses about unit and vertical, and the placements of each."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +23,9 @@ UNITS = {1.0: "metres", 0.001: "millimetres", 0.3048: "feet"}
 """Metres in a unit that coordinates may have where none is stated."""
 SMALLEST, LARGEST = 1.0, 2.0
 """Metres, and multiple of the model's longest side: between these is the length of a scan."""
+DIRECTIONS = (("east", "west"), ("north", "south"), ("above", "below"))
+LEAST, LEAST_ANGLE = 5e-4, 0.005
+"""Metres and degrees: less is not said."""
 COARSER = 2.0
 """Multiple of the cells' edge where a scan has too few points for the smaller ones."""
 
@@ -60,7 +63,7 @@ def run(
     progress.stage("surface of the model", 0.1)
     model = surfels.of_meshes(elements)
     if not (len(model) and x.size):
-        return _rows([], 1.0, AXES["z"], np.zeros(3), np.zeros(3))
+        return _rows([], 1.0, AXES["z"], Frame(np.zeros(3), np.zeros(3)))
     # numbers near zero: coordinates of a survey have seven digits before the point
     datum = (model.places.min(axis=0) + model.places.max(axis=0)) / 2
     model = surfels.Surfels(model.places - datum, model.normals, model.area)
@@ -72,8 +75,14 @@ def run(
     for metres in _units(x, y, z, model, options):
         scan = _surfels(x, y, z, metres)
         found = []
+        if options.placed:
+            here = scan.moved(origin * metres - datum)
+            listed = candidates(here, model, faces, tilt=options.tilt, placed=True)
+            best = listed, metres, AXES["z"]
+            break
         for upright in uprights(scan, tilt=options.tilt):
-            listed = candidates(upright.turned(scan), model, faces, tilt=options.tilt)
+            turned = upright.turned(scan)
+            listed = candidates(turned, model, faces, tilt=options.tilt, placed=False)
             found.append((listed, metres, upright))
             if not options.tilt and listed and listed[0].status != "not found":
                 break
@@ -82,9 +91,33 @@ def run(
             best = chosen
         if _rank(best[0])[0] == len(STATUSES) - 1:
             break
+    frame = Frame(origin, datum, middle=None)
     if best is None:
-        return _rows([], 1.0, AXES["z"], origin, datum)
-    return _rows(*best, origin, datum)
+        return _rows([], 1.0, AXES["z"], frame)
+    if options.placed:
+        middle = scan.places.mean(axis=0) if len(scan) else np.zeros(3)
+        frame = Frame(origin, datum, middle + origin * best[1] - datum)
+    return _rows(*best, frame)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where the numbers of scan and model that are compared have their zero.
+
+    Parameters
+    ----------
+    origin : float64[3]
+        Of the scan, in its own unit.
+    datum : float64[3]
+        Of the model, in metres.
+    middle : float64[3] or None
+        Of a scan that is placed: its middle, in metres from the datum. Such a scan is compared
+        in coordinates of the model.
+    """
+
+    origin: Any
+    datum: Any
+    middle: Any = None
 
 
 def _units(x: Any, y: Any, z: Any, model: surfels.Surfels, options: "Options") -> list[float]:
@@ -92,10 +125,12 @@ def _units(x: Any, y: Any, z: Any, model: surfels.Surfels, options: "Options") -
 
     Its size is that of the middle 98 % of its points.
     """
-    if options.unit is not None:
-        return [options.unit]
-    extents = [np.subtract(*np.percentile(each[:: max(1, each.size // 100_000)], [99, 1])) 
-               for each in (x, y, z)]
+    if options.unit is not None or options.placed:
+        return [options.metres]
+    extents = [
+        np.subtract(*np.percentile(each[:: max(1, each.size // 100_000)], [99, 1]))
+        for each in (x, y, z)
+    ]
     length, longest = float(max(extents)), float(np.ptp(model.places, axis=0).max())
     return [each for each in UNITS if SMALLEST <= length * each <= LARGEST * longest]
 
@@ -123,9 +158,7 @@ def _best_of(found: list[tuple[list[Candidate], float, Upright]]) -> tuple[Any, 
     return chosen
 
 
-def _rows(
-    listed: list[Candidate], metres: float, upright: Upright, origin: Any, datum: Any
-) -> dict[str, Any]:
+def _rows(listed: list[Candidate], metres: float, upright: Upright, frame: Frame) -> dict[str, Any]:
     """Make the columns, in the coordinates of the scan and of the model."""
     n = max(1, len(listed))
     numbers = {
@@ -138,7 +171,10 @@ def _rows(
     for row, each in enumerate(listed):
         matrix = np.eye(4)
         matrix[:3, :3] = metres * each.pose.turn @ upright.turn
-        matrix[:3, 3] = each.pose.shift + datum - matrix[:3, :3] @ origin
+        shift = each.pose.shift
+        if frame.middle is not None:
+            shift = shift + each.pose.turn @ (frame.origin * metres - frame.datum)
+        matrix[:3, 3] = shift + frame.datum - matrix[:3, :3] @ frame.origin
         values = dict(zip(MATRIX, matrix.ravel(), strict=True))
         sigma = each.sigma
         values |= {
@@ -149,7 +185,7 @@ def _rows(
         for name, value in values.items():
             numbers[name][row] = value if np.isfinite(value) else np.nan
         status[row] = STATUSES.index(each.status)
-        sentences.append(_sentence(listed, row, metres, upright))
+        sentences.append(_sentence(listed, row, metres, upright, frame.middle))
     if not listed:
         sentences = ["the scan or the model has too few plane surfaces to compare"]
     return {
@@ -161,8 +197,9 @@ def _rows(
     }
 
 
-
-def _sentence(listed: list[Candidate], row: int, metres: float, upright: Upright) -> str:
+def _sentence(
+    listed: list[Candidate], row: int, metres: float, upright: Upright, middle: Any
+) -> str:
     each = listed[row]
     share = f"{100 * each.explained:.0f} % of the scan's surface lies on the model"
     if each.status == "not found" and row == 0:
@@ -172,9 +209,29 @@ def _sentence(listed: list[Candidate], row: int, metres: float, upright: Upright
     if each.status == "ambiguous":
         count = sum(other.status == "ambiguous" for other in listed)
         return f"one of {count} placements that fit about equally well: {share}"
+    if middle is not None:
+        return f"the scan {_off(each, middle)}: moved there, {share}"
     said = f"the scan fits in one place: {share}"
     if upright.name != "z":
         said += ", its vertical is not the z-axis" if upright.name == "other" else ", y is up"
     if metres != 1:
         said += f", its unit is {UNITS.get(metres, f'{metres:g} m')}"
+    return said
+
+
+def _off(each: Candidate, middle: Any) -> str:
+    """Say where a scan lies that would have to be moved to fit."""
+    pose = each.pose
+    off = middle - (pose.turn @ middle + pose.shift)
+    parts = [
+        f"{1000 * abs(metres):.0f} mm {names[0] if metres > 0 else names[1]}"
+        for metres, names in zip(off, DIRECTIONS, strict=True)
+        if abs(metres) >= LEAST
+    ]
+    angle = float(np.degrees(np.arctan2(pose.turn[1, 0], pose.turn[0, 0])))
+    said = f"lies {', '.join(parts)} of the model" if parts else "lies where the model is"
+    if abs(angle) >= LEAST_ANGLE:
+        said += (
+            f", turned {abs(angle):.2f} degrees {'clockwise' if angle > 0 else 'counter-clockwise'}"
+        )
     return said

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .refine import FINE, FOUR, RADII, SIX, Faces, refine
-from .search import Pose, classes_of, main_axis, poses, weights_of
+from .search import Pose, classes_of, main_axis, poses, poses_near, weights_of
 from .surfels import Surfels
 
 TOLERANCE = 0.05
@@ -70,8 +70,21 @@ class Candidate:
     worse: float = 0.0
 
 
-def candidates(scan: Surfels, model: Surfels, faces: Faces, *, tilt: bool) -> list[Candidate]:
-    """List the placements of a scan whose z-axis is nearly the vertical, the best first."""
+def candidates(
+    scan: Surfels, model: Surfels, faces: Faces, *, tilt: bool, placed: bool
+) -> list[Candidate]:
+    """List the placements of a scan whose z-axis is nearly the vertical, the best first.
+
+    Parameters
+    ----------
+    scan, model : Surfels
+    faces : Faces
+        Of the model.
+    tilt : bool
+        Whether six movements are free at last, not four.
+    placed : bool
+        Whether the scan is near its place.
+    """
     if len(scan) < LEAST_SURFELS or not len(model):
         return []
     rng = np.random.default_rng(0)
@@ -79,7 +92,7 @@ def candidates(scan: Surfels, model: Surfels, faces: Faces, *, tilt: bool) -> li
     small = scan.take(np.sort(rng.permutation(len(scan))[:COARSE]))
     axis = main_axis(model)
     rough = []
-    for _, pose in poses(scan, model):
+    for _, pose in poses_near(small, model) if placed else poses(scan, model):
         moved = refine(faces, small, pose, RADII)
         rough.append((_score(faces, small, moved, axis), moved))
     middle = small.places.mean(axis=0)

@@ -28,6 +28,8 @@ PEAKS = 24
 """Shifts of each turn that are looked at."""
 LEAST_PEAK = 0.5
 """Shifts that explain less than this share of the best are no candidates."""
+WINDOW = 1.0, 2.0
+"""Metres and degrees: how far a scan that is said to be placed may be off."""
 UPRIGHT = 0.9
 """Cosine: a normal that is this near to the vertical is that of a floor or ceiling."""
 
@@ -64,28 +66,72 @@ def poses(scan: Surfels, model: Surfels) -> list[tuple[float, Pose]]:
     return [each for each in best if each[0] >= LEAST_PEAK * best[0][0]]
 
 
+def poses_near(scan: Surfels, model: Surfels) -> list[tuple[float, Pose]]:
+    """List placements that move a scan little, see `WINDOW`, the best first; as `poses`."""
+    middle = scan.places.mean(axis=0)
+    score = _scores_of_turns(scan, model)
+    most = int(WINDOW[1] / 180 * BINS)
+    turn = np.eye(3)
+    if score is not None:
+        near = np.arange(-most, most + 1)
+        turn = about_z(_between(score, int(near[np.argmax(score[near])])))
+    axis, corner = main_axis(model), model.places.min(axis=0) - WINDOW[0]
+    size = np.ptp(model.places, axis=0) + 2 * WINDOW[0]
+    cell = max(CELL, float((size.prod() / MAX_CELLS) ** (1 / 3)))
+    shape = (size / cell).astype(np.int64) + 2
+    filled = np.zeros((3, *shape), np.bool_)
+    at = np.round((model.places - corner) / cell).astype(np.int64)
+    filled[classes_of(model.normals, axis), at[:, 0], at[:, 1], at[:, 2]] = True
+    classes = classes_of(scan.normals @ turn.T, axis)
+    weights = weights_of(classes)
+    places = (scan.places - middle) @ turn.T + middle
+    steps = np.arange(-math.ceil(WINDOW[0] / cell), math.ceil(WINDOW[0] / cell) + 1)
+    found = []
+    for cells in np.stack(np.meshgrid(steps, steps, steps), axis=-1).reshape(-1, 3):
+        shift = cells * cell
+        at = np.round((places + shift - corner) / cell).astype(np.int64)
+        inside = ((at >= 0) & (at < shape)).all(axis=1)
+        x, y, z = at[inside].T
+        value = float(weights[inside][filled[classes[inside], x, y, z]].sum())
+        found.append((value, Pose(turn, middle + shift - turn @ middle)))
+    found.sort(key=lambda each: -each[0])
+    return found[:PEAKS]
+
+
 def turns_of(scan: Surfels, model: Surfels) -> list[float]:
     """List the turns, in radians, at which walls of both have the same directions."""
-    one, other = _directions(scan), _directions(model)
-    if not (one.any() and other.any()):
+    score = _scores_of_turns(scan, model)
+    if score is None:
         return []
-    smooth = np.exp(-0.5 * ((np.arange(BINS) + BINS // 2) % BINS - BINS // 2) ** 2 / SMOOTH**2)
-    spectrum = np.conj(np.fft.rfft(one)) * np.fft.rfft(other) * np.fft.rfft(smooth / smooth.sum())
-    score = np.fft.irfft(spectrum, BINS)
-    score -= score.min()
     turns: list[float] = []
     left = score.copy()
     while len(turns) < 2 * TURNS:
         k = int(np.argmax(left))
         if left[k] <= LEAST_TURN * score.max() or left[k] <= 0:
             break
-        before, here, after = score[k - 1], score[k], score[(k + 1) % BINS]
-        curve = before - 2 * here + after
-        part = 0.5 * (before - after) / curve if curve < 0 else 0.0
-        angle = (k + part) * math.pi / BINS
+        angle = _between(score, k)
         turns += [angle, angle + math.pi]
         left[np.arange(k - APART, k + APART + 1) % BINS] = 0
     return turns
+
+
+def _scores_of_turns(scan: Surfels, model: Surfels) -> Any:
+    """Correlate the directions of walls: float64[BINS], or None where one has no walls."""
+    one, other = _directions(scan), _directions(model)
+    if not (one.any() and other.any()):
+        return None
+    smooth = np.exp(-0.5 * ((np.arange(BINS) + BINS // 2) % BINS - BINS // 2) ** 2 / SMOOTH**2)
+    spectrum = np.conj(np.fft.rfft(one)) * np.fft.rfft(other) * np.fft.rfft(smooth / smooth.sum())
+    score = np.fft.irfft(spectrum, BINS)
+    return score - score.min()
+
+
+def _between(score: Any, k: int) -> float:
+    """Find the angle of a peak, in radians, by a parabola through its neighbours."""
+    before, here, after = score[k - 1], score[k], score[(k + 1) % BINS]
+    curve = before - 2 * here + after
+    part = 0.5 * (before - after) / curve if curve < 0 else 0.0
+    return float((k + min(max(part, -0.5), 0.5)) * math.pi / BINS)
 
 
 def _directions(surfels: Surfels) -> Any:
@@ -151,7 +197,7 @@ class _Grid:
         scan = scan.take(is_near)
         off = scan.places - middle
         reach = 2 * float(np.hypot(off[:, 0], off[:, 1]).max())
-        extent = size + [reach, reach, float(np.ptp(off[:, 2]))]
+        extent = size + np.array([reach, reach, float(np.ptp(off[:, 2]))])
         cell = max(CELL, float((extent.prod() / MAX_CELLS) ** (1 / 3)))
         shape = tuple(_smooth_size(math.ceil(each / cell) + 4) for each in extent)
         axis = main_axis(model)
@@ -187,10 +233,12 @@ class _Grid:
             value = float(score[at])
             if value < LEAST_PEAK * best or value <= 0:
                 break
-            cells = np.array([
-                k - n if k * self.cell > longest + 2 * self.cell else k
-                for k, n, longest in zip(at, self.shape, self.size, strict=True)
-            ])
+            cells = np.array(
+                [
+                    k - n if k * self.cell > longest + 2 * self.cell else k
+                    for k, n, longest in zip(at, self.shape, self.size, strict=True)
+                ]
+            )
             shift = self.corner + cells * self.cell - low - turn @ self.middle
             found.append((value, Pose(turn, shift)))
             window = np.ix_(

@@ -55,6 +55,10 @@ class Surfels:
         """Take some."""
         return Surfels(self.places[rows], self.normals[rows], self.area[rows])
 
+    def moved(self, by: Any) -> "Surfels":
+        """Move all."""
+        return Surfels(self.places + by, self.normals, self.area)
+
 
 def of_cloud(x: Any, y: Any, z: Any, metres: float, edge: float) -> Surfels:
     """Find the cells of a cloud whose points lie on a plane.
