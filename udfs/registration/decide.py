@@ -15,6 +15,13 @@ COARSE, SAMPLE = 3000, 20_000
 """Surfels of the scan with which candidates are compared first, and at last."""
 KEPT = 12
 """Candidates that are compared at last."""
+LIKELY = 0.9
+"""Share of the best score above which a candidate's surroundings are searched."""
+NEARBY = 0.02, 0.2
+"""Metres and degrees: rough candidates that differ less are one."""
+BESIDE = (0.06, 0.12)
+"""Metres: how far beside a candidate a better one is looked for. Layers of an element, such as
+flooring and slab, hold a placement that is off by their thickness."""
 SAME = 0.1, 1.0
 """Metres and degrees: candidates that differ less are one."""
 LEAST_SURFELS = 100
@@ -44,7 +51,8 @@ class Candidate:
     explained : float
         Share of the scan's surfels on the model.
     score : float
-        The same, with floors, walls along an axis and walls across it of similar weight.
+        The same, with floors, walls along an axis and walls across it of similar weight, and less
+        of surfels that are farther from their faces.
     least : float
         The least of the shares of these three.
     rmse : float
@@ -96,12 +104,19 @@ def candidates(
         moved = refine(faces, small, pose, RADII)
         rough.append((_score(faces, small, moved, axis), moved))
     middle = small.places.mean(axis=0)
+    rough.sort(key=lambda each: -each[0])
+    likely = [pose for score, pose in rough if score >= LIKELY * rough[0][0]]
+    for pose in _distinct(likely, middle, KEPT, NEARBY):
+        for moved in _beside(pose):
+            better = refine(faces, small, moved, FINE)
+            rough.append((_score(faces, small, better, axis), better))
+    rough.sort(key=lambda each: -each[0])
     fine: list[Candidate] = []
-    for pose in _distinct([pose for _, pose in sorted(rough, key=lambda e: -e[0])], middle, KEPT):
+    for pose in _distinct([pose for _, pose in rough], middle, KEPT, SAME):
         moved = refine(faces, sample, pose, FINE, SIX if tilt else FOUR)
         fine.append(_judge(faces, sample, moved, axis, SIX if tilt else FOUR))
     fine.sort(key=lambda each: -each.score)
-    kept = _distinct([each.pose for each in fine], middle, KEPT)
+    kept = _distinct([each.pose for each in fine], middle, KEPT, SAME)
     fine = [each for each in fine if any(each.pose is pose for pose in kept)]
     return _with_status(sample, fine)
 
@@ -140,28 +155,40 @@ def _is_better(one: Candidate, other: Candidate, cubes: Any) -> bool:
     return bool(more - less >= SURE * np.sqrt(more + less) and more >= TIMES * less and more > 0)
 
 
-def _distinct(listed: list[Pose], middle: Any, count: int) -> list[Pose]:
-    """Take the first placements that differ."""
+def _beside(pose: Pose) -> list[Pose]:
+    """List placements that are shifted a little, either way along each axis."""
+    shifts = [sign * step * axis for step in BESIDE for axis in np.eye(3) for sign in (1, -1)]
+    return [Pose(pose.turn, pose.shift + shift) for shift in shifts]
+
+
+def _distinct(listed: list[Pose], middle: Any, count: int, same: tuple[float, float]) -> list[Pose]:
+    """Take the first placements that differ by more than so many metres or degrees."""
     kept: list[Pose] = []
     for pose in listed:
         if len(kept) == count:
             break
-        if not any(_is_same(pose, other, middle) for other in kept):
+        if not any(_is_same(pose, other, middle, same) for other in kept):
             kept.append(pose)
     return kept
 
 
-def _is_same(one: Pose, other: Pose, middle: Any) -> bool:
+def _is_same(one: Pose, other: Pose, middle: Any, same: tuple[float, float]) -> bool:
     off = one.turn @ middle + one.shift - other.turn @ middle - other.shift
     cosine = (np.trace(one.turn @ other.turn.T) - 1) / 2
     angle = np.degrees(np.arccos(np.clip(cosine, -1, 1)))
-    return bool(np.linalg.norm(off) <= SAME[0] and angle <= SAME[1])
+    return bool(np.linalg.norm(off) <= same[0] and angle <= same[1])
 
 
 def _score(faces: Faces, scan: Surfels, pose: Pose, axis: float) -> float:
     distance = faces.measure(scan, pose, TOLERANCE, np.empty((len(scan), 6)))
     classes = classes_of(scan.normals @ pose.turn.T, axis)
-    return float(weights_of(classes)[~np.isnan(distance)].sum())
+    return _weighted(distance, weights_of(classes))
+
+
+def _weighted(distance: Any, weights: Any) -> float:
+    """Sum up what is explained; a surfel counts the less, the farther it is from the face."""
+    is_on = ~np.isnan(distance)
+    return float((weights[is_on] * (1 - (distance[is_on] / TOLERANCE) ** 2) ** 2).sum())
 
 
 def _judge(faces: Faces, scan: Surfels, pose: Pose, axis: float, free: Any) -> Candidate:
@@ -176,7 +203,7 @@ def _judge(faces: Faces, scan: Surfels, pose: Pose, axis: float, free: Any) -> C
     return Candidate(
         pose,
         float(is_on.mean()),
-        float(weights[is_on].sum()),
+        _weighted(distance, weights),
         float((on[asked] / counts[asked]).min()),
         float(np.sqrt(np.mean(distance[is_on] ** 2))) if is_on.any() else np.nan,
         deviations(scan, distance, jacobian, free),
