@@ -32,11 +32,13 @@ must explain."""
 LEAST_SHARE = 0.02
 """Of the surfels: floors or walls that are fewer are not asked for."""
 BLOCK = 1.0
-"""Metres: surfels in a cube of this edge are explained together or not, so they count once."""
+"""Metres: surfels in a cube of this edge are explained together or not, so they count as one."""
 SURE = 4.0
-"""Standard deviations by which a candidate must explain more cubes than another one."""
+"""Standard deviations by which a candidate must explain more than another one."""
 TIMES = 3.0
-"""How many times as many cubes it must explain alone as the other one does."""
+"""How many times as much it must explain alone as the other one does."""
+MARGIN = 0.03
+"""Share of the surface by which it must explain more at least."""
 SIGMA = 0.02, 0.2
 """Metres and degrees: a candidate that is less certain is no placement."""
 
@@ -147,12 +149,14 @@ def _with_status(sample: Surfels, found: list[Candidate]) -> list[Candidate]:
 def _is_better(one: Candidate, other: Candidate, cubes: Any) -> bool:
     """Whether one candidate explains more of the scan than another one by more than chance.
 
-    A sign test over the cubes of which one explains more than half of the surfels more.
+    The difference is summed up in cubes, which are the independent observations.
     """
-    size = np.bincount(cubes)
-    difference = np.bincount(cubes, one.is_on.astype(float) - other.is_on, len(size)) / size
-    more, less = np.count_nonzero(difference > 0.5), np.count_nonzero(difference < -0.5)
-    return bool(more - less >= SURE * np.sqrt(more + less) and more >= TIMES * less and more > 0)
+    difference = np.bincount(cubes, one.is_on.astype(float) - other.is_on)
+    more, less = difference[difference > 0].sum(), -difference[difference < 0].sum()
+    chance = np.sqrt((difference**2).sum())
+    return bool(
+        more - less >= max(SURE * chance, MARGIN * len(cubes)) and more >= TIMES * less and more > 0
+    )
 
 
 def _beside(pose: Pose) -> list[Pose]:
