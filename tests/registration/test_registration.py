@@ -7,6 +7,7 @@ from spatialq.udfs.registration import MATRIX
 import spatialq
 
 from .cases import HALL, HOUSE, OTHER, ROOMS, TOWER, about_z, pose, scan
+from .oracle import error, moved, share_on
 
 
 def placements(points, elements, **options):
@@ -25,22 +26,6 @@ def text(column, k):
         return names[column.codes[k]]
     value = column[k]
     return ("found", "ambiguous", "not found")[value] if isinstance(value, np.integer) else value
-
-
-def moved(matrix, points):
-    return points @ matrix[:3, :3].T + matrix[:3, 3]
-
-
-def error(matrix, points, truth):
-    """Metres at the middle of the scan, and degrees."""
-    turn = matrix[:3, :3] / np.linalg.norm(matrix[0, :3])
-    off = np.linalg.norm(moved(matrix, points).mean(axis=0) - truth.mean(axis=0))
-    # the turn that brings moved points to the true ones
-    a, b = moved(matrix, points), truth
-    u, _, v = np.linalg.svd((a - a.mean(axis=0)).T @ (b - b.mean(axis=0)))
-    left = v.T @ np.diag([1, 1, np.linalg.det(v.T @ u.T)]) @ u.T
-    assert abs(np.linalg.det(turn) - 1) < 1e-9
-    return off, np.degrees(np.arccos(min(1.0, (np.trace(left) - 1) / 2)))
 
 
 @pytest.mark.slow
@@ -119,6 +104,16 @@ def test_a_tilted_scan_is_found_with_six_degrees_of_freedom():
     off, angle = error(matrices[0], points, truth)
     assert off < 0.010
     assert angle < 0.1
+
+
+def test_what_the_model_does_not_have_is_not_explained():
+    model = HOUSE.take(np.array([0, 1, 2, 3, 4, 5, 8]))  # without a ceiling and two walls
+    truth = scan(HOUSE, 9, clutter=0)
+    rows, status, _ = placements(truth, model, unit=1.0)
+    assert status[0] == "found"
+    share = share_on(truth[::20], model, 0.05)
+    assert share < 0.8
+    assert rows["explained"][0] == pytest.approx(share, abs=0.06)
 
 
 def test_far_coordinates_do_not_change_the_placement():
