@@ -103,6 +103,7 @@ BENCHMARKS = [
     Benchmark("read_ifc", "{house}", slow=True),
     Benchmark("read_las", "--points 2000 --rounds 1", slow=True),
     Benchmark("read_points", "--points 1000 --rounds 1", slow=True),
+    Benchmark("registration", "{house} --poses 1 --beams 20000", "{house} --poses 20", slow=True),
     Benchmark("regret", "--functions owm_ground --sizes 1000 --cold-sizes --rounds 1 --seconds 1",
               slow=True),
     Benchmark("reproject", "--points 1000 --rounds 1"),

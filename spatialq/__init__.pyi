@@ -389,6 +389,25 @@ def run(
 
 @overload
 def run(
+    function: Literal["registration"],
+    x: Any,
+    y: Any,
+    z: Any,
+    point_id: Any = None,
+    *,
+    elements: Any,
+    tilt: bool = False,
+    placed: bool = False,
+    bounds: Sequence[float] | None = None,
+    unit: float | None = None,
+    crs: str | None = None,
+    device: str = "auto",
+    memory: str | float | None = None,
+    progress: Callable[[float, str], object] | None = None,
+) -> dict[str, Any]: ...
+
+@overload
+def run(
     function: list[str] | tuple[str, ...],
     x: Any,
     y: Any,

@@ -28,6 +28,7 @@ CALLS = {
     "plane_elements": "plane_elements('pts', 'walls', {})",
     "pops_features": "pops_features('cells', {})",
     "pops_patches": "pops_patches('cells', {})",
+    "registration": "registration('pts', 'walls', {})",
 }
 NOT_IN_MACROS = {("intersects_with", "relations"), ("distance", "k")}
 
@@ -196,7 +197,7 @@ OF_POINTS = [
 )
 def test_coordinates_must_be_there_and_finite(con, name, columns, sentence):
     bad = f"WITH bad AS (SELECT * REPLACE ({columns}) FROM pts)"
-    walls = ", 'walls'" if name in ("deviation", "plane_elements") else ""
+    walls = ", 'walls'" if name in ("deviation", "plane_elements", "registration") else ""
     with pytest.raises(duckdb.Error) as error:
         con.sql(f"{bad} FROM {name}('bad'{walls})").fetchall()
     assert f"{name}: " in str(error.value)
@@ -207,7 +208,7 @@ def test_coordinates_must_be_there_and_finite(con, name, columns, sentence):
 @pytest.mark.parametrize("column", ["point_id", "x", "y", "z"])
 def test_a_missing_column_is_named(con, name, column):
     bad = f"WITH bad AS (SELECT * EXCLUDE ({column}) FROM pts)"
-    walls = ", 'walls'" if name in ("deviation", "plane_elements") else ""
+    walls = ", 'walls'" if name in ("deviation", "plane_elements", "registration") else ""
     with pytest.raises(duckdb.Error, match=f"must have a column {column} of numbers"):
         con.sql(f"{bad} FROM {name}('bad'{walls})").fetchall()
 

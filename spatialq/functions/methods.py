@@ -23,6 +23,7 @@ PYTHON = {
     "boolean": "bool",
     "text": "str",
     "text or number": "str | float",
+    "list of numbers": "list[float]",
 }
 DEFAULTS = {"NULL": "None", "true": "True", "false": "False"}
 METRES = "(metres"

@@ -717,6 +717,77 @@ class Points(PointVerbs):
             point_id global_id distance: metres.
         """
 
+    def registration(
+        self,
+        elements: Elements | str,
+        *,
+        tilt: bool = False,
+        placed: bool = False,
+        bounds: Sequence[float] | None = None,
+        unit: float | str | None = None,
+        crs: str | None = None,
+        device: str = "auto",
+        memory: str | float | None = None,
+    ) -> Query:
+        """The movement that brings a scan to where it fits a building model, without a starting
+        value: one row per candidate, the best first.
+
+        Parameters
+        ----------
+        elements : Elements | str
+            A query, or the name of a table or view with global_id and mesh; spatial_elements says
+            which elements are considered.
+        tilt : bool
+            Whether the scan may be tilted: the vertical is looked for, too, and all six degrees of
+            freedom are estimated. Otherwise its z-axis, or else its y-axis, is the vertical, and
+            the movement is a turn about it and a shift.
+        placed : bool
+            Whether the scan is already in coordinates of the model, but for 1 m and 2 degrees: only
+            there it is looked for, and sentence says how it lies off.
+        bounds : Sequence[float] | None
+            xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
+            border are considered; None takes all. ([xmin, ymin, xmax, ymax], finite numbers with
+            the minima first, or None)
+        unit : float | str | None
+            Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
+            and tries metres, millimetres and feet where none is known. (metres; > 0 or None)
+        crs : str | None
+            Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
+            known of the table or file.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
+
+        Returns
+        -------
+        Query
+            Columns candidate: 1 for the best; status: 'found', 'ambiguous' or 'not found'; matrix:
+            16 numbers, row by row, that bring coordinates of the scan to metres of the model;
+            explained: share of the scan's surface that lies on the model; worse: how much less than
+            that of the best candidate; rmse: metres, of this surface; sigma_x sigma_y sigma_z
+            sigma_turn: standard deviations in metres and degrees; unit: metres in a unit of the
+            scan; up: its vertical, 'z', 'y' or 'other'; sentence.
+        """
+
+    def to_model(
+        self,
+        matrix: list[float],
+    ) -> Query:
+        """Points moved by the matrix of a placement, such as registration gives.
+
+        Parameters
+        ----------
+        matrix : list[float]
+            16 numbers, row by row, as registration gives them; not None.
+
+        Returns
+        -------
+        Query
+            the columns of the points, with x, y and z in metres of the model.
+        """
+
 
 class Elements(ElementVerbs):
     def above(

@@ -83,9 +83,10 @@ def answers(
         arguments = {**columns, "elements": members.meshes}
         way = "files" if is_file else transport
         result, _ = call(function, arguments, chosen, device, transport=way, frame=request.frame)
-    rows = pa.array(result["element"], mask=result["element"] < 0)
-    named = {**result, "global_id": members.global_id.take(rows)}
-    yield structs(function, named, as_it_is=transport == "native")
+    if "element" in result:
+        rows = pa.array(result["element"], mask=result["element"] < 0)
+        result = {**result, "global_id": members.global_id.take(rows)}
+    yield structs(function, result, as_it_is=transport == "native")
 
 
 def _query(

@@ -1,0 +1,56 @@
+"""`registration` and `to_model` through DuckDB and the query builder."""
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import spatialq as sq
+
+from ..element_tables import put
+from .cases import HOUSE, ROOMS, pose, scan, storey
+
+TRUTH = scan(HOUSE, 2, **ROOMS, density=300)
+TURN, SHIFT = pose(2)
+
+
+@pytest.fixture(scope="module")
+def con():
+    with sq.connect() as con:
+        x, y, z = np.ascontiguousarray((TRUTH @ TURN.T + SHIFT).T)
+        incoming = pa.table({"point_id": np.arange(len(x)), "x": x, "y": y, "z": z})
+        con.register("incoming", incoming)
+        con.execute("CREATE TABLE scan AS FROM incoming")
+        con.unregister("incoming")
+        meshes = storey()
+        put(con, "elements", global_id=[f"e{k}" for k in range(len(meshes))], mesh=meshes)
+        con.execute("CREATE TABLE placements AS FROM registration('scan', 'elements')")
+        yield con
+
+
+def test_the_matrix_brings_the_points_to_the_model(con):
+    rows = con.execute(
+        "SELECT candidate, status, len(matrix), unit, up, sentence FROM placements"
+    ).fetchall()
+    assert rows[0][:5] == (1, "found", 16, 1.0, "z")
+    assert rows[0][5].startswith("the scan fits in one place: ")
+    con.execute("SET VARIABLE placement = (SELECT matrix FROM placements WHERE status = 'found')")
+    placed = con.execute(
+        "SELECT x, y, z FROM to_model('scan', getvariable('placement')) ORDER BY point_id"
+    ).fetchnumpy()
+    found = np.stack([placed[axis] for axis in "xyz"], axis=1)
+    assert np.linalg.norm((found - TRUTH).mean(axis=0)) < 0.010
+    assert np.abs(found - TRUTH).max() < 0.03
+
+
+def test_the_builder_moves_points(con):
+    (matrix,) = con.execute("SELECT matrix FROM placements WHERE candidate = 1").fetchall()[0]
+    placed = sq.table(con, "scan").to_model(matrix)
+    assert "x" in placed.columns
+    assert len(placed.to_arrow()) == len(TRUTH)
+
+
+@pytest.mark.parametrize("matrix", ["NULL", "[1.0, 2.0]", "'here'"])
+def test_what_is_no_matrix_is_refused(con, matrix):
+    with pytest.raises(duckdb.Error, match="to_model: matrix must be 16 numbers, row by row"):
+        con.execute(f"FROM to_model('scan', {matrix})").fetchall()
