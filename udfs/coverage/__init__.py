@@ -61,7 +61,7 @@ class Options(PointParameters):
         above=0,
     )
     min_area: float = parameter(
-        0.02, "What is seen of an element, or could be, counts from here.", unit="square metres",
+        0.05, "What is seen of an element, or could be, counts from here.", unit="square metres",
         above=0,
     )  # fmt: skip
     min_seen: float = parameter(

@@ -20,8 +20,14 @@ STEP = 0.004
 """Metres between the movements that are tried."""
 BAND = 3
 """Steps on either side of a movement within which a point is on the moved face."""
+ON, ON_OWN = 0.016, 0.008
+"""Metres: a point as near to a face of another element, or to another face of the same one, where
+the model has them, is on that face."""
+THICK = 0.1
+"""Metres from which points of the other face of an element are kept apart so; those of a thinner
+one are told by the support of both faces."""
 NEARER = 0.006
-"""Metres by which a point must be nearer to another element where this is, to belong to it."""
+"""Metres by which it must be nearer to that face."""
 SAME_AXIS = 0.97
 """Cosine between normals that are one direction of movement: 14 degrees."""
 FARTHER_COSTS = 0.15
@@ -30,6 +36,8 @@ ROUNDS = 6
 """Of fitting a plane to the offsets of points, each with those that are near the one before."""
 STEEPEST = 0.09
 """Slope of a fitted plane at most: 5 degrees."""
+WORTH = 0.01
+"""Square metres in view from which those that are not in view say nothing of a movement."""
 CLEAR = 1.2
 """Cubes that stop a ray between a face and where it ends, if that is in front or behind."""
 THIN = 0.1
@@ -38,9 +46,9 @@ THIN = 0.1
 AXIS_COLUMNS = 12
 """Of an axis of an element: its direction (3); offset, slopes along two tangents (3); area that
 supports it, area in view (2); extents along the tangents (2); spread; area."""
-FACE_COLUMNS = 9
+FACE_COLUMNS = 10
 """Of a face: area with points, the same in view, in view, seen through, behind points, hidden;
-points; sum and count of offsets."""
+points; sum and count of offsets; area in view without points on it or behind it."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +63,11 @@ class Touches:
         Metres along the normal.
     sample : int64[m]
         Rows of the sample.
-    owner : int64[k], nearest : float64[k]
+    owner : int64[k]
         Of each row of the sample the element that it is nearest to where the model has it, -1 for
-        none, and how far that is along the normal.
+        none.
+    nearest : float64[k, 2]
+        How far that is along the normal, and how far another element is, inf for none.
     """
 
     starts: Any
@@ -88,7 +98,7 @@ class Touches:
         counts, offset, sample = map(np.concatenate, zip(*found, strict=True))
         starts = np.concatenate([[0], np.cumsum(counts)])
         owner = np.full(len(samples.keys), -1, np.int64)
-        nearest = np.full(len(samples.keys), np.inf)
+        nearest = np.full((len(samples.keys), 2), np.inf)
         element = np.repeat(faces.element[owners], counts)
         _own(element, offset, sample, owner, nearest)
         return cls(starts, offset, sample, owner, nearest)
@@ -203,11 +213,24 @@ def _touch(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _own(element, offset, sample, owner, nearest):  # type: ignore[no-untyped-def]
-    """Give each point of the sample to the element whose face is nearest."""
+    """Give each point of the sample to the element whose face is nearest; and find the next."""
     for i in range(offset.size):
-        row = sample[i]
-        if abs(offset[i]) < nearest[row]:
-            nearest[row], owner[row] = abs(offset[i]), element[i]
+        row, far = sample[i], abs(offset[i])
+        if owner[row] == element[i]:
+            nearest[row, 0] = min(nearest[row, 0], far)
+        elif far < nearest[row, 0]:
+            nearest[row, 1] = nearest[row, 0]
+            nearest[row, 0], owner[row] = far, element[i]
+        else:
+            nearest[row, 1] = min(nearest[row, 1], far)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _is_elsewhere(row, e, o, owner, nearest):  # type: ignore[no-untyped-def]
+    """Whether a point is on another face where the model has that, and farther from this one."""
+    other = nearest[row, 1 if owner[row] == e else 0]
+    own = nearest[row, 0] if owner[row] == e and abs(o) > THICK else np.inf
+    return (other <= ON and other + NEARER < abs(o)) or (own <= ON_OWN and own + NEARER < abs(o))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -238,7 +261,7 @@ def _measure(  # type: ignore[no-untyped-def]
     """Measure the elements first to stop: see `measure`."""
     bins = 2 * int(np.ceil(search / STEP)) + 1
     middle = bins // 2
-    score, stamp = np.empty(bins), np.full(bins, -1, np.int64)
+    score, given, stamp = np.empty(bins), np.zeros(bins), np.full(bins, -1, np.int64)
     p, q, centre = np.empty(3), np.empty(3), np.empty(3)
     matrix, right, plane = np.empty((3, 3)), np.empty(3), np.empty(3)
     window = (BAND + 0.5) * STEP
@@ -294,6 +317,13 @@ def _measure(  # type: ignore[no-untyped-def]
             for k in range(3):
                 i, j = (k + 1) % 3, (k + 2) % 3
                 q[k] = axes[e, a, i] * p[j] - axes[e, a, j] * p[i]
+            in_view = 0.0
+            for f in range(f0, f1):
+                if axis_of[f] == a:
+                    for c in range(cell_starts[f], cell_starts[f + 1]):
+                        in_view += cell_area[c] if sight[c] >= 2 else 0.0
+            # other cells count only where none is in view: behind a thin layer is its other face
+            has_view = in_view >= WORTH
             for b in range(bins):
                 score[b], stamp[b] = 0.0, -1
             for f in range(f0, f1):
@@ -306,15 +336,19 @@ def _measure(  # type: ignore[no-untyped-def]
                 for c in range(cell_starts[f], cell_starts[f + 1]):
                     for t in range(touch_starts[c], touch_starts[c + 1]):
                         o, row = offset[t], sample[t]
-                        if owner[row] != e and nearest[row] + NEARER < abs(o):
+                        if _is_elsewhere(row, e, o, owner, nearest):
                             continue
-                        if sight[c] < 2 and abs(o) > NEAR:
+                        if sight[c] < 2 and (has_view or abs(o) > NEAR):
                             continue
                         b = middle + int(np.round(sign * o / STEP))
                         for at in range(max(0, b - BAND), min(bins, b + BAND + 1)):
                             if stamp[at] != c:
-                                stamp[at] = c
-                                score[at] += cell_area[c]
+                                stamp[at], given[at] = c, 0.0
+                            # of several points of a cell the nearest counts, the more the nearer
+                            weight = 1.0 - abs(at - b) / (BAND + 1.0)
+                            if weight > given[at]:
+                                score[at] += (weight - given[at]) * cell_area[c]
+                                given[at] = weight
             most = 0.0
             for b in range(bins):
                 most = max(most, score[b])
@@ -352,9 +386,9 @@ def _measure(  # type: ignore[no-untyped-def]
                             o, row = offset[t], sample[t]
                             if abs(sign * o - at) > window:
                                 continue
-                            if owner[row] != e and nearest[row] + NEARER < abs(o):
+                            if _is_elsewhere(row, e, o, owner, nearest):
                                 continue
-                            if sight[c] < 2 and abs(o) > NEAR:
+                            if sight[c] < 2 and (has_view or abs(o) > NEAR):
                                 continue
                             d = sign * o
                             n += 1.0
@@ -414,9 +448,9 @@ def _measure(  # type: ignore[no-untyped-def]
                         o, row = offset[t], sample[t]
                         if abs(o - at) > window:
                             continue
-                        if owner[row] != e and nearest[row] + NEARER < abs(o):
+                        if _is_elsewhere(row, e, o, owner, nearest):
                             continue
-                        if sight[c] < 2 and abs(o) > NEAR:
+                        if sight[c] < 2 and (has_view or abs(o) > NEAR):
                             continue
                         is_on = True
                         break
@@ -455,8 +489,9 @@ def _measure(  # type: ignore[no-untyped-def]
                 is_on, is_behind, is_before = False, False, False
                 for t in range(touch_starts[c], touch_starts[c + 1]):
                     o, row = offset[t], sample[t]
-                    is_other = owner[row] != e and nearest[row] + NEARER < abs(o)
-                    if abs(o - at) <= window and not is_other and (sight[c] >= 2 or abs(o) <= NEAR):
+                    is_other = _is_elsewhere(row, e, o, owner, nearest)
+                    far = abs(o - at)
+                    if not is_other and far <= (window if sight[c] >= 2 else 2.0 * STEP):
                         is_on = True
                         found[f, 6] += counts[row]
                         found[f, 7] += o
@@ -481,3 +516,5 @@ def _measure(  # type: ignore[no-untyped-def]
                         height[c] < at - CLEAR * cube or (is_behind and not is_before)
                     ):
                         found[f, 3] += cell_area[c]
+                    elif sight[c] == 2:
+                        found[f, 9] += cell_area[c]

@@ -14,8 +14,11 @@ from .samples import Samples
 CODES = {name: code for code, name in enumerate(STATUSES)}
 SUPPORT = 0.3
 """Share of what is in view along an axis that must have points there, or its movement is unknown."""
-SMALL = 0.05
-"""Share of the largest support of an element below which another axis is not used."""
+MINOR = 0.2
+"""Share of the largest support of an element below which another axis is not used: the narrow ends
+of a wall meet other elements, whose points are taken for theirs."""
+REVEALED = 0.02
+"""Share of the surface that must be seen of an element which the model hides."""
 
 
 def rows(
@@ -97,7 +100,7 @@ def _known(axes: Any, options: Options) -> Any:
         support, view = axes[:, :, 6], axes[:, :, 7]
         is_known = (support >= options.min_area) & (support >= SUPPORT * view)
         most = np.nanmax(np.where(is_known, support, 0.0), axis=1, initial=0.0)
-        return is_known & (support >= SMALL * most[:, None])
+        return is_known & (support >= MINOR * most[:, None])
 
 
 def _moved(axes: Any, is_known: Any) -> Any:
@@ -156,22 +159,27 @@ def _near(elements: Meshes, samples: Samples, reach: float) -> Any:
 
 def _status(sums: Any, area: Any, is_off: Any, near: Any, options: Options) -> Any:
     """Choose the status of each row: int64[n], a place in `STATUSES`."""
-    seen, seen_in_view, view, through, behind, hidden = sums[:, :6].T
+    seen, seen_in_view, view, through, _, _, _, _, _, empty = sums.T
     has_stations = options.scanner is not None
     if has_stations:
         share = np.divide(
             seen_in_view, view, out=np.zeros(len(view)), where=view >= options.min_area
         )
         # what no ray reaches, but has points, is seen, too
-        share = np.where((view < options.min_area) & (seen >= options.min_area), 1.0, share)
+        is_revealed = (view < options.min_area) & (seen >= REVEALED * area)
+        share = np.where(is_revealed, 1.0, share)
+        # where nothing is behind, what is around an element says that the scan reaches it
+        through = through + np.where(near, empty, 0.0)
         sees_through = (through >= options.min_area) & (through >= options.min_seen * view)
     else:
         share = (seen >= options.min_area).astype(np.float64)
         sees_through = np.zeros(len(view), bool)
     is_seen = (seen >= options.min_area) & (share >= options.min_seen)
+    may_be_moved = (seen_in_view >= options.min_area) | (not has_stations)
     # of a moved element the faces in view must be there: others have points by chance
-    is_seen &= ~is_off | (seen_in_view >= options.min_area) | (not has_stations)
+    is_seen &= ~is_off | may_be_moved
     may_be = (seen >= options.min_area) & (share >= options.min_uncertain)
+    may_be &= may_be_moved
     is_out_of_view = has_stations & (view < options.min_area)
     cases = [
         area <= 0,
