@@ -58,7 +58,7 @@ def con(request, points):
 
 
 def call(name, table, more=""):
-    others = ", 'elements'" if name == "plane_elements" else ""
+    others = ", 'elements'" if name in ("plane_elements", "coverage") else ""
     return f"{name}('{table}'{others}, unit := 1{more})"
 
 
@@ -108,7 +108,7 @@ def test_arrays_are_cut_before_the_kernel(con, points, name):
     given = dict(points)
     if name != "build_lod":
         del given["red"]
-    if name == "plane_elements":
+    if name in ("plane_elements", "coverage"):
         vertices, faces = box((20, 10, 0), (30, 20, 6))
         given["elements"] = [(np.reshape(vertices, (-1, 3)), np.reshape(faces, (-1, 3)))]
     x, y = points["x"], points["y"]

@@ -89,7 +89,7 @@ def con(request, folder):
 
 
 def call(name, points, more=""):
-    others = ", 'elements'" if name == "plane_elements" else ""
+    others = ", 'elements'" if name in ("plane_elements", "coverage") else ""
     return f"FROM {name}({points}{others}, unit := 1{more})"
 
 

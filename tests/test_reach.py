@@ -103,7 +103,7 @@ def test_what_is_nearer_is_not_refused(function, far):
 @pytest.mark.parametrize("function", OF_POINTS)
 def test_few_points_and_many(function):
     """A cloud of less than 100 points has no stray ones, and half of a cloud is none either."""
-    given = {"elements": BOXES} if function == "plane_elements" else {}
+    given = {"elements": BOXES} if function in ("plane_elements", "coverage") else {}
     for n, some in ((50, slice(1)), (400, slice(200))):
         x, y, z = cloud(n)
         x[some] = 1e15
@@ -113,7 +113,7 @@ def test_few_points_and_many(function):
 
 @pytest.mark.parametrize("function", OF_POINTS)
 def test_stray_points_are_left_out_as_before(function):
-    given = {"elements": BOXES} if function == "plane_elements" else {}
+    given = {"elements": BOXES} if function in ("plane_elements", "coverage") else {}
     x, y, z = cloud()
     x[7] = 1e15
     with pytest.warns(StrayPointsWarning, match=rf"{function}: 1 of 400 points is far"):
@@ -122,7 +122,7 @@ def test_stray_points_are_left_out_as_before(function):
 
 @pytest.mark.parametrize("function", OF_POINTS)
 def test_points_outside_of_the_bounds_do_not_count(function):
-    given = {"elements": BOXES} if function == "plane_elements" else {}
+    given = {"elements": BOXES} if function in ("plane_elements", "coverage") else {}
     x, y, z = cloud()
     x[200:] = 1e15
     spatialq.run(function, x, y, z, bounds=[0, 0, 20, 20], **given)

@@ -75,7 +75,7 @@ class Options(PointParameters):
         0.1, "Share of it that must have points if it may be there.", above=0, at_most=1
     )
     near: float = parameter(
-        0.5, "Where the scan has no point as near to an element, it has no data of it.",
+        1.0, "Where the scan has no point as near to an element, it has no data of it.",
         unit="metres", above=0,
     )  # fmt: skip
     faces: bool = parameter(False, "Whether to give a row for each planar face of an element.")

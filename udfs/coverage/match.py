@@ -14,13 +14,15 @@ from .samples import Samples, look_up
 
 ALIGNED = 0.8
 """Cosine between a face and the surface around a point that may be on it: 37 degrees."""
+WIDER = 0.6
+"""Edges of a cube of the sample within which, to either side, a cell has its points at least."""
 NEAR = 0.03
 """Metres: a point around which the surface is not known may be on a face that is as near."""
 STEP = 0.004
 """Metres between the movements that are tried."""
 BAND = 3
 """Steps on either side of a movement within which a point is on the moved face."""
-ON, ON_OWN = 0.016, 0.008
+ON, ON_OWN = 0.01, 0.008
 """Metres: a point as near to a face of another element, or to another face of the same one, where
 the model has them, is on that face."""
 THICK = 0.1
@@ -169,11 +171,15 @@ def _touch(  # type: ignore[no-untyped-def]
         for k in range(3):
             uu, vv = uu + u[f, k] ** 2, vv + v[f, k] ** 2
             reach = abs(u[f, k]) / 2 + abs(v[f, k]) / 2 + abs(normal[f, k]) * search
+            reach += WIDER * size
             begin[k] = np.int64(np.floor((centres[i, k] - reach - low[k]) / size))
             end[k] = np.int64(np.floor((centres[i, k] + reach - low[k]) / size)) + 1
         # a cube whose middle is farther beside the column has no point in it
-        beside_u = 0.5 + 0.87 * size / np.sqrt(uu)
-        beside_v = 0.5 + 0.87 * size / np.sqrt(vv)
+        # and one that is smaller than a cube would seldom have the one point of a cube in it
+        within_u = max(0.5, WIDER * size / np.sqrt(uu))
+        within_v = max(0.5, WIDER * size / np.sqrt(vv))
+        beside_u = within_u + 0.87 * size / np.sqrt(uu)
+        beside_v = within_v + 0.87 * size / np.sqrt(vv)
         before = total
         for a in range(begin[0], end[0]):
             for b in range(begin[1], end[1]):
@@ -191,9 +197,9 @@ def _touch(  # type: ignore[no-untyped-def]
                     dx = points[row, 0] - centres[i, 0]
                     dy = points[row, 1] - centres[i, 1]
                     dz = points[row, 2] - centres[i, 2]
-                    if abs(dx * u[f, 0] + dy * u[f, 1] + dz * u[f, 2]) > 0.5 * uu:
+                    if abs(dx * u[f, 0] + dy * u[f, 1] + dz * u[f, 2]) > within_u * uu:
                         continue
-                    if abs(dx * v[f, 0] + dy * v[f, 1] + dz * v[f, 2]) > 0.5 * vv:
+                    if abs(dx * v[f, 0] + dy * v[f, 1] + dz * v[f, 2]) > within_v * vv:
                         continue
                     above = dx * normal[f, 0] + dy * normal[f, 1] + dz * normal[f, 2]
                     if abs(above) > search:

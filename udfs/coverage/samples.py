@@ -52,7 +52,9 @@ class Samples:
     @classmethod
     def of(cls, x: Any, y: Any, z: Any, metres: float, size: float) -> "Samples":
         """Choose the points of float64[n] x, y and z, in units of so many metres."""
-        ends = np.array([(each.min(), each.max()) for each in (x, y, z)]) * metres
+        ends = np.zeros((3, 2))
+        if len(x):
+            ends = np.array([(each.min(), each.max()) for each in (x, y, z)]) * metres
         size = max(size, float((ends[:, 1] - ends[:, 0]).max()) / SIDE)
         low = ends[:, 0] - 2.0 * size
         bits = [each.view(np.uint64) for each in (x, y, z)]

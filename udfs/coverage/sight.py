@@ -79,7 +79,7 @@ def _cubes(samples: Samples) -> tuple[Any, float]:
     places = [keys >> (2 * AXIS_BITS), (keys >> AXIS_BITS) & mask, keys & mask]
     step = COARSE
     while True:
-        shape = [int(each.max()) // step + 2 for each in places]
+        shape = [int(each.max(initial=0)) // step + 2 for each in places]
         if shape[0] * shape[1] * shape[2] <= MAX_CUBES:
             break
         step += 1

@@ -104,13 +104,14 @@ def _known(axes: Any, options: Options) -> Any:
 
 
 def _moved(axes: Any, is_known: Any) -> Any:
-    """Root of the mean square of the movement of the faces along each axis: float64[n, 3]."""
-    squares = (
-        axes[:, :, 3] ** 2
-        + (axes[:, :, 4] * axes[:, :, 8]) ** 2 / 12
-        + (axes[:, :, 5] * axes[:, :, 9]) ** 2 / 12
-    )
-    return np.where(is_known, np.sqrt(squares), np.nan)
+    """How far the faces along each axis are off: float64[n, 3], metres.
+
+    The offset of their middle, or half of what their slope makes over their extent, as the root of
+    the mean square: a slope is less certain than an offset.
+    """
+    slopes = (axes[:, :, 4] * axes[:, :, 8]) ** 2 + (axes[:, :, 5] * axes[:, :, 9]) ** 2
+    moved = np.fmax(np.abs(axes[:, :, 3]), np.sqrt(slopes / 12) / 2)
+    return np.where(is_known, moved, np.nan)
 
 
 def _movement(axes: Any, is_known: Any) -> Any:
