@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from spatialq.demo import scanner
+from spatialq.demo.scan_changes import case, judge
 from spatialq.demo.scanner import box
 from spatialq.udfs.coverage import STATUSES, Options, cpu
 
 from .cases import CASES, FRONT, GROUND, STATION, WALL, arguments
-from .changes import case, judge
 
 
 def run(name, **more):
@@ -120,7 +120,7 @@ def test_changes_of_generated_rooms(seed):
     changed = case(meshes, seed, stations=12)
     scan = changed.scan
     options = Options(scanner=tuple(scan.stations.ravel()), tolerance=0.005)
-    rows = judge(cpu.run(scan.x, scan.y, scan.z, None, meshes, options), changed)
+    rows = judge(cpu.run(scan.x, scan.y, scan.z, None, meshes, options), changed, STATUSES)
     is_change = [right for _, kind, right, _ in rows if kind in ("moved", "missing")]
     others = [right for _, kind, right, _ in rows if kind == "installed"]
     assert len(is_change) >= 15

@@ -116,8 +116,7 @@ DECLARATION = Declaration(
             },
             work=work,
             examples=(
-                "FROM coverage('points', 'elements', scanner := [2.0, 3.0, 1.6]) "
-                "WHERE status <> 'installed'",
+                "FROM coverage('points', 'elements', scanner := [2.0, 3.0, 1.6]) WHERE seen > 0",
             ),
             codes={"status": STATUSES},
             nulls={"face": -1},

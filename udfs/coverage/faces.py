@@ -112,7 +112,7 @@ def _sides(meshes: Meshes) -> Any:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _join(corners, element, normal, face_of):  # type: ignore[no-untyped-def]
-    """Number the faces of triangles, which are sorted by element; gives how many there are."""
+    """Give each triangle, sorted by element, the number of its face; and count these."""
     count = begin = 0
     first = np.empty(element.size, np.int64)  # triangle of each face
     for t in range(element.size):

@@ -54,14 +54,13 @@ def look(
     normal = np.ascontiguousarray(faces.normal[faces.cell_face])
     sight, height = np.zeros(n, np.int8), np.full(n, np.nan)
     starts = faces.centres + LIFT * normal
+    halt = progress.stop_flag()
     for station in stations:
         way = station - starts
         length = np.linalg.norm(way, axis=1)
         front = np.flatnonzero(np.einsum("ij,ij->i", way, normal) > STEEPEST * length)
         is_hidden = tree.are_blocked(starts[front], way[front], 1.0)
         front = front[~is_hidden]
-        halt = progress.stop_flag()
-
         def march(span: tuple[int, int], front: Any = front, station: Any = station) -> None:
             _march(
                 front, *span, faces.centres, normal, station, samples.low, size, cubes, search,

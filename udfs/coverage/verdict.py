@@ -13,7 +13,7 @@ from .samples import Samples
 
 CODES = {name: code for code, name in enumerate(STATUSES)}
 SUPPORT = 0.3
-"""Share of what is in view along an axis that must have points there, or its movement is unknown."""
+"""Share of what is in view along an axis that must have points, or its movement is not known."""
 MINOR = 0.2
 """Share of the largest support of an element below which another axis is not used: the narrow ends
 of a wall meet other elements, whose points are taken for theirs."""
@@ -58,7 +58,7 @@ def rows(
         spread = np.where(has, axes[of, on_axis, 10], np.nan)
         thickness = np.full(len(of), np.nan)
         area, face = faces.area, np.arange(len(of)) - np.searchsorted(of, of)
-        is_off = np.where(has, moved[of, on_axis] > options.tolerance, False)
+        is_off = has & (np.nan_to_num(moved[of, on_axis]) > options.tolerance)
     else:
         of, face = every, np.full(n, -1)
         sums = np.zeros((n, found.shape[1]))
@@ -153,8 +153,10 @@ def _near(elements: Meshes, samples: Samples, reach: float) -> Any:
         first, stop = np.searchsorted(points[:, 0], [box[0] - reach, box[3] + reach])
         there = points[first:stop]
         found[row] = (
-            (there[:, 1:] >= box[1:3] - reach) & (there[:, 1:] <= box[4:] + reach)
-        ).all(axis=1).any()
+            ((there[:, 1:] >= box[1:3] - reach) & (there[:, 1:] <= box[4:] + reach))
+            .all(axis=1)
+            .any()
+        )
     return found
 
 

@@ -1,6 +1,8 @@
-"""Seeded changes of models, their simulated scans, and which statuses are right."""
+"""Seeded changes of a model with their simulated scan, and which rows of `coverage` are right."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -8,7 +10,6 @@ from spatialq.data.meshes import Meshes
 from spatialq.demo import scanner
 from spatialq.demo.scanner import Change
 from spatialq.geometry import boxes
-from spatialq.udfs.coverage import STATUSES
 
 MANY = 400
 """Points of the scan: of an element with less than MANY nothing is asked unless it has none and is
@@ -25,30 +26,37 @@ class Case:
     changes: dict[int, Change]
 
 
-def thin_way(meshes, row):
-    """Give the normal of the most area of an element, horizontal or vertical as it is."""
+def main_normal(meshes: Meshes, row: int) -> Any:
+    """Give the normal of the largest triangle of an element."""
     one = meshes.take(np.array([row]))
     corners = one.vertices[one.global_faces]
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     area = np.linalg.norm(across, axis=1)
-    normal = across[np.argmax(area)] / area.max()
-    same = np.abs(across @ normal) > 0.99 * area
-    return normal, area[same].sum() / 2
+    return across[np.argmax(area)] / area.max()
 
 
-def case(meshes, seed, *, changes=20, stations=8, beams=200_000, clutter=10, places=None):
+def case(
+    meshes: Meshes,
+    seed: int,
+    *,
+    changes: int = 20,
+    stations: int = 8,
+    beams: int = 200_000,
+    clutter: int = 10,
+) -> Case:
     """Change some of the elements that can be seen, and scan.
 
     Each in turn is moved along its main normal by 10 to 300 mm, or missing. What is changed is at
     least a hand's breadth from what was changed before.
     """
     rng = np.random.default_rng(seed)
-    if places is None:
-        places = scanner.stations_in(meshes, stations, seed=seed)
+    places = scanner.stations_in(meshes, stations, seed=seed)
     others = scanner.clutter(meshes, scanner.places_in(meshes, seed=seed), clutter, seed=seed)
     plain = scanner.scan(meshes, places, others=others, beams=20_000, seed=seed)
     seen = np.bincount(plain.element[plain.element >= 0], minlength=len(meshes))
-    limits, chosen, made = boxes.of(meshes), [], {}
+    limits = boxes.of(meshes)
+    chosen: list[int] = []
+    made: dict[int, Change] = {}
     for row in rng.permutation(np.flatnonzero(seen > 100)):
         if len(made) == changes:
             break
@@ -62,9 +70,9 @@ def case(meshes, seed, *, changes=20, stations=8, beams=200_000, clutter=10, pla
         if len(made) % 2:
             made[int(row)] = Change(is_missing=True)
             continue
-        normal, _ = thin_way(meshes, row)
-        length = 0.01 * 30 ** rng.random()
-        made[int(row)] = Change(shift=tuple(float(k) for k in rng.choice([-1, 1]) * length * normal))
+        length = rng.choice([-1, 1]) * 0.01 * 30 ** rng.random()
+        x, y, z = (length * main_normal(meshes, row)).tolist()
+        made[int(row)] = Change(shift=(x, y, z))
     return Case(
         meshes,
         scanner.scan(meshes, places, others=others, changes=made, beams=beams, seed=seed),
@@ -72,18 +80,29 @@ def case(meshes, seed, *, changes=20, stations=8, beams=200_000, clutter=10, pla
     )
 
 
-def judge(found, case):
-    """Judge each row: of changes and of others, what is right, wrong, or not asked.
+def judge(
+    found: Mapping[str, Any], case: Case, statuses: Sequence[str]
+) -> list[tuple[int, str, bool, str]]:
+    """Judge the rows of `coverage`: of changes and of others, what is right; some are not asked.
+
+    Parameters
+    ----------
+    found : mapping
+        Its columns.
+    case : Case
+    statuses : sequence of str
+        The names of its statuses.
 
     Returns
     -------
     list of (row, kind, is_right, status)
         Kinds: missing, moved, installed, hidden.
     """
-    scan, rows = case.scan, []
+    scan = case.scan
+    rows: list[tuple[int, str, bool, str]] = []
     points = np.bincount(scan.element[scan.element >= 0], minlength=len(case.meshes))
     for row in range(len(case.meshes)):
-        status = STATUSES[found["status"][row]]
+        status = statuses[found["status"][row]]
         change = case.changes.get(row)
         if change is None:
             if min(points[row], scan.expected[row]) >= MANY:
@@ -96,6 +115,6 @@ def judge(found, case):
         elif points[row] >= MANY:
             moved = np.array([found[name][row] for name in ("dx", "dy", "dz")])
             off = np.linalg.norm(moved - change.shift)
-            is_right = status == "displaced" and off < 0.003 + 0.05 * np.linalg.norm(change.shift)
-            rows.append((row, "moved", is_right, status))
+            limit = 0.003 + 0.05 * np.linalg.norm(change.shift)
+            rows.append((row, "moved", bool(status == "displaced" and off < limit), status))
     return rows
