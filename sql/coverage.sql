@@ -35,7 +35,7 @@
 --     SPATIALQ_MEMORY, or half of what is free.
 -- gives: global_id face status seen visible offset tilt dx dy dz thickness spread points area:
 --     shares of the surface, metres, degrees, square metres; face is NULL for a whole element
--- example: FROM coverage('points', 'elements', scanner := [2.0, 3.0, 1.6]) WHERE status <> 'installed'
+-- example: FROM coverage('points', 'elements', scanner := [2.0, 3.0, 1.6]) WHERE seen > 0
 CREATE OR REPLACE MACRO coverage(
     points,
     elements,

@@ -61,6 +61,7 @@ def look(
         front = np.flatnonzero(np.einsum("ij,ij->i", way, normal) > STEEPEST * length)
         is_hidden = tree.are_blocked(starts[front], way[front], 1.0)
         front = front[~is_hidden]
+
         def march(span: tuple[int, int], front: Any = front, station: Any = station) -> None:
             _march(
                 front, *span, faces.centres, normal, station, samples.low, size, cubes, search,

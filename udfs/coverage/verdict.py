@@ -17,6 +17,9 @@ SUPPORT = 0.3
 MINOR = 0.2
 """Share of the largest support of an element below which another axis is not used: the narrow ends
 of a wall meet other elements, whose points are taken for theirs."""
+ROUGH = 1.5
+"""Multiple of the spread of points on a face that a movement must be more than: faces of a window
+that are some millimetres apart are no movement of one of them."""
 REVEALED = 0.02
 """Share of the surface that must be seen of an element which the model hides."""
 
@@ -42,6 +45,7 @@ def rows(
     is_known = _known(axes, options)
     movement = _movement(axes, is_known)
     moved = _moved(axes, is_known)
+    limit = np.fmax(options.tolerance, ROUGH * np.nan_to_num(axes[:, :, 10]))
     tilt = np.where(is_known, np.degrees(np.arctan(np.hypot(axes[:, :, 4], axes[:, :, 5]))), np.nan)
     main = np.argmax(np.nan_to_num(np.where(is_known, axes[:, :, 6], 0.0)), axis=1)
     every = np.arange(n)
@@ -58,7 +62,7 @@ def rows(
         spread = np.where(has, axes[of, on_axis, 10], np.nan)
         thickness = np.full(len(of), np.nan)
         area, face = faces.area, np.arange(len(of)) - np.searchsorted(of, of)
-        is_off = has & (np.nan_to_num(moved[of, on_axis]) > options.tolerance)
+        is_off = has & (np.nan_to_num(moved[of, on_axis]) > limit[of, on_axis])
     else:
         of, face = every, np.full(n, -1)
         sums = np.zeros((n, found.shape[1]))
@@ -68,7 +72,7 @@ def rows(
         spread = np.where(is_any, axes[every, main, 10], np.nan)
         thickness = _thickness(faces, axes, found, axis, main, is_any, options.min_area)
         area = np.bincount(faces.element, faces.area, n)
-        is_off = (np.where(is_known, moved, 0.0) > options.tolerance).any(axis=1)
+        is_off = (np.where(is_known, moved, 0.0) > limit).any(axis=1)
     status = _status(sums, area, is_off, near[of], options)
     is_there = np.isin(status, [CODES[each] for each in ("installed", "displaced", "uncertain")])
     shift = np.where(is_there[:, None], movement[of], np.nan)
