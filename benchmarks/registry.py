@@ -85,6 +85,7 @@ BENCHMARKS = [
     Benchmark("lod_compact", "{cloud}", "{cloud}"),
     Benchmark("lod_export", "{cloud} --commit none", "{cloud} --commit none"),
     Benchmark("owm_ground", "tiny --repeat 1"),
+    Benchmark("coverage", "--rooms 1 --seeds 1 --beams 20000", "--seeds 11 12 13 14", slow=True),
     Benchmark("pins", "--points 2000 --elements 100 --repeat 1"),
     Benchmark("plane_elements", "{house} --points 3000 --repeat 1"),
     Benchmark("plane_nodes", "--points 3000 --repeat 1"),

@@ -154,6 +154,33 @@ def run(
 
 @overload
 def run(
+    function: Literal["coverage"],
+    x: Any,
+    y: Any,
+    z: Any,
+    point_id: Any = None,
+    *,
+    elements: Any,
+    scanner: Sequence[float] | None = None,
+    tolerance: float = 0.01,
+    search: float = 0.35,
+    cell: float = 0.1,
+    sample: float = 0.05,
+    min_area: float = 0.05,
+    min_seen: float = 0.5,
+    min_uncertain: float = 0.1,
+    near: float = 1.0,
+    faces: bool = False,
+    bounds: Sequence[float] | None = None,
+    unit: float | None = None,
+    crs: str | None = None,
+    device: str = "auto",
+    memory: str | float | None = None,
+    progress: Callable[[float, str], object] | None = None,
+) -> dict[str, Any]: ...
+
+@overload
+def run(
     function: Literal["detect_planes"],
     x: Any,
     y: Any,

@@ -9,8 +9,14 @@ from spatialq.data.columns import Lists, Text
 from spatialq.data.grid import Grid
 from spatialq.data.meshes import Meshes
 from spatialq.functions.catalogue import catalogue
+from spatialq.functions.declaration import PointsAndElementsInput
 
 from .host.device import HostDevice, OnDevice
+
+WITH_ELEMENTS = [
+    name for name, each in catalogue().items() if isinstance(each.inputs, PointsAndElementsInput)
+]
+"""Functions that take elements beside points."""
 
 
 def cases_of(function):

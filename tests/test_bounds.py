@@ -13,6 +13,8 @@ from tests.element_tables import box, put
 from tests.kernels import on_device
 from tests.owm_ground import oracle
 
+from .kernels import WITH_ELEMENTS
+
 FUNCTIONS = sorted(
     name
     for name, each in catalogue().items()
@@ -58,7 +60,7 @@ def con(request, points):
 
 
 def call(name, table, more=""):
-    others = ", 'elements'" if name in ("deviation", "plane_elements", "registration") else ""
+    others = ", 'elements'" if name in WITH_ELEMENTS else ""
     return f"{name}('{table}'{others}, unit := 1{more})"
 
 
@@ -108,7 +110,7 @@ def test_arrays_are_cut_before_the_kernel(con, points, name):
     given = dict(points)
     if name != "build_lod":
         del given["red"]
-    if name in ("deviation", "plane_elements", "registration"):
+    if name in WITH_ELEMENTS:
         vertices, faces = box((20, 10, 0), (30, 20, 6))
         given["elements"] = [(np.reshape(vertices, (-1, 3)), np.reshape(faces, (-1, 3)))]
     x, y = points["x"], points["y"]

@@ -19,12 +19,15 @@ from spatialq.functions.declaration import (
     PointsInput,
 )
 
+from .kernels import WITH_ELEMENTS
+
 CUBE = "{vertices: [0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1]::DOUBLE[], faces: [0, 2, 1, 0, 1, 3, 1, 2, 3, 2, 0, 3]::INTEGER[]}"  # noqa: E501
 CALLS = {
     "deviation": "deviation('pts', 'walls', {})",
     "direction": None,  # its macros have names of their own
     "distance": "distance('walls', NULL, {})",
     "intersects_with": "intersects_with('walls', {})",
+    "coverage": "coverage('pts', 'walls', {})",
     "plane_elements": "plane_elements('pts', 'walls', {})",
     "pops_features": "pops_features('cells', {})",
     "pops_patches": "pops_patches('cells', {})",
@@ -197,7 +200,7 @@ OF_POINTS = [
 )
 def test_coordinates_must_be_there_and_finite(con, name, columns, sentence):
     bad = f"WITH bad AS (SELECT * REPLACE ({columns}) FROM pts)"
-    walls = ", 'walls'" if name in ("deviation", "plane_elements", "registration") else ""
+    walls = ", 'walls'" if name in WITH_ELEMENTS else ""
     with pytest.raises(duckdb.Error) as error:
         con.sql(f"{bad} FROM {name}('bad'{walls})").fetchall()
     assert f"{name}: " in str(error.value)
@@ -208,7 +211,7 @@ def test_coordinates_must_be_there_and_finite(con, name, columns, sentence):
 @pytest.mark.parametrize("column", ["point_id", "x", "y", "z"])
 def test_a_missing_column_is_named(con, name, column):
     bad = f"WITH bad AS (SELECT * EXCLUDE ({column}) FROM pts)"
-    walls = ", 'walls'" if name in ("deviation", "plane_elements", "registration") else ""
+    walls = ", 'walls'" if name in WITH_ELEMENTS else ""
     with pytest.raises(duckdb.Error, match=f"must have a column {column} of numbers"):
         con.sql(f"{bad} FROM {name}('bad'{walls})").fetchall()
 

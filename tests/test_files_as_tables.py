@@ -18,6 +18,7 @@ CALLS = {
     "point_elements({}, 'elements', 0.1)": "point_elements: points",
     "deviation('points', {})": "deviation: elements",
     "plane_elements('points', {})": "plane_elements: elements",
+    "coverage('points', {})": "coverage: elements",
     "lod_select({}, {{eye: [1, 2, 3], target: [0, 0, 0]}})": "lod_select: lod",
 }
 

@@ -24,6 +24,7 @@ from spatialq.runtime import budget, buffers
 from tests.element_tables import box, put
 
 from .examples import examples
+from .kernels import WITH_ELEMENTS
 
 FUNCTIONS = sorted(
     name
@@ -89,7 +90,7 @@ def con(request, folder):
 
 
 def call(name, points, more=""):
-    others = ", 'elements'" if name in ("deviation", "plane_elements", "registration") else ""
+    others = ", 'elements'" if name in WITH_ELEMENTS else ""
     return f"FROM {name}({points}{others}, unit := 1{more})"
 
 

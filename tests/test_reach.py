@@ -21,6 +21,8 @@ from spatialq.functions.declaration import (
 from tests.element_tables import box, put
 from tests.kernels import on_device
 
+from .kernels import WITH_ELEMENTS
+
 FUNCTIONS = sorted(catalogue())
 OF_POINTS = [
     name
@@ -103,7 +105,7 @@ def test_what_is_nearer_is_not_refused(function, far):
 @pytest.mark.parametrize("function", OF_POINTS)
 def test_few_points_and_many(function):
     """A cloud of less than 100 points has no stray ones, and half of a cloud is none either."""
-    given = {"elements": BOXES} if function in ("deviation", "plane_elements", "registration") else {}
+    given = {"elements": BOXES} if function in WITH_ELEMENTS else {}
     for n, some in ((50, slice(1)), (400, slice(200))):
         x, y, z = cloud(n)
         x[some] = 1e15
@@ -113,7 +115,7 @@ def test_few_points_and_many(function):
 
 @pytest.mark.parametrize("function", OF_POINTS)
 def test_stray_points_are_left_out_as_before(function):
-    given = {"elements": BOXES} if function in ("deviation", "plane_elements", "registration") else {}
+    given = {"elements": BOXES} if function in WITH_ELEMENTS else {}
     x, y, z = cloud()
     x[7] = 1e15
     with pytest.warns(StrayPointsWarning, match=rf"{function}: 1 of 400 points is far"):
@@ -122,7 +124,7 @@ def test_stray_points_are_left_out_as_before(function):
 
 @pytest.mark.parametrize("function", OF_POINTS)
 def test_points_outside_of_the_bounds_do_not_count(function):
-    given = {"elements": BOXES} if function in ("deviation", "plane_elements", "registration") else {}
+    given = {"elements": BOXES} if function in WITH_ELEMENTS else {}
     x, y, z = cloud()
     x[200:] = 1e15
     spatialq.run(function, x, y, z, bounds=[0, 0, 20, 20], **given)

@@ -167,7 +167,8 @@ def places_in(meshes: Meshes, *, seed: int = 1) -> FloatArray:
     up, _ = tree.first_hits(tries, np.tile([0.0, 0.0, 1.0], (len(tries), 1)))
     floor, _ = tree.first_hits(tries, np.tile([0.0, 0.0, -1.0], (len(tries), 1)))
     is_free = (distance.min(axis=1) > ROOM) & np.isfinite(up) & (np.abs(floor - EYE) < 0.2)
-    return tries[is_free][:CANDIDATES]
+    found: FloatArray = tries[is_free][:CANDIDATES]
+    return found
 
 
 def stations_in(meshes: Meshes, count: int, *, seed: int = 1) -> FloatArray:

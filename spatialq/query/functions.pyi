@@ -139,6 +139,84 @@ class Points(PointVerbs):
             The points, with the columns height DOUBLE, is_ground BOOLEAN.
         """
 
+    def coverage(
+        self,
+        elements: Elements | str,
+        *,
+        scanner: Sequence[float] | None = None,
+        tolerance: float | str = 0.01,
+        search: float | str = 0.35,
+        cell: float | str = 0.1,
+        sample: float | str = 0.05,
+        min_area: float = 0.05,
+        min_seen: float = 0.5,
+        min_uncertain: float = 0.1,
+        near: float | str = 1.0,
+        faces: bool = False,
+        bounds: Sequence[float] | None = None,
+        unit: float | str | None = None,
+        crs: str | None = None,
+        device: str = "auto",
+        memory: str | float | None = None,
+    ) -> Query:
+        """Which elements of a building model a scan shows: what is seen of each, what could have
+        been seen, how far it is from its place, and a status.
+
+        Parameters
+        ----------
+        elements : Elements | str
+            A query, or the name of a table or view with global_id and mesh; spatial_elements says
+            which elements are considered.
+        scanner : Sequence[float] | None
+            x, y and z of each position of the scanner, one after the other, in the unit of the
+            points; None where they are not known: then nothing is found to be hidden or missing. (a
+            list of finite numbers, x, y and z of each position one after the other, or None)
+        tolerance : float | str
+            An element that is moved farther is displaced. (metres; > 0)
+        search : float | str
+            How far from its place in the model a face is looked for, along its normal. (metres; >=
+            0.05 and <= 2)
+        cell : float | str
+            Edge of the cells into which faces are divided; those of small faces are smaller.
+            (metres; > 0)
+        sample : float | str
+            Edge of the cubes of which one point each is looked at; not less than the spacing of the
+            points. (metres; > 0)
+        min_area : float
+            What is seen of an element, or could be, counts from here. (square metres; > 0)
+        min_seen : float
+            Share of what is in view of an element that must have points, if it is there; and that
+            is seen through, if it is not. (> 0 and <= 1)
+        min_uncertain : float
+            Share of it that must have points if it may be there. (> 0 and <= 1)
+        near : float | str
+            Where the scan has no point as near to an element, it has no data of it. (metres; > 0)
+        faces : bool
+            Whether to give a row for each planar face of an element.
+        bounds : Sequence[float] | None
+            xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
+            border are considered; None takes all. ([xmin, ymin, xmax, ymax], finite numbers with
+            the minima first, or None)
+        unit : float | str | None
+            Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
+            and 1 where none is known. (metres; > 0 or None)
+        crs : str | None
+            Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
+            known of the table or file.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
+
+        Returns
+        -------
+        Query
+            Columns global_id face status seen visible offset tilt dx dy dz thickness spread points
+            area: shares of the surface, metres, degrees, square metres; face is NULL for a whole
+            element.
+        """
+
     def detect_planes(
         self,
         *,

@@ -1,0 +1,130 @@
+"""Small scenes, whose answers are known; and seeded changes, by the truth of the simulated scan."""
+
+import numpy as np
+import pytest
+from spatialq.udfs.coverage import STATUSES, Options, cpu
+
+from spatialq.demo import scanner
+from spatialq.demo.scan_changes import case, judge
+from spatialq.demo.scanner import box
+
+from .cases import CASES, FRONT, GROUND, STATION, WALL, arguments
+
+
+def run(name, **more):
+    given, options = arguments(name)
+    return cpu.run(**given, options=Options(**{**options, **more}))
+
+
+def statuses(found):
+    return [STATUSES[code] for code in found["status"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("in its place", ["installed", "installed"]),
+        ("moved by 30 mm", ["displaced", "installed"]),
+        ("moved back by 120 mm", ["displaced", "installed"]),
+        ("within the tolerance", ["installed", "installed"]),
+        ("missing, with a wall beyond", ["not found", "installed"]),
+        ("behind what is in no model", ["occluded", "installed"]),
+        ("behind another element", ["occluded", "installed"]),
+        ("far from the scan", ["no data", "installed"]),
+        ("no positions of the scanner", ["installed", "installed", "no data"]),
+        ("in feet", ["installed", "installed"]),
+        ("no triangles", ["not applicable", "installed"]),
+        ("no elements", []),
+        ("no points", ["no data"]),
+    ],
+)
+def test_statuses(name, expected):
+    assert statuses(run(name)) == expected
+
+
+def test_movement_is_in_metres_along_the_axes():
+    found = run("moved by 30 mm")
+    assert [found[name][0] for name in ("dx", "dy", "dz")] == pytest.approx([0, -0.03, 0], abs=5e-4)
+    assert abs(found["offset"][0]) == pytest.approx(0.03, abs=5e-4)
+    assert found["spread"][0] == pytest.approx(0.002, rel=0.2)
+    assert found["tilt"][0] < 0.05
+
+
+def test_shares_are_those_of_the_surface():
+    """Of a wall 4 x 0.2 x 2.5 m the front is seen, and all of it could be."""
+    found = run("in its place")
+    surface = 2 * (4 * 2.5 + 4 * 0.2 + 0.2 * 2.5)
+    assert found["area"][0] == pytest.approx(surface)
+    assert found["seen"][0] == pytest.approx(10 / surface, rel=0.03)
+    assert found["visible"][0] == pytest.approx(10 / surface, rel=0.1)
+    assert found["points"][0] == pytest.approx(len(FRONT), rel=0.03)
+
+
+def test_a_row_for_each_face():
+    found = run("a row for each face")
+    wall = found["element"] == 0
+    assert wall.sum() == 6
+    assert sorted(found["face"][wall]) == list(range(6))
+    assert sum(found["area"][wall]) == pytest.approx(22.6)
+    front = np.argmax(found["seen"] * wall)
+    assert found["seen"][front] > 0.97
+    assert found["area"][front] == pytest.approx(10.0)
+    assert [STATUSES[k] for k in found["status"][wall]].count("installed") == 1
+
+
+def test_without_positions_nothing_is_missing_or_hidden():
+    for name in CASES:
+        given, options = arguments(name)
+        options = {key: value for key, value in options.items() if key != "scanner"}
+        found = cpu.run(**given, options=Options(**options))
+        assert not {"not found", "occluded"} & set(statuses(found))
+        assert np.isnan(found["visible"]).all()
+
+
+def test_thickness_of_a_wall_seen_from_both_sides():
+    back = FRONT + np.array([0, 0.215, 0])
+    points = np.concatenate([FRONT, back, GROUND])
+    given = {**dict(zip("xyz", points.T.copy(), strict=True)), "point_id": None}
+    elements, options = scanner.Meshes.of([WALL]), Options(scanner=(*STATION, 2.0, 2.2, 1.5))
+    found = cpu.run(**given, elements=elements, options=options)
+    assert found["thickness"][0] == pytest.approx(0.215, abs=2e-3)
+
+
+def test_the_order_of_points_and_the_threads_do_not_matter(monkeypatch):
+    given, options = arguments("moved by 30 mm")
+    first = cpu.run(**given, options=Options(**options))
+    order = np.random.default_rng(1).permutation(len(given["x"]))
+    shuffled = {key: given[key][order] for key in ("x", "y", "z", "point_id")}
+    monkeypatch.setenv("SPATIALQ_THREADS", "3")
+    again = cpu.run(**shuffled, elements=given["elements"], options=Options(**options))
+    for name, values in first.items():
+        np.testing.assert_array_equal(values, again[name])
+
+
+def test_a_covered_face_is_not_missing():
+    """A wall behind a covering, and a slab below flooring, are hidden and never not found."""
+    wall, covering = box((0, 0, 0), (4, 0.2, 2.5)), box((0, -0.02, 0), (4, 0, 2.5))
+    points = np.concatenate([FRONT + np.array([0, -0.02, 0]), GROUND])
+    given = {**dict(zip("xyz", points.T.copy(), strict=True)), "point_id": None}
+    found = cpu.run(
+        **given, elements=scanner.Meshes.of([wall, covering]), options=Options(scanner=STATION)
+    )
+    assert statuses(found) == ["occluded", "installed"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [11, 12])
+def test_changes_of_generated_rooms(seed):
+    """At least 98 of 100 changes are found, and no element that is hidden is called missing."""
+    meshes, _ = scanner.rooms(4, 3)
+    changed = case(meshes, seed, stations=12)
+    scan = changed.scan
+    options = Options(scanner=tuple(scan.stations.ravel()), tolerance=0.005)
+    rows = judge(cpu.run(scan.x, scan.y, scan.z, None, meshes, options), changed, STATUSES)
+    is_change = [right for _, kind, right, _ in rows if kind in ("moved", "missing")]
+    others = [right for _, kind, right, _ in rows if kind == "installed"]
+    assert len(is_change) >= 15
+    assert len(others) >= 40
+    assert np.mean(is_change) >= 0.9
+    assert np.mean(others) >= 0.98
+    assert not [row for row in rows if row[1] == "hidden" and row[3] == "not found"]

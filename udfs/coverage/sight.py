@@ -1,0 +1,151 @@
+"""What of the faces a scanner could have seen, and what it saw there instead."""
+
+from typing import Any
+
+import numpy as np
+
+from spatialq.geometry.rays import TriangleTree
+from spatialq.runtime import progress
+from spatialq.runtime.compile_cache import njit
+from spatialq.runtime.threads import in_threads
+
+from .faces import Faces
+from .samples import AXIS_BITS, Samples
+
+HIDDEN, BEHIND, OPEN, FREE = 0, 1, 2, 3
+"""Of a cell: hidden by the model from all stations, or none in front of it; behind points; in view
+without any point in that direction; in view."""
+LIFT = 0.005
+"""Metres above its face where the rays of a cell begin."""
+STEEPEST = 0.1
+"""Cosine of the angle between a ray and the normal of what can be seen: 84 degrees."""
+COARSE = 2
+"""Cubes of the sample along one of those that stop a ray: none passes between points that are some
+cubes of the sample apart."""
+MAX_CUBES = 500_000_000
+"""Cubes that may stop rays: they are larger where there would be more."""
+
+
+def look(
+    tree: TriangleTree, faces: Faces, samples: Samples, stations: Any, search: float
+) -> tuple[Any, Any]:
+    """Look at each cell from all stations.
+
+    Parameters
+    ----------
+    tree : TriangleTree
+        The triangles of all elements.
+    faces : Faces
+    samples : Samples
+    stations : float64[k, 3], metres
+    search : float
+        Metres along the normal: what is no farther in front of a cell may be the face itself.
+
+    Returns
+    -------
+    sight : int8[n]
+        `HIDDEN`, `BEHIND`, `OPEN` or `FREE`: the last of these from any station.
+    height : float64[n]
+        Metres above the face where the ray through a `FREE` cell ends on points, negative behind
+        it: the highest from any station; NaN elsewhere.
+    """
+    cubes, size = _cubes(samples)
+    n = len(faces.centres)
+    normal = np.ascontiguousarray(faces.normal[faces.cell_face])
+    sight, height = np.zeros(n, np.int8), np.full(n, np.nan)
+    starts = faces.centres + LIFT * normal
+    halt = progress.stop_flag()
+    for station in stations:
+        way = station - starts
+        length = np.linalg.norm(way, axis=1)
+        front = np.flatnonzero(np.einsum("ij,ij->i", way, normal) > STEEPEST * length)
+        is_hidden = tree.are_blocked(starts[front], way[front], 1.0)
+        front = front[~is_hidden]
+
+        def march(span: tuple[int, int], front: Any = front, station: Any = station) -> None:
+            _march(
+                front, *span, faces.centres, normal, station, samples.low, size, cubes, search,
+                halt, sight, height,
+            )  # fmt: skip
+
+        in_threads(march, len(front), worth=1 << 10)
+    return sight, height
+
+
+def _cubes(samples: Samples) -> tuple[Any, float]:
+    """Mark the cubes that have points: bool as uint8[a, b, c], and the edge of one in metres."""
+    mask = (1 << AXIS_BITS) - 1
+    keys = samples.keys
+    places = [keys >> (2 * AXIS_BITS), (keys >> AXIS_BITS) & mask, keys & mask]
+    step = COARSE
+    while True:
+        shape = [int(each.max(initial=0)) // step + 2 for each in places]
+        if shape[0] * shape[1] * shape[2] <= MAX_CUBES:
+            break
+        step += 1
+    cubes = np.zeros(shape, np.uint8)
+    cubes[tuple(each // step for each in places)] = 1
+    return cubes, step * samples.size
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _march(  # type: ignore[no-untyped-def]
+    front, first, stop, centres, normal, station, low, size, cubes, search, halt, sight, height
+):
+    """Follow the rays from a station through cells to the first cube with points."""
+    shape = cubes.shape
+    cell, step, limit = np.empty(3, np.int64), np.empty(3, np.int64), np.empty(3)
+    delta, place = np.empty(3), np.empty(3)
+    for n in range(first, stop):
+        if halt[0]:
+            return
+        i = front[n]
+        length = slope = 0.0
+        for k in range(3):
+            length += (centres[i, k] - station[k]) ** 2
+        length = np.sqrt(length)
+        enter, leave = 0.0, np.inf
+        for k in range(3):
+            way = (centres[i, k] - station[k]) / length
+            slope += way * normal[i, k]
+            place[k] = (station[k] - low[k]) / size
+            delta[k] = way / size
+            if delta[k] == 0.0:
+                if place[k] < 0.0 or place[k] >= shape[k]:
+                    leave = -1.0
+                continue
+            a, b = -place[k] / delta[k], (shape[k] - place[k]) / delta[k]
+            enter, leave = max(enter, min(a, b)), min(leave, max(a, b))
+        found = np.inf
+        if enter < leave:
+            for k in range(3):
+                at = place[k] + enter * delta[k]
+                cell[k] = min(max(np.int64(np.floor(at)), 0), shape[k] - 1)
+                step[k] = 1 if delta[k] > 0 else -1
+                border = cell[k] + (1 if delta[k] > 0 else 0)
+                limit[k] = (border - place[k]) / delta[k] if delta[k] != 0.0 else np.inf
+                delta[k] = abs(1.0 / delta[k]) if delta[k] != 0.0 else np.inf
+            before = enter
+            while True:
+                k = 0
+                if limit[1] < limit[k]:
+                    k = 1
+                if limit[2] < limit[k]:
+                    k = 2
+                if cubes[cell[0], cell[1], cell[2]]:
+                    found = (before + limit[k]) / 2
+                    break
+                before = limit[k]
+                cell[k] += step[k]
+                limit[k] += delta[k]
+                if cell[k] < 0 or cell[k] >= shape[k]:
+                    break
+        if found == np.inf:
+            sight[i] = max(sight[i], 2)
+            continue
+        above = (found - length) * slope
+        if above > search + size:
+            sight[i] = max(sight[i], 1)
+            continue
+        if sight[i] < 3 or above > height[i]:
+            sight[i], height[i] = 3, above
