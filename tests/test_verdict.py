@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 import spatialq
+from spatialq.data.meshes import Meshes
 from spatialq.demo.scanner import Change, rooms, scan, stations_in
 from spatialq.export.coordinated import Element
 from spatialq.export.coordinated_ifc import guid_of, write_coordinated_ifc
@@ -25,19 +26,28 @@ MOVED = "wall 0 1 0 along y", (0.03, 0.0, 0.0)
 MISSING, HIDDEN = "column 0 0 0", "duct 0 0 0"
 
 
+def building():
+    """Three rooms that make an L: the meshes of their elements, and the names."""
+    (meshes, names), (annex, more) = rooms(2, 1), rooms(1, 1)
+    moved = annex.vertices + np.array([0.0, 4.2, 0.0])
+    annex = Meshes(moved, annex.faces, annex.vertex_starts, annex.face_starts)
+    return meshes.followed_by(annex), [*names, *(f"annex {name}" for name in more)]
+
+
 def write_building(folder):
-    """Two rooms, one wall of which was built 30 mm off, and one column not at all."""
-    meshes, names = rooms(2, 1)
+    """The rooms, one wall of which was built 30 mm off, and one column not at all."""
+    meshes, names = building()
     elements = [
         Element(
             guid_of(name), _class_of(name), name, None, "ground", "rooms",
             meshes.vertices[slice(*meshes.vertex_starts[k : k + 2])],
-            meshes.faces[slice(*meshes.face_starts[k : k + 2])], True, GREY, "grey",
+            meshes.faces[slice(*meshes.face_starts[k : k + 2])],
+            is_closed=True, colour=GREY, colour_name="grey",
         )
         for k, name in enumerate(names)
     ]  # fmt: skip
     write_coordinated_ifc(folder / "rooms.ifc", elements, "Rooms")
-    stations = stations_in(meshes, 3)
+    stations = stations_in(meshes, 4)
     changes = {
         names.index(MOVED[0]): Change(MOVED[1]),
         names.index(MISSING): Change(is_missing=True),
@@ -55,7 +65,7 @@ def write_building(folder):
 
 def _class_of(name):
     kinds = {"slab": "Slab", "base": "Slab", "wall": "Wall", "column": "Column", "door": "Door"}
-    return f"Ifc{kinds.get(name.split()[0], 'Covering')}"
+    return f"Ifc{kinds.get(name.removeprefix('annex ').split()[0], 'Covering')}"
 
 
 def _write_cloud(path, points):
@@ -95,7 +105,7 @@ def test_a_scan_in_place(folder, scanners):
     )
     require_right(found["verdicts"])
     assert found["statuses"]["displaced"] == found["statuses"]["not found"] == 1
-    assert sum(found["statuses"].values()) == found["elements"] == len(rooms(2, 1)[1])
+    assert sum(found["statuses"].values()) == found["elements"] == len(building()[1])
 
 
 def test_a_matrix_places_the_scan(folder, scanners):
@@ -141,7 +151,8 @@ def test_every_output(folder, scanners, tmp_path):
     with spatialq.connect() as con:
         topics = con.execute(f"SELECT title FROM read_bcf('{tmp_path / 'v.bcf'}')").fetchall()
     assert sorted(title.split(":")[1].split()[0] for (title,) in topics) == ["displaced", "not"]
-    assert Image.open(tmp_path / "v.png").size == (1200, 900)
+    with Image.open(tmp_path / "v.png") as picture:
+        assert picture.size == (1200, 900)
 
 
 def test_what_is_printed(folder, scanners):

@@ -24,6 +24,7 @@ from spatialq.runtime import budget
 from spatialq.workflows.clash_bcf import SUFFIXES as BCF
 from spatialq.workflows.cloud_files import crs_of, open_clouds
 from spatialq.workflows.cloud_points import read_points
+from spatialq.workflows.lengths import with_numbers
 from spatialq.workflows.outputs import PICTURE, TABLE, Outputs
 from spatialq.workflows.tables import write_arrow
 from spatialq.workflows.tiles_elements import NOT_DRAWN, meshes_of_table
@@ -131,6 +132,8 @@ def write_verdict(
     ValueError
         If clouds or models are missing, or an option or the ending of an output is wrong.
     """
+    from spatialq.functions.catalogue import catalogue
+
     tick = progress or (lambda *_: None)
     targets = Outputs.of(COMMAND, outputs)
     matrix = _matrix_of(register)
@@ -139,6 +142,8 @@ def write_verdict(
     targets.check(models, ENDINGS)
     crs = crs_of(COMMAND, clouds, crs, override=override_crs)
     unit = _metres_per_unit(crs)
+    parameters = catalogue()["coverage"].parameters
+    options = with_numbers(COMMAND, options, parameters, cloud_files[0], crs)
     with budget.within(COMMAND, memory, targets.beside):
         elements, meshes = _read_models(models, tick)
         read = read_points(clouds, None, tick)
@@ -251,7 +256,7 @@ def _register(
 
     known = None if unit is None else float(unit[0])
     found = run("registration", *xyz, elements=meshes, unit=known, device=device)
-    statuses = [str(each) for each in found["status"]]
+    statuses = _named("registration", "status", found)
     matrices = np.stack([found[name] for name in MATRIX], axis=1).reshape(-1, 4, 4)
     sentence = str(found["sentence"][0])
     if statuses[0] == "found":
@@ -269,6 +274,14 @@ def _register(
     message = f"{COMMAND}: {sentence}: the scan is used where it lies"
     warnings.warn(message, FileWarning, stacklevel=6)
     return np.diag([*(np.ones(3) if unit is None else unit), 1.0]), sentence
+
+
+def _named(function: str, column: str, found: Mapping[str, Any]) -> list[str]:
+    """Give the names behind the codes of a column."""
+    from spatialq.functions.catalogue import catalogue
+
+    names = catalogue()[function].output.codes[column]
+    return [names[code] for code in found[column]]
 
 
 def _is_near(matrix: "FloatArray", xyz: "FloatArray") -> bool:
@@ -293,7 +306,7 @@ def _judge(
     of_element = {int(row): k for k, row in enumerate(found["element"])}
     measured = {
         name: values.tolist() for name, values in found.items() if name not in ("element", "face")
-    }
+    } | {"status": _named("coverage", "status", found)}
     said = {name: elements[name].to_pylist() for name in (*SAID, "file_name")}
     return [
         {name: said[name][row] for name in SAID}
