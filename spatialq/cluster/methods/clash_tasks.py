@@ -31,11 +31,11 @@ SLACK = 4
 LOW, HIGH = BOX[:3], BOX[3:]
 
 ASKED = """
-SELECT row, file, place, {box}, of_a, of_b FROM (
+SELECT row, file, place, {box}, of_a, of_b, storey_unified FROM (
     SELECT *, row IN (SELECT global_id::BIGINT FROM spatial_elements('clash_a')) AS of_a,
         {is_of_b} AS of_b
     FROM elements
-) WHERE of_a OR of_b ORDER BY row
+) JOIN unified USING (row) WHERE of_a OR of_b ORDER BY row
 """
 OF_B = "row IN (SELECT global_id::BIGINT FROM spatial_elements('clash_b'))"
 PAIRS_OF_CELL = """
@@ -168,10 +168,11 @@ def write_cells(data: dict[str, Any], partial: Path) -> dict[str, Any]:
     """
     found = _elements_asked_for(data)
     columns = {name: found[name].to_numpy() for name in found.column_names}
+    schema = found.select([name for name in columns if name not in BOX]).schema
     low, high = (np.column_stack([columns.pop(name) for name in names]) for names in (LOW, HIGH))
     # by no less than what the sums of kernels may be off
     high = high + data["margin"] + SLACK * np.spacing(np.abs(high) + data["margin"])
-    n = _write_cells(partial, columns, box_cells(low, high, data["cell_elements"]))
+    n = _write_cells(partial, schema, columns, box_cells(low, high, data["cell_elements"]))
     return {"elements": found.num_rows, "cells": n}
 
 
@@ -182,6 +183,7 @@ def _elements_asked_for(data: Mapping[str, Any]) -> "pa.Table":
     is_of_b = "false" if data["b"] is None else OF_B
     with connected() as con:
         _attach_all(con, data)
+        clash_models.unify_storeys(con)
         try:
             clash.select(con, data["a"], data["b"], stacklevel=2)
             return con.sql(ASKED.format(box=", ".join(BOX), is_of_b=is_of_b)).to_arrow_table()
@@ -190,15 +192,14 @@ def _elements_asked_for(data: Mapping[str, Any]) -> "pa.Table":
 
 
 def _write_cells(
-    path: Path, columns: "Mapping[str, NDArray[Any]]", cells: Iterable[BoxCell]
+    path: Path, own: "pa.Schema", columns: "Mapping[str, NDArray[Any]]", cells: Iterable[BoxCell]
 ) -> int:
     """Write the rows of all cells, with the number and the corners of theirs; count the cells."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    empty = {"cell": np.empty(0, np.int64)}
-    empty |= {name: values[:0] for name, values in columns.items()}
-    schema = pa.table(empty | dict.fromkeys(BOX, np.empty(0))).schema
+    corners = [(name, pa.float64()) for name in BOX]
+    schema = pa.schema([("cell", pa.int64()), *((each.name, each.type) for each in own), *corners])
     n = waiting = 0
     tables: list[Any] = []
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
@@ -206,7 +207,7 @@ def _write_cells(
             of_cell = {"cell": n - 1} | dict(zip(BOX, (*cell.low, *cell.high), strict=True))
             rows = {name: values[cell.rows] for name, values in columns.items()}
             rows |= {name: np.repeat(value, cell.rows.size) for name, value in of_cell.items()}
-            tables.append(pa.table({name: rows[name] for name in schema.names}))
+            tables.append(pa.table({name: rows[name] for name in schema.names}, schema))
             waiting += cell.rows.size
             if waiting >= ROWS:
                 writer.write_table(pa.concat_tables(tables), ROWS)
@@ -273,4 +274,5 @@ def _read_cell(con: "duckdb.DuckDBPyConnection", data: Mapping[str, Any]) -> int
     if data["related"] is not None:
         related = f"SELECT a, b, rule FROM read_parquet({literal(data['related'])}) {of_cell}"
     con.execute(f"CREATE TABLE related AS {related}")
+    con.execute("CREATE VIEW unified AS SELECT row, storey_unified FROM touching")
     return sum(con.execute("SELECT count(*) FROM elements").fetchone() or ())
