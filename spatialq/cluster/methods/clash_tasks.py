@@ -1,5 +1,6 @@
 """What tasks on pairs of elements do: models to tables, elements to cells, cells to pairs."""
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,10 +14,12 @@ from spatialq.database.duckdb_copy import said_of
 from spatialq.database.element_sets import NO_PAIRS, pairs_sql
 from spatialq.database.selection import KIND
 from spatialq.database.table_files import write_table
+from spatialq.errors import FileWarning
 from spatialq.export.spatial_order import cells_of, hilbert
 from spatialq.functions.sql_text import literal
 from spatialq.io.ifc.columns import BOX, TABLES
 from spatialq.io.storage import as_path
+from spatialq.runtime import budget
 from spatialq.workflows import clash, clash_models
 
 if TYPE_CHECKING:
@@ -28,6 +31,9 @@ ROWS = 1 << 15
 """Of a group of rows of the file of cells, and of a model."""
 SLACK = 4
 """Rounding errors of coordinates by which a box is made larger."""
+COMPARED = 20
+"""Bytes of memory for a byte of meshes where models are compared: measured were 15."""
+CLASHES = "intersects_with"
 LOW, HIGH = BOX[:3], BOX[3:]
 
 ASKED = """
@@ -85,7 +91,7 @@ def write_model(data: dict[str, Any], partial: Path) -> dict[str, Any]:
     -------
     dict
         Those of `read_model`; the number of `elements`; `extent`, see `clash_models.Extent`, or
-        None.
+        None; `mesh_bytes` of the elements.
 
     Raises
     ------
@@ -105,7 +111,8 @@ def write_model(data: dict[str, Any], partial: Path) -> dict[str, Any]:
                 con.execute(f"CREATE TABLE model.{name} AS FROM {name}")
         con.execute("DETACH model")
     extent = clash_models.extent_of(as_path(data["path"]), elements)
-    return facts | {"elements": elements.num_rows, "extent": extent}
+    size = elements["mesh"].nbytes
+    return facts | {"elements": elements.num_rows, "extent": extent, "mesh_bytes": size}
 
 
 def _places_of(elements: "pa.Table") -> "pa.Table":
@@ -165,6 +172,11 @@ def write_cells(data: dict[str, Any], partial: Path) -> dict[str, Any]:
     ------
     ValueError
         If a selector names a property that no model has.
+
+    Warns
+    -----
+    FileWarning
+        Of clashes, if a model is misplaced, or the meshes are too large to find that out.
     """
     found = _elements_asked_for(data)
     columns = {name: found[name].to_numpy() for name in found.column_names}
@@ -184,11 +196,25 @@ def _elements_asked_for(data: Mapping[str, Any]) -> "pa.Table":
     with connected() as con:
         _attach_all(con, data)
         clash_models.unify_storeys(con)
+        if data["function"] == CLASHES and len(data["first"]) > 2:
+            _warn_if_misplaced(con, data["mesh_bytes"])
         try:
             clash.select(con, data["a"], data["b"], stacklevel=2)
             return con.sql(ASKED.format(box=", ".join(BOX), is_of_b=is_of_b)).to_arrow_table()
         except duckdb.InvalidInputException as error:  # of a function of ours
             raise ValueError(KIND.sub("", " ".join(str(error).split()))) from None
+
+
+def _warn_if_misplaced(con: "duckdb.DuckDBPyConnection", size: int) -> None:
+    if COMPARED * size <= budget.current():
+        clash_models.warn_if_misplaced(con, stacklevel=2)
+        return
+    message = (
+        f"{clash_models.COMMAND}: whether a model is misplaced was not looked at, since that takes "
+        f"{COMPARED * size / 1e9:.1f} GB for these models, and a worker has "
+        f"{budget.current() / 1e9:.1f} GB"
+    )
+    warnings.warn(message, FileWarning, stacklevel=2)
 
 
 def _write_cells(
@@ -246,7 +272,7 @@ def write_pairs(data: dict[str, Any], partial: Path) -> dict[str, Any]:
             asked = f"(FROM elements WHERE of_{side})"
             con.execute(clash.SIDE.format(side=side, elements=asked))
         own = PAIRS_OF_CELL.format(pairs=data["pairs"], owned=OWNED)
-        if data["function"] == "distance":
+        if data["function"] != CLASHES:
             rows = write_table(con, DISTANCES.format(pairs=own), partial)
             return {"rows": rows, "elements": elements}
         found = clash.clashes_sql(own, tuple(data["rules"]), related="FROM related")
