@@ -114,7 +114,11 @@ def test_no_clashes_are_a_scene_of_nothing(tmp_path):
         none = con.sql("SELECT 'x' AS a, 'y' AS b, 'f' AS a_file LIMIT 0")
         assert spatialq.write(none, tmp_path / "none.glb") == 0
         # by the schema of glTF nodes, buffers and the length of a buffer must not be empty or 0
-        found = content(tmp_path / "none.glb")
+        data = (tmp_path / "none.glb").read_bytes()
+        assert struct.unpack_from("<4sII", data) == (b"glTF", 2, len(data))
+        (length, kind), rest = struct.unpack_from("<I4s", data, 12), data[20:]
+        assert (length, kind) == (len(rest), b"JSON")
+        found = json.loads(rest)
         assert found.keys() == {"asset", "scene", "scenes"}
         assert (found["scene"], found["scenes"]) == (0, [{}])
         with pytest.raises(ValueError, match="must be clashes with the GlobalIds a and b"):
