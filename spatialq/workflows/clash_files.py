@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 SHEET = """
 SELECT relation, penetration, thickness, distance, a_name, a_class, a_storey, b_name, b_class,
-    b_storey, a_storey_unified, b_storey_unified, x, y, z, a AS a_global_id, b AS b_global_id, a_file, b_file, flags
+    b_storey, a_storey_unified, b_storey_unified, x, y, z, a AS a_global_id, b AS b_global_id,
+    a_file, b_file, flags
 FROM clashes
 """
 """The rows of an .xlsx, which people read: what clashes with what, and where."""

@@ -334,9 +334,7 @@ def _without_volume(options: str) -> dict[str, Any]:
     return {name: value for name, value in json.loads(options).items() if name != "volume"}
 
 
-def _measured(
-    con: "duckdb.DuckDBPyConnection", kept: str, test: Mapping[str, Any]
-) -> "pa.Table":
+def _measured(con: "duckdb.DuckDBPyConnection", kept: str, test: Mapping[str, Any]) -> "pa.Table":
     """Measure the common parts of pairs that are known: a, b, and the columns of volumes."""
     import pyarrow as pa
 

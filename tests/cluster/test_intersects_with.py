@@ -280,7 +280,9 @@ def test_options_are_refused_before_anything_is_written(tmp_path, options, said)
 def misplaced(tmp_path):
     """Write three models of walls at irregular places, of which the last lies off by 8.4 m."""
     random = Random(1)
-    walls = [(random.uniform(0, 30), random.uniform(0, 30), random.uniform(2, 5)) for _ in range(40)]
+    walls = [
+        (random.uniform(0, 30), random.uniform(0, 30), random.uniform(2, 5)) for _ in range(40)
+    ]
     for k, shift in enumerate((0.0, 0.0, 8.4)):
         builder = Builder()
         for x, y, length in walls:
