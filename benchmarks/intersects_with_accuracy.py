@@ -129,7 +129,7 @@ def generated(rng):
     size = 10 ** rng.uniform(-1.3, 0.3, 3)
     kind = rng.integers(4)
     if kind == 0:
-        body = manifold3d.Manifold.cube(size.tolist(), True)
+        body = manifold3d.Manifold.cube(size.tolist())
     elif kind == 1:
         body = manifold3d.Manifold.cylinder(size[0], size[1], size[2], int(rng.integers(5, 24)))
     elif kind == 2:
