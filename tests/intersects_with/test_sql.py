@@ -5,9 +5,11 @@ import numpy as np
 import pytest
 
 import spatialq
+from spatialq.data.meshes import Meshes
 from spatialq.database.connection import macros
 
 from ..element_tables import FACES, box, put, put_room
+from .shapes import cube
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +57,13 @@ def test_volumes_are_measured_if_they_are_asked_for(con):
     touch = con.sql(f"SELECT {columns} FROM {call} WHERE relation = 'touch'").fetchall()
     assert set(touch) == {(0, 0, 0, 0)}
     assert "volume" not in con.sql("FROM touches('elements', 'elements')").columns
+
+
+def test_the_warning_of_a_tolerance_names_the_line_of_the_user():
+    meshes = Meshes.of([cube(1.0), cube(1.0, (0.5, 0, 0))])
+    with pytest.warns(UserWarning, match="is in metres") as told:
+        spatialq.run("intersects_with", meshes, tolerance=5.0)
+    assert {each.filename for each in told} == {__file__}
 
 
 def test_a_tolerance_in_another_unit_is_warned_of(con):
