@@ -207,16 +207,11 @@ class Glb:
         content = {name: value for name, value in content.items() if value not in ([], {})}
         text = json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
         text += b" " * (-len(text) % ALIGNMENT)
-        chunks = [struct.pack("<II", len(text), JSON_CHUNK), text]
+        chunks: list[bytes | bytearray] = [struct.pack("<II", len(text), JSON_CHUNK), text]
         if self._binary:
             chunks += [struct.pack("<II", len(self._binary), BINARY_CHUNK), self._binary]
         total = 12 + sum(map(len, chunks))
-        return b"".join(
-            [
-                struct.pack("<4sII", b"glTF", 2, total),
-                *chunks,
-            ]
-        )
+        return b"".join([struct.pack("<4sII", b"glTF", 2, total), *chunks])
 
     def _require(self, name: str) -> None:
         self._used.add(name)
