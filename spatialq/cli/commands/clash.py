@@ -219,9 +219,9 @@ def clash(
             asked = Asked(said, per, reach, topics, matrix, bool(ruled), options["volume"])
             query, sheets = query_of(con, output.suffix.lower(), asked)
             is_shown = pictures and is_workbook and not matrix
-            shown = pictures_of(con, output, asked) if is_shown else None
+            drawn = pictures_of(con, output, asked) if is_shown else None
             rows = write_table(
-                con, query, output, bcf_version=bcf_version, sheets=sheets, pictures=shown
+                con, query, output, bcf_version=bcf_version, sheets=sheets, pictures=drawn
             )
         written = {"output": str(output), "rows": rows}
         show([written | {"left_out": excluded} if as_json else written], as_json=as_json)
