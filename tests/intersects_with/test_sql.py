@@ -3,13 +3,12 @@
 import duckdb
 import numpy as np
 import pytest
+from spatialq.udfs.intersects_with import Options
 
 import spatialq
-from spatialq.data.meshes import Meshes
 from spatialq.database.connection import macros
 
 from ..element_tables import FACES, box, put, put_room
-from .shapes import cube
 
 
 @pytest.fixture(scope="module")
@@ -60,9 +59,8 @@ def test_volumes_are_measured_if_they_are_asked_for(con):
 
 
 def test_the_warning_of_a_tolerance_names_the_line_of_the_user():
-    meshes = Meshes.of([cube(1.0), cube(1.0, (0.5, 0, 0))])
     with pytest.warns(UserWarning, match="is in metres") as told:
-        spatialq.run("intersects_with", meshes, tolerance=5.0)
+        Options(tolerance=5.0).check()
     assert {each.filename for each in told} == {__file__}
 
 
