@@ -23,7 +23,7 @@ from .conftest import real_file
 from .io.ifc_models import Builder
 from .model_edits import EDITS, Edits
 
-pytestmark = pytest.mark.slow  # as a whole
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("kept_models")]  # as a whole
 
 KILLED = """
 import os, signal, sys

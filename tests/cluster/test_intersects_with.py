@@ -24,7 +24,10 @@ from tests.io.ifc_models import Builder
 
 FUNCTION = "intersects_with"
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
-pytestmark = pytest.mark.filterwarnings("ignore::spatialq.errors.FileWarning")
+pytestmark = [
+    pytest.mark.usefixtures("kept_models"),
+    pytest.mark.filterwarnings("ignore::spatialq.errors.FileWarning"),
+]
 
 
 @pytest.fixture(scope="session")
@@ -94,10 +97,11 @@ def test_parts_have_the_rows_of_one_piece(at_once, row, tmp_path, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("executor", ["local", pytest.param("ray", marks=needs_ray)])
-def test_executors_give_the_same(row, tmp_path, expected, executor):
+@needs_ray
+def test_ray_gives_the_same(row, tmp_path, expected):
+    """In fewer cells; `test_the_command_writes_the_same` has the other executor."""
     result = cluster.run(
-        FUNCTION, f"{row}/*.ifc", tmp_path / "out", executor=executor, workers=2, cell_elements=100
+        FUNCTION, f"{row}/*.ifc", tmp_path / "out", executor="ray", workers=2, cell_elements=100
     )
     assert models.of_job(tmp_path / "out") == expected
     assert result["parts"] > 5
