@@ -4,7 +4,8 @@
 -- objects: Name of a table or view of the objects of the same models, with the storeys' elevations.
 -- gives: file_name step_id global_id storey, storey_unified and its elevation in metres: those of
 --     the element's storey, or where that does not reach to the height of the element, or lies
---     elsewhere than its elements do, those of the floor at that height
+--     elsewhere than its elements do, those of the floor at that height; where no storey says how high
+--     it is, the element's storey and NULL
 -- example: SELECT storey_unified, count(*) FROM unified_storeys('elements', 'objects') GROUP BY ALL
 CREATE OR REPLACE MACRO unified_storeys(elements, objects) AS TABLE
 WITH e AS (
@@ -42,7 +43,7 @@ own AS (
     SELECT file_name, name, min(floor) AS floor FROM numbered GROUP BY ALL
 )
 SELECT e.file_name, e.step_id, e.global_id, e.storey,
-    coalesce(f.name, g.name, (SELECT arg_min(name, floor) FROM floors)) AS storey_unified,
+    coalesce(f.name, g.name, (SELECT arg_min(name, floor) FROM floors), e.storey) AS storey_unified,
     coalesce(f.elevation, g.elevation, (SELECT min(elevation) FROM floors)) AS elevation
 FROM e
 LEFT JOIN own AS o ON o.file_name = e.file_name AND o.name = e.storey

@@ -11,6 +11,9 @@ import pytest
 
 from spatialq.demo import World, write_world
 from spatialq.io.ifc import disk_cache
+from spatialq.io.ifc.cache import read_models
+from spatialq.io.ifc.columns import Geometry
+from spatialq.io.ifc.model import IfcModel
 from spatialq.planner import devices
 from spatialq.runtime import cuda
 
@@ -65,10 +68,15 @@ def real_file(relative: str) -> Path:
     return path
 
 
+def shared_folder(factory: pytest.TempPathFactory) -> Path:
+    """Give the temporary folder of a run that all its processes have in common."""
+    base = factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
     """Make a folder of files once for all processes of a run."""
-    base = factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    folder = shared_folder(factory) / name
     with folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
@@ -83,6 +91,24 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """The demo world of 2.5 million points: files and truth."""
     return write_world(made_once(tmp_path_factory, "world", write_world))
+
+
+@pytest.fixture
+def kept_models(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the models that a test reads through the caches, for all tests of a run that ask for it.
+
+    Real models take seconds, and what is tested of most is not how they are read.
+    """
+    folder = shared_folder(tmp_path_factory) / "models"
+    folder.mkdir(exist_ok=True)
+    monkeypatch.setenv("SPATIALQ_CACHE_DIR", str(folder))
+    monkeypatch.delenv(disk_cache.OFF)
+
+
+def read_real_model(relative: str, geometry: Geometry = "auto") -> IfcModel:
+    """Read a model of the collection of real data; of tests with `kept_models`."""
+    (model,) = read_models([real_file(relative)], geometry=geometry)
+    return model
 
 
 @pytest.fixture(params=[HOST, GPU])

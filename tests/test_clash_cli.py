@@ -1,5 +1,7 @@
 """`spatialq clash`, and the lengths that it reads."""
 
+import zipfile
+
 import ifcopenshell.api.georeference
 import ifcopenshell.guid
 import openpyxl
@@ -7,7 +9,9 @@ import pytest
 
 import spatialq
 from spatialq.data.units import metres
+from spatialq.database.table_files import write_table
 from spatialq.errors import CrsError, FileWarning
+from spatialq.workflows import clash_files
 from spatialq.workflows.clash import find_clashes
 
 from .command_line import rows, spatialq_command
@@ -59,12 +63,12 @@ def test_a_pipe_through_a_beam_is_a_clash_whatever_its_wall_is(world):
 
 def test_a_sheet_says_what_clashes_with_what(world, tmp_path):
     target = tmp_path / "clashes.xlsx"
-    (written,) = rows("clash", world.ifc, "-o", target)
+    (written,) = rows("clash", world.ifc, "--no-pictures", "-o", target)
     names, *found = openpyxl.load_workbook(target).active.values
     assert names == (
         "relation", "penetration", "thickness", "distance", "a_name", "a_class", "a_storey",
-        "b_name", "b_class", "b_storey", "x", "y", "z", "a_global_id", "b_global_id", "a_file",
-        "b_file", "flags",
+        "b_name", "b_class", "b_storey", "a_storey_unified", "b_storey_unified", "x", "y", "z",
+        "a_global_id", "b_global_id", "a_file", "b_file", "flags",
     )  # fmt: skip
     assert len(found) == written["rows"] > 0
     with spatialq.connect() as con:
@@ -77,7 +81,7 @@ def test_a_sheet_says_what_clashes_with_what(world, tmp_path):
 
 def test_groups_are_a_sheet_of_their_own(world, tmp_path):
     target = tmp_path / "clashes.xlsx"
-    rows("clash", world.ifc, "--group", "element", "-o", target)
+    rows("clash", world.ifc, "--group", "element", "--no-pictures", "-o", target)
     book = openpyxl.load_workbook(target)
     assert book.sheetnames == ["rows", "groups", "matrix"]
     expected = rows("clash", world.ifc, "--group", "element")["groups"]
@@ -94,9 +98,43 @@ def test_groups_are_a_sheet_of_their_own(world, tmp_path):
     }
 
 
+@pytest.mark.parametrize(
+    ("arguments", "sheet", "what"),
+    [((), "rows", "clashes"), (("--group", "storey"), "groups", "groups")],
+)
+def test_a_sheet_has_pictures_that_a_bcf_has(world, tmp_path, arguments, sheet, what):
+    target, archive = tmp_path / "clashes.xlsx", tmp_path / "clashes.bcf"
+    rows("clash", world.ifc, *arguments, "-o", target)
+    rows("clash", world.ifc, "-o", archive)
+    book = openpyxl.load_workbook(target)
+    shown = book[sheet]
+    count = len(rows("clash", world.ifc, *arguments, "--limit", "1000")[what])
+    names, *_ = shown.values
+    places = [(each.anchor._from.col, each.anchor._from.row) for each in shown._images]
+    assert sorted(places) == [(len(names) - 1, k) for k in range(1, count + 1)]
+    assert names[-1] == "picture"
+    with zipfile.ZipFile(archive) as bcf:
+        snapshots = {bcf.read(name) for name in bcf.namelist() if name.endswith(".png")}
+    pictures = {image._data() for image in shown._images}
+    assert pictures == snapshots if sheet == "rows" else pictures < snapshots
+    assert sum(len(each._images) for each in book) == count
+
+
+def test_pictures_are_bounded_and_those_of_other_files_refused(world, tmp_path, monkeypatch):
+    monkeypatch.setattr(clash_files, "MOST_PICTURES", 2)
+    target = tmp_path / "clashes.xlsx"
+    asked = clash_files.Asked([], None, 1.0, "clashes", None, has_rules=False, has_volumes=False)
+    with find_clashes([world.ifc]) as con:
+        shown = clash_files.pictures(con, target, asked)
+        write_table(con, "FROM clashes", target, pictures=shown)
+    assert len(openpyxl.load_workbook(target)["rows"]._images) == 2
+    result = spatialq_command("clash", world.ifc, "--no-pictures", "-o", tmp_path / "a.bcf")
+    assert "clash: --no-pictures is for -o of .xlsx" in " ".join(result.stderr.split())
+
+
 def test_the_matrix_is_a_sheet_of_its_own(world, tmp_path):
     target = tmp_path / "clashes.xlsx"
-    rows("clash", world.ifc, "-o", target)
+    rows("clash", world.ifc, "--no-pictures", "-o", target)
     book = openpyxl.load_workbook(target)
     assert book.sheetnames == ["rows", "matrix"]
     names, *found = book["matrix"].values
@@ -111,7 +149,7 @@ def test_volumes(world, tmp_path):
         assert 0 < row["volume"] <= row["dx"] * row["dy"] * row["dz"] * (1 + 1e-6)
         assert row["dx"] >= row["dy"] >= row["dz"] > 0
     assert {row["volume"] for row in rows("clash", world.ifc)["clashes"]} == {None}
-    rows("clash", world.ifc, "--volume", "-o", tmp_path / "clashes.xlsx")
+    rows("clash", world.ifc, "--volume", "--no-pictures", "-o", tmp_path / "clashes.xlsx")
     names, *sheet = openpyxl.load_workbook(tmp_path / "clashes.xlsx").active.values
     assert names[2:7] == ("thickness", "volume", "dx", "dy", "dz")
     assert [row[3] for row in sheet] == pytest.approx([row["volume"] for row in found])

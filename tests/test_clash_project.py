@@ -23,7 +23,7 @@ from .conftest import real_file
 from .io.ifc_models import Builder
 from .model_edits import EDITS, Edits
 
-pytestmark = pytest.mark.slow  # as a whole
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("kept_models")]  # as a whole
 
 KILLED = """
 import os, signal, sys
@@ -190,6 +190,27 @@ def test_what_becomes_of_clashes(models, tmp_path):
     assert runs == [(1, 8, 8, 4), (2, 8, 0, 4), (3, 8, 2, 3), (4, 8, 1, 4)]
     digests = query(project, "SELECT count(DISTINCT digest) FROM models GROUP BY file_name")
     assert sorted(digests) == [(1,), (3,)]
+
+
+def test_pairs_are_searched_once_whether_their_volumes_are_asked_for_or_not(tmp_path):
+    """Beams that cross, one that ends at another, and one near another, of which one is moved."""
+    models = [
+        beams(tmp_path / "x.ifc", (0.0, 0.05, 0.2, 0.21), along_x=True),
+        beams(tmp_path / "y.ifc", along_x=False),
+    ]
+    project = tmp_path / "project.duckdb"
+    whole = "a, b, relation, penetration, thickness, distance, volume, dx, dy, dz, flags"
+    for has_volume, place in ((False, 0.0), (True, 0.0), (False, 0.0), (False, 20.0), (True, 40.0)):
+        edit(models[0], lambda model, beam, place=place: raise_by(model, beam["x0"], place))
+        options = {"closer_than": 0.05, "volume": has_volume}
+        with find_clashes(models, **options) as con:
+            expected = con.sql(f"SELECT {whole} FROM clashes ORDER BY ALL").fetchall()
+        with find_clashes(models, project=project, **options) as con:
+            assert con.sql(f"SELECT {whole} FROM clashes ORDER BY ALL").fetchall() == expected
+        assert {row[2] for row in expected} == {"overlap", "touch", "disjoint"}
+        assert any(row[6] for row in expected) == has_volume
+    runs = query(project, "SELECT searched FROM runs ORDER BY run")
+    assert runs == [(8,), (0,), (0,), (1,), (1,)]
 
 
 def test_all_global_ids_are_new_and_the_file_has_another_name(models, tmp_path):

@@ -31,10 +31,10 @@ def test_the_table_and_json_are_those_of_sql(states):
     assert "only the first 4 objects are shown (--limit); -o writes all" in result.stderr
 
 
-def test_a_state_that_is_cut_off_is_an_error_of_the_function(states, tmp_path):
+def test_a_state_that_is_cut_off_is_an_error_of_the_command(states, tmp_path):
     (tmp_path / "half.ifc").write_bytes(states[1].read_bytes()[:-100])
     result = spatialq_command("diff", states[0], tmp_path / "half.ifc")
-    assert result.stderr.startswith(f"error: model_changes: '{tmp_path}/half.ifc': cut off")
+    assert result.stderr.startswith(f"error: diff: '{tmp_path}/half.ifc': cut off")
 
 
 def test_a_sheet_says_what_became_of_what(states, tmp_path):

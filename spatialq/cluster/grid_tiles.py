@@ -17,7 +17,6 @@ from spatialq.cluster.job import Job, given
 from spatialq.cluster.layout import MOST_TILES
 from spatialq.cluster.survey import SURVEY, stamp_of
 from spatialq.cluster.task import Done, Task, name_of, named
-from spatialq.cluster.warned import level_of_caller
 from spatialq.data.grid import WindowAxis, count_values
 from spatialq.database.transport.grid import frame_of
 from spatialq.errors import FileError, FileWarning
@@ -27,6 +26,7 @@ from spatialq.io.crs import require_same
 from spatialq.io.files import warn_about
 from spatialq.io.source import ROW_GROUP
 from spatialq.io.storage import as_path
+from spatialq.runtime.callers import level_of_caller
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

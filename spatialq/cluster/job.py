@@ -14,11 +14,12 @@ from spatialq.cluster.folder import CALLER, PARTS, JobFolder
 from spatialq.cluster.layout import Layout
 from spatialq.cluster.survey import SURVEY, Survey, stamp_of, task_of
 from spatialq.cluster.task import Done, Task
-from spatialq.cluster.warned import Warned, level_of_caller
+from spatialq.cluster.warned import Warned
 from spatialq.data.reach import require_reach
 from spatialq.errors import FileWarning, JobError
 from spatialq.io.source import Progress
 from spatialq.io.storage import as_path
+from spatialq.runtime.callers import level_of_caller
 
 RESULT = ("points", "rows", "parts")
 """What a manifest says of the result."""

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from spatialq.cluster.folder import PARTS, JobFolder, folder_of
 from spatialq.cluster.methods import methods
 from spatialq.cluster.points import COVERING, GEOMETRY
+from spatialq.database.connection import add_object_storage
 from spatialq.errors import FileError, FileWarning, JobError
 from spatialq.functions.catalogue import divisible
 from spatialq.functions.sql_text import identifier, literal
-from spatialq.io.storage import ObjectPath, arrow_filesystem, is_named
+from spatialq.io.storage import ObjectPath, is_named
 
 if TYPE_CHECKING:
     import duckdb
@@ -134,8 +135,7 @@ def table(
     folder : path
         Of a job that is done.
     name : str, optional
-        Of a view that is made for it, in the place of one that is there; of a folder in object
-        storage, only for as long as the connection is open.
+        Of a view that is made for it, in the place of one that is there.
 
     Returns
     -------
@@ -150,9 +150,9 @@ def table(
         If it is not done, or its parts are other files than Parquet.
     """
     job, manifest = _done_job(folder)
-    if isinstance(job.path, ObjectPath) and manifest["parts"]:
-        return _of_objects(con, job.place(PARTS), manifest, name)
-    query = query_of(folder)
+    if isinstance(job.path, ObjectPath):
+        add_object_storage(con)
+    query = _query(job, manifest)
     if name is not None:
         con.execute(f"CREATE OR REPLACE VIEW {identifier(name)} AS {query}")
     return con.sql(query)
@@ -167,32 +167,25 @@ def query_of(folder: str | Path) -> str:
         As `table`; and if the parts are in object storage, which connections cannot read here.
     """
     job, manifest = _done_job(folder)
-    if manifest["parts"] == 0:
-        columns = divisible()[manifest["function"]].output.columns
-        nothing = ", ".join(f"NULL::{kind} AS {each}" for each, kind in columns.items())
-        return f"SELECT {nothing} WHERE false"
-    parts = f"{_pattern_of(job)}/*.parquet"
-    others = ", ".join(map(literal, _besides(manifest)))
-    return f"SELECT COLUMNS(lambda c: c NOT IN ({others})) FROM read_parquet({literal(parts)})"
-
-
-def _pattern_of(job: JobFolder) -> str:
-    """Write the folder of the parts so that a pattern may follow it.
-
-    Raises
-    ------
-    JobError
-        If the parts are in object storage, which connections cannot read here.
-    """
-    place = job.place(PARTS)
-    if isinstance(place, ObjectPath) and not is_named():
+    if isinstance(job.path, ObjectPath) and manifest["parts"] and not is_named():
         message = (
             f"{CALLER}: the parts of the job in '{job.path}' are in object storage, which SQL "
             "reads with fsspec (pip install 'spatialq[s3]') and in connections opened with "
             "AWS_REGION in the environment: or use spatialq.cluster.table in Python"
         )
         raise JobError(message)
-    return glob.escape(str(place.resolve()))
+    return _query(job, manifest)
+
+
+def _query(job: JobFolder, manifest: dict[str, Any]) -> str:
+    if manifest["parts"] == 0:
+        columns = divisible()[manifest["function"]].output.columns
+        nothing = ", ".join(f"NULL::{kind} AS {each}" for each, kind in columns.items())
+        return f"SELECT {nothing} WHERE false"
+    place = job.place(PARTS)
+    parts = f"{glob.escape(str(place.resolve()))}/*.parquet"
+    others = ", ".join(map(literal, _besides(manifest)))
+    return f"SELECT COLUMNS(lambda c: c NOT IN ({others})) FROM read_parquet({literal(parts)})"
 
 
 def _done_job(folder: str | Path) -> tuple[JobFolder, dict[str, Any]]:
@@ -217,31 +210,6 @@ def _done_job(folder: str | Path) -> tuple[JobFolder, dict[str, Any]]:
         )
         raise JobError(message)
     return job, manifest
-
-
-def _of_objects(
-    con: "duckdb.DuckDBPyConnection", parts: Any, manifest: dict[str, Any], name: str | None
-) -> "duckdb.DuckDBPyRelation":
-    """Give the parts in object storage as a table, of which only what is needed is read."""
-    import pyarrow as pa
-    import pyarrow.dataset as ds
-
-    try:
-        keys = sorted(found.key for found in parts.objects())
-        names = [f"{parts.bucket}/{key}" for key in keys]
-        rows = ds.dataset(names, format="parquet", filesystem=arrow_filesystem())
-        others = _besides(manifest)
-        rows = rows.replace_schema(
-            pa.schema(each for each in rows.schema if each.name not in others)
-        )
-    except OSError as error:
-        raise FileError.of(CALLER, parts, f"cannot be read: {error.strerror or error}") from None
-    if name is None:
-        found = con.from_arrow(rows)
-    else:
-        con.register(name, rows)
-        found = con.view(name)
-    return found
 
 
 def _besides(manifest: dict[str, Any]) -> list[str]:

@@ -1,15 +1,13 @@
 """Warnings of tasks: of many that differ only in the names they quote, the first ones are shown."""
 
-import inspect
 import re
 import warnings
 
 from spatialq import errors
+from spatialq.runtime.callers import level_of_caller
 
 SHOWN = 3
 """Warnings of a kind that are shown one by one."""
-OURS = ("spatialq", "contextlib")
-"""Packages whose frames are between the line of a user and a warning."""
 QUOTED = re.compile(r"'[^']*'")
 
 
@@ -33,14 +31,6 @@ class Warned:
                 more = f"and {count - SHOWN} more of this kind: {text}"
                 warnings.warn(more, _kind(category), stacklevel=level_of_caller())
         self._counts.clear()
-
-
-def level_of_caller() -> int:
-    """Give the `stacklevel` with which a warning of the calling function names the user's line."""
-    frame, level = inspect.currentframe(), 0
-    while frame is not None and frame.f_globals["__name__"].partition(".")[0] in OURS:
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 def _kind(category: str) -> type[Warning]:

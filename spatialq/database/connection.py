@@ -57,7 +57,8 @@ def connect(
     with contextlib.nullcontext() if is_new else _lock:
         con, transport = _open(str(path), instance, read_only=read_only, config=config or {})
         try:
-            _add_object_storage(con)
+            if storage.is_named():
+                add_object_storage(con)
             if is_new:
                 _install_in_memory(con, transport, instance)
             else:
@@ -68,14 +69,13 @@ def connect(
     return con
 
 
-def _add_object_storage(con: duckdb.DuckDBPyConnection) -> None:
-    """Let DuckDB's own readers read 's3://' where the environment names object storage."""
-    if storage.is_named():
-        from spatialq.database.object_files import NAME, Objects  # it imports fsspec
+def add_object_storage(con: duckdb.DuckDBPyConnection) -> None:
+    """Let DuckDB's own readers read 's3://', also where the environment says nothing of it."""
+    from spatialq.database.object_files import NAME, Objects  # it imports fsspec
 
-        with _lock:
-            if not con.filesystem_is_registered(NAME):
-                con.register_filesystem(Objects())
+    with _lock:
+        if not con.filesystem_is_registered(NAME):
+            con.register_filesystem(Objects())
 
 
 def _open(

@@ -27,8 +27,8 @@ def write_coordinated_glb(path: Path, elements: Sequence[Element]) -> None:
         If it cannot be written.
     """
     glb = Glb(compress=False)
-    lows = np.array([each.vertices.min(axis=0) for each in elements])
-    origin = np.floor(lows.min(axis=0))
+    lows = np.array([each.vertices.min(axis=0) for each in elements]).reshape(-1, 3)
+    origin = np.floor(lows.min(axis=0)) if len(lows) else np.zeros(3)
     glb.say(origin=origin.tolist())
     materials: dict[tuple[int, int, int], int] = {}
     for each, low in zip(elements, lows, strict=True):

@@ -22,14 +22,11 @@ from functools import cache
 from hashlib import blake2b
 from io import BufferedIOBase, TextIOWrapper
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from spatialq.runtime import forks
 from spatialq.runtime.extras import missing, require
 from spatialq.runtime.temporary import temporary_folder
-
-if TYPE_CHECKING:
-    import pyarrow.fs
 
 SCHEME = "s3:"
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
@@ -389,19 +386,6 @@ def is_named() -> bool:
     if not any(name.startswith("AWS_") for name in os.environ):
         return False
     return not missing("s3")
-
-
-def arrow_filesystem() -> "pyarrow.fs.FileSystem":
-    """Give the file system with which pyarrow reads ranges of Parquet files."""
-    from pyarrow.fs import S3FileSystem
-
-    endpoint, region = _place()
-    scheme, _, host = endpoint.partition("://")
-    is_public = os.environ.get("AWS_SKIP_SIGNATURE", "").lower() in ("1", "true")
-    given: Any = {"anonymous": True} if is_public else {}
-    if endpoint:
-        given |= {"endpoint_override": host, "scheme": scheme}
-    return S3FileSystem(region=region, **given)
 
 
 def _place() -> tuple[str, str]:

@@ -59,8 +59,6 @@ MAX_EXPECTED = 4
 class Nesting(PostLex):
     """Looks at the brackets between lexer and parser, and refuses too many of them."""
 
-    always_accept = ()
-
     def __init__(self) -> None:
         self.too_deep: Token | None = None
 

@@ -31,7 +31,8 @@ def write(
         The one that a relation was made by; by default it is asked.
     **options
         What some formats take besides: `sort=True` for a .parquet in whose order of rows neighbours
-        are near each other; `sheets={name: query}` for an .xlsx with more sheets.
+        are near each other; `sheets={name: query}` for an .xlsx with more sheets,
+        and `pictures={name: PNGs}` with pictures of the first rows of a sheet, as bytes.
 
     Returns
     -------

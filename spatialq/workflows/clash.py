@@ -50,6 +50,7 @@ CLASHES = """
 SELECT
     a.global_id AS a, b.global_id AS b, a.ifc_class AS a_class, b.ifc_class AS b_class,
     a.name AS a_name, b.name AS b_name, a.storey AS a_storey, b.storey AS b_storey,
+    s.storey_unified AS a_storey_unified, t.storey_unified AS b_storey_unified,
     a.file_name AS a_file, b.file_name AS b_file,
     p.relation, p.penetration, p.thickness, p.volume, p.dx, p.dy, p.dz, p.distance, p.x, p.y, p.z,
     p.flags || [flag FOR flag IN ['a_duplicate_id', 'b_duplicate_id']
@@ -58,6 +59,8 @@ SELECT
 FROM ({pairs}) AS p
 JOIN elements AS a ON a.row = p.a::BIGINT
 JOIN elements AS b ON b.row = p.b::BIGINT
+JOIN unified AS s ON s.row = a.row
+JOIN unified AS t ON t.row = b.row
 LEFT JOIN ({related}) AS r
 ON r.a = a.global_id AND r.b = b.global_id AND a.file_name = b.file_name
 ORDER BY p.penetration DESC NULLS LAST, p.distance, a.row, b.row

@@ -154,7 +154,10 @@ def _topic(
     elements = [building.said(row) for row in pair]
     said = [f"{each['ifc_class']} {each['name'] or ''}".strip() for each in elements]
     more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
-    storeys = dict.fromkeys(each["storey"] for each in elements if each["storey"])
+    storeys = dict.fromkeys(
+        first.get(f"{side}_storey_unified") or each["storey"]
+        for side, each in zip(PAIR, elements, strict=True)
+    )
     given = {
         name: first[name]
         for name in ("status", "priority", "assigned_to")
@@ -165,7 +168,8 @@ def _topic(
         cleaned(first.get("title")) or f"{said[0]} / {said[1]}{more}",
         _view(first, rows, pair, building),
         labels=first.get("labels")
-        or [*(first[each] for each in ("rule", "relation") if first.get(each)), *storeys],
+        or [*(first[each] for each in ("rule", "relation") if first.get(each)),
+            *filter(None, storeys)],
         description=first.get("description") or "\n".join(map(_described, rows[:MOST_SAID])),
         models=tuple(dict.fromkeys(Path(each["file_name"]).name for each in elements)),
         comments=first.get("comments") or (Comment(_described(first)),),

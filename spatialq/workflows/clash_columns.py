@@ -7,12 +7,14 @@ from spatialq.workflows.clash_models import COMMAND
 from spatialq.workflows.clash_project import SAID
 from spatialq.workflows.clash_project_file import last_run
 
-SIDES = ("class", "name", "storey", "file")
+SIDES = ("class", "name", "storey", "storey_unified", "file")
 """Of a and b each, such as `a_class`."""
 ALWAYS = (
     "a", "b", *(f"{side}_{what}" for side in "ab" for what in SIDES), "relation", "penetration",
     "thickness", "volume", "dx", "dy", "dz", "distance", "x", "y", "z", "flags",
 )  # fmt: skip
+UNIFIED = {"storey": "storey_unified"}
+"""What is taken instead: models have names of their own for a floor."""
 RULED = ("rule", "severity")
 OF_PROJECT = ("clash", *SAID, "a_element", "b_element", "comments")
 WAYS = ("element", "space")

@@ -1,6 +1,6 @@
 """Rows of clashes and the elements that they name: what BCF, pages and models of clashes share."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from spatialq.database.sources import tables_read
 from spatialq.errors import files_read_by
 from spatialq.export.atomic import WRITER
 from spatialq.export.clash_view import COLOURS, ClashView, radius_of, see
+from spatialq.runtime.threads import workers
 from spatialq.workflows.clash_models import short_names
 from spatialq.workflows.clash_rows import understood
 from spatialq.workflows.tables import dicts
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 Clash = Mapping[str, Any]
 """A row: the GlobalIds a and b, and what else its query gives."""
+BATCH = 64
+"""Pictures that are drawn before they are written."""
 MOST_OTHERS = 40
 """Elements around a clash that are shown with it."""
 BOX = ("xmin", "ymin", "zmin", "xmax", "ymax", "zmax")
@@ -201,6 +204,17 @@ def read_building(
         building = Building.of(sorted(files))
     building.require(caller, clashes, path)
     return building
+
+
+def pictures_of(clashes: Sequence[Clash], building: Building) -> Iterator[bytes]:
+    """Draw each clash, as PNG."""
+
+    def draw(clash: Clash) -> bytes:
+        return building.see(clash, building.pair(clash))[0].picture.png()
+
+    for first in range(0, len(clashes), BATCH):
+        with workers() as pool:
+            yield from pool.map(draw, clashes[first : first + BATCH])
 
 
 def coloured(clashes: Sequence[Clash], building: Building) -> dict[int, Painted]:

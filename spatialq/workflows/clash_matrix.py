@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spatialq.functions.sql_text import literal
+from spatialq.workflows.clash_columns import UNIFIED
 from spatialq.workflows.clash_models import short_names
 from spatialq.workflows.tables import dicts
 
@@ -16,7 +17,7 @@ FILE, CLASS = "file", "class"
 
 def matrix_sql(per: str) -> str:
     """Write the query for the rows of the matrix of `clashes`."""
-    return f"FROM clash_matrix('clashes', per := {literal(per)})"
+    return f"FROM clash_matrix('clashes', per := {literal(UNIFIED.get(per, per))})"
 
 
 def default_per(con: "duckdb.DuckDBPyConnection") -> str:

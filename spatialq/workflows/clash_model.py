@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spatialq.errors import FileError, FileWarning
+from spatialq.errors import FileWarning
 from spatialq.export.atomic import WRITER, require_outputs
 from spatialq.export.coordinated import Element
 from spatialq.export.coordinated_glb import write_coordinated_glb
@@ -41,7 +41,7 @@ def write(result: "Result", path: Path) -> int:
     Raises
     ------
     FileError
-        If a model cannot be read, there are no clashes, or the file cannot be written.
+        If a model cannot be read, or the file cannot be written.
     ValueError
         If elements are not in the models.
 
@@ -54,10 +54,15 @@ def write(result: "Result", path: Path) -> int:
     clashes, files = clashes_of(result, path)
     require_outputs(WRITER, files, [path], (*ENDINGS, GLB))
     building = read_building(WRITER, clashes, files, path)
-    if building is None:
-        raise FileError.of(WRITER, path, "a model of clashes needs at least one, got none")
+    is_glb = path.suffix.lower() == GLB
+    if building is None:  # a model of nothing, as an empty list of clashes is a list
+        if is_glb:
+            write_coordinated_glb(path, [])
+        else:
+            write_coordinated_ifc(path, [])
+        return 0
     painted = coloured(clashes, building)
-    if path.suffix.lower() == GLB:
+    if is_glb:
         ids = {row: building.table["global_id"][row].as_py() for row in painted}
         write_coordinated_glb(path, list(_elements(clashes, building, painted, ids)))
     else:

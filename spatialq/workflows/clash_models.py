@@ -28,6 +28,13 @@ SELECT *, count(*) OVER (PARTITION BY file_name, global_id) > 1 AS is_duplicate
 FROM clash_elements ORDER BY row
 """
 
+UNIFIED = """
+CREATE TABLE unified AS
+SELECT e.row, u.storey_unified
+FROM elements AS e
+JOIN unified_storeys('elements', 'objects') AS u USING (file_name, step_id)
+"""
+
 MISPLACED = """
 SELECT DISTINCT sentence FROM model_alignment('elements')
 WHERE verdict = 'misplaced' ORDER BY sentence
@@ -61,6 +68,7 @@ def read(
     extents = (extent_of(model.path, model.tables["elements"]) for model in models)
     warn_if_far_apart([each for each in extents if each is not None], stacklevel=4)
     make_tables(con, [model.tables for model in models])
+    unify_storeys(con)
     if len(models) > 1:
         warn_if_misplaced(con, stacklevel=4)
 
@@ -92,6 +100,11 @@ def make_tables(
     con.unregister("clash_elements")
     for name in models[0].keys() - {"elements"}:
         con.register(name, pa.concat_tables([tables[name] for tables in models]))
+
+
+def unify_storeys(con: "duckdb.DuckDBPyConnection") -> None:
+    """Make the table `unified`: what the floor of each element is called in all models alike."""
+    con.execute(UNIFIED)
 
 
 def short_names(paths: Iterable[str]) -> dict[str, str]:

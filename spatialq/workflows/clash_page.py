@@ -24,7 +24,7 @@ MILLIMETRES = ("penetration", "thickness", "distance", "dx", "dy", "dz")
 """Columns in metres that a page has in millimetres."""
 SHOWN_ELSEWHERE = (
     *(f"{side}{what}" for side in PAIR
-      for what in ("", "_element", "_class", "_name", "_storey", "_file")),
+      for what in ("", "_element", "_class", "_name", "_storey", "_storey_unified", "_file")),
     "group_id", "group_name", "topic", "file_name",
 )  # fmt: skip
 """Columns that are not shown as they are."""
@@ -171,7 +171,7 @@ class _Page:
                 said = self.elements[row]
                 what = tag("span", said["ifc_class"], class_=side)
                 values[side] = Html(f"{what} {html(said['name'])} {tag('code', clash[side])}")
-                values[f"{side} storey"] = said["storey"]
+                values[f"{side} storey"] = clash.get(f"{side}_storey_unified") or said["storey"]
                 if len(self.models) > 1:
                     values[f"{side} model"] = self.building.names[said["file_name"]]
             values |= {

@@ -180,9 +180,12 @@ def make_real(folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("function", OF_REAL)
 @pytest.mark.parametrize(
-    ("executor", "tile_size"), [("local", 3.0), pytest.param("ray", None, marks=needs_ray)]
+    ("function", "executor", "tile_size"),
+    [
+        ("point_elements", "local", 3.0),
+        pytest.param("plane_elements", "ray", None, marks=needs_ray),
+    ],
 )
 def test_a_real_scan_in_a_real_model(real, tmp_path, function, executor, tile_size):
     """On two processes, with less memory than a call takes by itself."""
@@ -315,9 +318,9 @@ def test_a_job_in_sql(at_once, house, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("function", OF_REAL)
-def test_on_the_command_line(house, tmp_path, function):
+def test_on_the_command_line(house, tmp_path):
     """Of a folder of tiles, in which there are models, too."""
+    function = "plane_elements"
     options = {"elements": str(house / "house.ifc"), "unit": 1.0} | OF_REAL[function]
     call = (
         f"FROM cluster_run('{function}', '{house}', '{tmp_path}/out', workers := 2, "
@@ -348,10 +351,8 @@ def test_coordinates_in_another_unit(at_once, house, tmp_path, function):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("function", "stage"), [("point_elements", "models"), ("plane_elements", "owners")]
-)
-def test_a_driver_that_is_killed(house, tmp_path, function, stage):
+def test_a_driver_that_is_killed(house, tmp_path):
+    function, stage = "plane_elements", "owners"
     out, given = tmp_path / "out", {"elements": f"{house}/*.ifc"} | OF_REAL[function]
     source = f"{house}/*.laz"
     with surveys.begin(source, out, function=function, tile_size=3.0, **given) as process:

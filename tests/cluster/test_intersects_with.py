@@ -7,12 +7,15 @@ import subprocess
 import sys
 import time
 from importlib.util import find_spec
+from random import Random
 
 import ifcopenshell.api.georeference
 import pytest
 
 from spatialq import cluster
+from spatialq.cluster.methods import clash_tasks
 from spatialq.errors import CrsError, FileError, FileWarning, JobError
+from spatialq.workflows.clash import find_clashes
 from tests.cluster import models, surveys
 from tests.command_line import rows as command_rows
 from tests.command_line import spatialq_command
@@ -21,7 +24,10 @@ from tests.io.ifc_models import Builder
 
 FUNCTION = "intersects_with"
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
-pytestmark = pytest.mark.filterwarnings("ignore::spatialq.errors.FileWarning")
+pytestmark = [
+    pytest.mark.usefixtures("kept_models"),
+    pytest.mark.filterwarnings("ignore::spatialq.errors.FileWarning"),
+]
 
 
 @pytest.fixture(scope="session")
@@ -91,10 +97,11 @@ def test_parts_have_the_rows_of_one_piece(at_once, row, tmp_path, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("executor", ["local", pytest.param("ray", marks=needs_ray)])
-def test_executors_give_the_same(row, tmp_path, expected, executor):
+@needs_ray
+def test_ray_gives_the_same(row, tmp_path, expected):
+    """In fewer cells; `test_the_command_writes_the_same` has the other executor."""
     result = cluster.run(
-        FUNCTION, f"{row}/*.ifc", tmp_path / "out", executor=executor, workers=2, cell_elements=100
+        FUNCTION, f"{row}/*.ifc", tmp_path / "out", executor="ray", workers=2, cell_elements=100
     )
     assert models.of_job(tmp_path / "out") == expected
     assert result["parts"] > 5
@@ -271,3 +278,40 @@ def test_options_are_refused_before_anything_is_written(tmp_path, options, said)
     with pytest.raises(ValueError, match=re.escape(said)):
         cluster.run(FUNCTION, "a.ifc", tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.fixture
+def misplaced(tmp_path):
+    """Write three models of walls at irregular places, of which the last lies off by 8.4 m."""
+    random = Random(1)
+    walls = [
+        (random.uniform(0, 30), random.uniform(0, 30), random.uniform(2, 5)) for _ in range(40)
+    ]
+    for k, shift in enumerate((0.0, 0.0, 8.4)):
+        builder = Builder()
+        for x, y, length in walls:
+            for size in ((length, 0.2, 3.0 - 0.3 * k), (0.2, length, 3.0 - 0.3 * k)):
+                low = (x + shift, y, 0.0)
+                builder.add("IfcWall", "wall", [builder.box(low, size)])
+        builder.write(tmp_path / f"walls_{k}.ifc")
+    return f"{tmp_path}/*.ifc"
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default::spatialq.errors.FileWarning")
+def test_jobs_warn_of_misplaced_models_as_the_command_does(misplaced, tmp_path):
+    with pytest.warns(FileWarning) as direct, find_clashes([misplaced]):
+        pass
+    said = [str(each.message) for each in direct]
+    assert [each for each in said if "8.4 m east" in each]
+    with pytest.warns(FileWarning) as of_job:
+        cluster.run(FUNCTION, misplaced, tmp_path / "out", executor="serial")
+    assert [str(each.message) for each in of_job] == said
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default::spatialq.errors.FileWarning")
+def test_models_too_large_to_be_compared_are_said(misplaced, tmp_path, monkeypatch):
+    monkeypatch.setattr(clash_tasks, "COMPARED", 10**9)
+    with pytest.warns(FileWarning, match="whether a model is misplaced was not looked at"):
+        cluster.run(FUNCTION, misplaced, tmp_path / "out", executor="serial")

@@ -138,12 +138,6 @@ def test_a_changed_input_is_noticed(bucket, tiles):
         run(resume=True)
 
 
-@pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
-def test_ray(bucket, tiles):
-    run(executor="ray", workers=1)
-    assert surveys.of_job(FOLDER) == surveys.in_one_piece(tiles)
-
-
 def test_the_command_line(bucket, tiles):
     source = "s3://bucket/tiles/*.laz"
     command_rows("seeds", source, "-o", FOLDER, "--workers", "1")
@@ -384,21 +378,18 @@ def house_of(folder):
 
 GRID = {"scales": (5.0, 7.0), "example_scale": 20.0}
 OF_FUNCTIONS = {
-    "classify_ground": (None, {"tile_size": 60.0}),
     "classify_ground in laz": (None, {"part_format": "laz"}),
     "classify_ground in tif": (None, {"part_format": "tif"}),
     "ground_surface": (None, {}),
-    "plane_points": (None, {}),
     "plane_points in laz": (None, {"part_format": "laz"}),
     "build_lod": (None, {"chunk_points": 50_000}),
     "pops_features": (grid_of, GRID),
-    "pops_patches": (grid_of, GRID),
     "intersects_with": (house_of, {}),
 }
 
 
 @pytest.mark.parametrize("case", OF_FUNCTIONS)
-def test_every_function_has_the_parts_of_files_here(bucket, tiles, tmp_path, monkeypatch, case):
+def test_functions_have_the_parts_of_files_here(bucket, tiles, tmp_path, monkeypatch, case):
     """Inputs and the folder are in object storage; folders of users may have names of ours."""
     make, options = OF_FUNCTIONS[case]
     function = case.partition(" ")[0]

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -25,8 +24,6 @@ from tests.cluster import surveys
 from tests.command_line import rows as command_rows
 from tests.command_line import spatialq_command
 from tests.conftest import made_once, real_file
-
-needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
 
 SMALL = {"scales": (5.0, 7.0), "example_scale": 20.0}
 ROWS, COLUMNS, CELL = 75, 118, 2.0
@@ -105,8 +102,13 @@ CASES = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tile_size", [None, 1.0, 47.3, 60.0, 1e9])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("name", "tile_size"),
+    [
+        *(("as it is", each) for each in (None, 1.0, 47.3, 60.0, 1e9)),
+        *((name, each) for name in CASES if name != "as it is" for each in (1.0, 47.3)),
+    ],
+)
 def test_parts_have_the_rows_of_one_piece(at_once, grids, tmp_path, name, tile_size):
     options = SMALL | CASES[name]
     result = run(grids, tmp_path / "out", tile_size=tile_size, **options)
@@ -197,14 +199,6 @@ def test_real_grids(at_once, tmp_path, name):
     result = cluster.run("pops_features", path, tmp_path / "out", tile_size=tile_size, **options)
     assert result["parts"] > 3
     assert require_same(tmp_path / "out", in_one_piece(path, options)) == result["rows"] > 1000
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("executor", ["local", pytest.param("ray", marks=needs_ray)])
-def test_executors_give_the_same(grids, tmp_path, executor):
-    result = run(grids, tmp_path / "out", executor=executor, workers=2, tile_size=60.0)
-    assert result["parts"] == 15
-    require_same(tmp_path / "out", in_one_piece(f"{grids}/*.tif"))
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from spatialq import cluster
 from spatialq.errors import FileError, FileWarning
 from spatialq.workflows.ground import write_ground
 from tests.cluster import surveys
-from tests.cluster.test_jobs import needs_ray, wait_for_lines
+from tests.cluster.test_jobs import wait_for_lines
 from tests.command_line import rows as command_rows
 from tests.command_line import spatialq_command
 from tests.conftest import made_once, real_file
@@ -84,12 +84,16 @@ CASES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("tile_size", [None, 23.7, 30.0])
 @pytest.mark.parametrize("name", CASES)
-def test_parts_have_the_cells_of_one_terrain(at_once, holed, tmp_path, name, tile_size):
-    options = CASES[name]
-    out = tmp_path / "out"
+def test_parts_have_the_cells_of_one_terrain(
+    at_once, holed, tmp_path, tmp_path_factory, name, tile_size
+):
+    options, out = CASES[name], tmp_path / "out"
     made = cluster.run("classify_ground", holed, out, tile_size=tile_size, **TIF, **options)
-    write_ground(holed, tmp_path / "whole.tif", **options)
-    assert made["rows"] == require_same(out / "parts", tmp_path / "whole.tif")
+    whole = made_once(
+        tmp_path_factory, f"terrain {name}",
+        lambda folder: write_ground(holed, folder / "whole.tif", **options),
+    )  # fmt: skip
+    assert made["rows"] == require_same(out / "parts", whole / "whole.tif")
     assert not (out / "stages").exists()
 
 
@@ -182,19 +186,9 @@ def test_two_parts_of_one_name(at_once, holed, tmp_path):
 
 
 @pytest.mark.slow
-@needs_ray
-def test_ray_gives_the_same(holed, tmp_path):
-    out = tmp_path / "out"
-    cluster.run("classify_ground", holed, out, executor="ray", workers=2, **TIF)
-    write_ground(holed, tmp_path / "whole.tif")
-    require_same(out / "parts", tmp_path / "whole.tif")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("lines", [28, 35, 38])
-def test_a_job_that_is_killed_goes_on(holed, tmp_path, lines):
-    """In the stage of ground points, after that of the surface, and in that of parts."""
-    out = tmp_path / "out"
+def test_a_job_that_is_killed_goes_on(holed, tmp_path):
+    """After the stage of the surface, whose file the parts are cut from."""
+    out, lines = tmp_path / "out", 35
     process = surveys.begin(holed, out, function="classify_ground", unit=None, **TIF)
     wait_for_lines(out, lines, process)
     process.kill()

@@ -12,7 +12,7 @@ from spatialq.udfs.distance import Options, cpu
 from spatialq.data.meshes import Meshes
 from spatialq.geometry.triangles import squared_distance
 
-from ..conftest import real_file
+from ..conftest import read_real_model, real_file
 from . import oracle
 from .cases import BEAMS, CASES, LATTICE, ball, box, cube, joined, tetrahedra
 
@@ -199,15 +199,11 @@ def test_boxes_are_as_far_apart_as_their_intervals():
 @pytest.fixture(scope="module")
 def models():
     """Elements of IFC models, read once."""
-    from spatialq.database.readers.ifc_models import read_model
-
     found = {}
 
     def model(name):
         if name not in found:
-            table = read_model(real_file(f"data/ifc/{name}.ifc"), geometry="exact").tables[
-                "elements"
-            ]
+            table = read_real_model(f"data/ifc/{name}.ifc", "exact").tables["elements"]
             named = zip(table["global_id"].to_pylist(), table["mesh"].to_pylist(), strict=True)
             meshes = {key: (mesh["vertices"], mesh["faces"]) for key, mesh in named if mesh}
             found[name] = Meshes.of(list(meshes.values())), list(meshes)
@@ -217,6 +213,7 @@ def models():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("kept_models")
 @pytest.mark.parametrize(
     ("file", "pairs"),
     [("Duplex_A_20110907", "duplex"), ("AC20-FZK-Haus", ""), ("Office_A_20110811", "")],

@@ -8,7 +8,6 @@ import pytest
 import trimesh
 
 import spatialq
-from spatialq.errors import FileError
 from spatialq.export.clash_view import COLOURS
 
 from ..command_line import rows
@@ -110,11 +109,18 @@ def test_the_bytes_are_the_same_each_time(folder):
     assert (folder / "a.glb").read_bytes() == (folder / "b.glb").read_bytes()
 
 
-def test_no_clashes_leave_no_file(tmp_path):
+def test_no_clashes_are_a_scene_of_nothing(tmp_path):
     with spatialq.connect() as con:
         none = con.sql("SELECT 'x' AS a, 'y' AS b, 'f' AS a_file LIMIT 0")
-        with pytest.raises(FileError, match="needs at least one, got none"):
-            spatialq.write(none, tmp_path / "none.glb")
+        assert spatialq.write(none, tmp_path / "none.glb") == 0
+        # by the schema of glTF nodes, buffers and the length of a buffer must not be empty or 0
+        data = (tmp_path / "none.glb").read_bytes()
+        assert struct.unpack_from("<4sII", data) == (b"glTF", 2, len(data))
+        (length, kind), rest = struct.unpack_from("<I4s", data, 12), data[20:]
+        assert (length, kind) == (len(rest), b"JSON")
+        found = json.loads(rest)
+        assert found.keys() == {"asset", "scene", "scenes"}
+        assert (found["scene"], found["scenes"]) == (0, [{}])
         with pytest.raises(ValueError, match="must be clashes with the GlobalIds a and b"):
-            spatialq.write(con.sql("SELECT 1 AS a"), tmp_path / "none.glb")
-    assert list(tmp_path.iterdir()) == []
+            spatialq.write(con.sql("SELECT 1 AS a"), tmp_path / "wrong.glb")
+    assert [each.name for each in tmp_path.iterdir()] == ["none.glb"]

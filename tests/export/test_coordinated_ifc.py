@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import spatialq
-from spatialq.errors import FileError, FileWarning
+from spatialq.errors import FileWarning
 from spatialq.export.clash_view import COLOURS
 from spatialq.export.coordinated_ifc import PROXY, class_of
 
@@ -151,7 +151,7 @@ def test_classes_that_no_storey_can_have_are_proxies(ifc_class, expected):
     assert class_of(ifc_class) == expected
 
 
-def test_a_model_is_not_replaced_and_no_clashes_leave_no_file(folder, tmp_path):
+def test_a_model_is_not_replaced(folder, tmp_path):
     (tmp_path / "walls.ifc").write_bytes((folder / "walls.ifc").read_bytes())
     result = spatialq_command(
         "clash", tmp_path / "walls.ifc", folder / "beams.ifc", "-o", tmp_path / "walls.ifc"
@@ -159,11 +159,20 @@ def test_a_model_is_not_replaced_and_no_clashes_leave_no_file(folder, tmp_path):
     assert result.returncode == 1
     assert "output must be another file than the input" in result.stderr.replace("\n", " ")
     assert (tmp_path / "walls.ifc").read_bytes() == (folder / "walls.ifc").read_bytes()
+    assert [each.name for each in tmp_path.iterdir()] == ["walls.ifc"]
+
+
+@pytest.mark.parametrize("ending", ["ifc", "ifczip"])
+def test_no_clashes_are_a_valid_model_of_nothing(tmp_path, ending):
+    path = tmp_path / f"none.{ending}"
     with spatialq.connect() as con:
         none = con.sql("SELECT 'x' AS a, 'y' AS b, 'f' AS a_file, 'f' AS b_file LIMIT 0")
-        with pytest.raises(FileError, match="needs at least one, got none"):
-            spatialq.write(none, tmp_path / "none.ifc")
-    assert [each.name for each in tmp_path.iterdir()] == ["walls.ifc"]
+        assert spatialq.write(none, path) == 0
+    model = ifcopenshell.open(path)
+    log = ifcopenshell.validate.json_logger()
+    ifcopenshell.validate.validate(model, log, express_rules=True)
+    assert log.statements == []
+    assert (len(model.by_type("IfcProject")), model.by_type("IfcElement")) == (1, [])
 
 
 def test_files_of_one_name_in_two_folders_are_two_buildings(folder, tmp_path):

@@ -29,7 +29,7 @@ MODELS = (
     "bsi43_linear-placement-of-signal.ifc",  # IFC4X3: alignment, map conversion
     "bsi43_grid-placement.ifc",  # IFC4X3: placements at the axes of a grid
 )
-SIZES = (20, 200, None)
+SIZES = (25, None)
 COMPARED, MESHES = 200, 12
 """Elements of a part of which the facts and the meshes are compared: all would take minutes."""
 

@@ -11,9 +11,8 @@ from spatialq.udfs.intersects_with import MEASURES, Options, cpu
 import spatialq
 from spatialq.data.meshes import Meshes
 from spatialq.geometry.smallest_box import extents
-from spatialq.io.ifc.cache import read_model
 
-from ..conftest import real_file
+from ..conftest import read_real_model, real_file
 from ..examples import examples
 from . import oracle
 from .shapes import (
@@ -228,10 +227,11 @@ def test_the_box_is_around_all_and_as_small_as_any_on_a_face(seed):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("kept_models")
 @pytest.mark.parametrize("name", ["duplex", "Office_A_20110811"])
 def test_golden_volumes(name):
     file = "Duplex_A_20110907" if name == "duplex" else name
-    table = read_model(real_file(f"data/ifc/{file}.ifc"), geometry="exact").tables["elements"]
+    table = read_real_model(f"data/ifc/{file}.ifc", "exact").tables["elements"]
     lines = real_file(f"golden/clash/{name}.golden.tsv").read_text().splitlines()
     golden = {frozenset(line.split("\t")[:2]): line.split("\t") for line in lines[1:]}
     with spatialq.connect() as con:

@@ -12,7 +12,7 @@ from spatialq.udfs.intersects_with import RELATIONS, Options, cpu, depths
 from spatialq.data.meshes import Meshes
 from spatialq.database.readers.ifc_models import read_model
 
-from ..conftest import real_file
+from ..conftest import read_real_model, real_file
 from ..examples import examples
 from ..io.ifc_models import Builder
 from . import oracle, shapes
@@ -607,7 +607,7 @@ MODELS = {
 @cache
 def model(name, geometry="exact"):
     """Global ids and meshes of the elements that the golden pairs are of: no openings or spaces."""
-    read = read_model(real_file(MODELS[name]), geometry=geometry)
+    read = read_real_model(MODELS[name], geometry)
     schema = ifcopenshell.schema_by_name(read.schema)
 
     def is_element(ifc_class):
@@ -646,6 +646,7 @@ def readable(pairs):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["exact", "pairmesh"])
+@pytest.mark.usefixtures("kept_models")
 @pytest.mark.parametrize("name", MODELS)
 def test_golden_pairs_with_a_common_interior(name, method):
     labels = golden(name)
@@ -669,6 +670,7 @@ FALSE_WITH_FAST_MESHES = {
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("kept_models")
 @pytest.mark.parametrize("name", MODELS)
 def test_golden_pairs_with_fast_meshes(name):
     labels = golden(name)
@@ -681,6 +683,7 @@ def test_golden_pairs_with_fast_meshes(name):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("kept_models")
 @pytest.mark.parametrize("name", MODELS)
 def test_golden_pairs_that_touch(name):
     labels = golden(name)
@@ -692,6 +695,7 @@ def test_golden_pairs_that_touch(name):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("kept_models")
 @pytest.mark.parametrize("name", MODELS)
 def test_golden_containment(name):
     """A pair one of which is wholly in the other is no overlap, and the right one is inside."""
@@ -712,6 +716,7 @@ INSIDE = {"b_contains_a": ("inside", "covered_by"), "a_contains_b": ("contains",
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("kept_models")
 @pytest.mark.parametrize("name", MODELS)
 def test_real_pairs_depend_on_nothing_else(name, monkeypatch):
     _, meshes = model(name)

@@ -7,10 +7,9 @@ import pytest
 from spatialq.udfs.intersects_with import RELATIONS, pairmesh
 
 from spatialq.data.meshes import Meshes
-from spatialq.database.readers.ifc_models import read_model
 from spatialq.geometry import boxes, broad_phase
 
-from ..conftest import real_file
+from ..conftest import read_real_model, real_file
 from . import shapes
 from .cases import CASES
 
@@ -141,10 +140,11 @@ def test_triangles_meet_as_in_fractions(flat):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("kept_models")
 @pytest.mark.parametrize("name", MODELS)
 def test_golden_pairs(name, monkeypatch):
     model, hard, touch = MODELS[name]
-    table = read_model(real_file(f"data/ifc/{model}.ifc"), geometry="exact").tables["elements"]
+    table = read_real_model(f"data/ifc/{model}.ifc", "exact").tables["elements"]
     rows = [row for row in table.to_pylist() if row["mesh"]]
     place = {row["global_id"]: k for k, row in enumerate(rows)}
     meshes = Meshes.of([(row["mesh"]["vertices"], row["mesh"]["faces"]) for row in rows])

@@ -3,6 +3,7 @@
 import duckdb
 import numpy as np
 import pytest
+from spatialq.udfs.intersects_with import Options
 
 import spatialq
 from spatialq.database.connection import macros
@@ -55,6 +56,12 @@ def test_volumes_are_measured_if_they_are_asked_for(con):
     touch = con.sql(f"SELECT {columns} FROM {call} WHERE relation = 'touch'").fetchall()
     assert set(touch) == {(0, 0, 0, 0)}
     assert "volume" not in con.sql("FROM touches('elements', 'elements')").columns
+
+
+def test_the_warning_of_a_tolerance_names_the_line_of_the_user():
+    with pytest.warns(UserWarning, match="is in metres") as told:
+        Options(tolerance=5.0).check()
+    assert {each.filename for each in told} == {__file__}
 
 
 def test_a_tolerance_in_another_unit_is_warned_of(con):

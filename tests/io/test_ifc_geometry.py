@@ -16,7 +16,7 @@ from spatialq.database.readers.ifc_models import read_model
 from spatialq.io.ifc import mesh, worker
 from spatialq.io.ifc.columns import BOX
 from spatialq.io.ifc.representations import COARSE, NONE, OTHER, SOLID, SURFACE, Representations
-from tests.conftest import SHARED, real_file
+from tests.conftest import SHARED, read_real_model, real_file
 
 from .ifc_models import Builder, mapped_boxes
 from .test_ifc_real import MODELS
@@ -56,10 +56,10 @@ def differences(auto, exact):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("kept_models")
 @pytest.mark.parametrize("name", [name for name, counts in MODELS.items() if counts[0]])
 def test_fast_meshes_are_as_good_as_exact_ones(name):
-    auto = read_model(real_file(name))
-    exact = read_model(real_file(name), geometry="exact")
+    auto, exact = read_real_model(name), read_real_model(name, "exact")
     assert rows(exact).keys() <= rows(auto).keys()
     assert differences(rows(auto), rows(exact)) == EXCEPTIONS.get(name, {})
     assert auto.curve_only == exact.curve_only

@@ -9,7 +9,9 @@ import pytest
 
 from spatialq.database.readers.ifc_models import read_model
 from spatialq.errors import FileError
-from tests.conftest import real_file
+from tests.conftest import read_real_model, real_file
+
+pytestmark = pytest.mark.usefixtures("kept_models")
 
 # products with a representation (as the collection's README counts them), rows, closed meshes,
 # failed products
@@ -104,7 +106,7 @@ REFUSED = {
 
 
 def read(name):
-    return read_model(real_file(name), geometry="exact", workers=1)
+    return read_real_model(name, "exact")
 
 
 def failed(model):

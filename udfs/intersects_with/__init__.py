@@ -11,6 +11,7 @@ from spatialq.functions.declaration import (
     Parameters,
     parameter,
 )
+from spatialq.runtime.callers import level_of_caller
 from spatialq.runtime.extras import missing
 
 from .cost import work, work_in_tiles
@@ -78,7 +79,7 @@ class Options(Parameters):
                 f"{self.function}: tolerance := {self.tolerance:g} is in metres, and most elements "
                 f"are thinner; 5 mm are 0.005"
             )
-            warnings.warn(message, stacklevel=2)
+            warnings.warn(message, stacklevel=level_of_caller())
 
 
 def cpu_only(options: Options) -> str:

@@ -246,10 +246,11 @@ def _lift(a: Model, others: list[Model]) -> Match:
     if beside:
         b = Facets.joined([each.largest for each in beside])
         before = match(a.largest, b, np.zeros(3))
-        best = best_height(a.largest, b, (0.0, 0.0))
         least = FLOORS if before.elements[0] >= SHARE * a.elements else MANY_FLOORS
-        if before.planes[2] <= 1 and best.planes[2] >= least:
-            return best
+        if before.planes[2] <= 1:
+            best = best_height(a.largest, b, (0.0, 0.0))
+            if best.planes[2] >= least:
+                return best
     return Match(np.zeros(3), (0, 0, 0), (0, 0))
 
 

@@ -108,6 +108,13 @@ def clash(
             help="The clash matrix instead of the clashes: of 'file', 'class', 'storey' or 'name'."
         ),
     ] = None,
+    pictures: Annotated[
+        bool,
+        typer.Option(
+            "--pictures/--no-pictures",
+            help="Whether an .xlsx has pictures of the first 200 clashes, or groups.",
+        ),
+    ] = True,
     executor: Executor = None,
     workers: Workers = None,
     resume: Resume = False,
@@ -122,8 +129,9 @@ def clash(
     from spatialq.workflows import clash_matrix
     from spatialq.workflows.clash import counts, find_clashes, left_out
     from spatialq.workflows.clash_bcf import SUFFIXES
-    from spatialq.workflows.clash_columns import columns, require_group, require_matrix
-    from spatialq.workflows.clash_files import Asked, groups_sql, query_of
+    from spatialq.workflows.clash_columns import UNIFIED, columns, require_group, require_matrix
+    from spatialq.workflows.clash_files import SHEETS, Asked, groups_sql, query_of
+    from spatialq.workflows.clash_files import pictures as pictures_of
     from spatialq.workflows.clash_rules import counts as counts_by_rule
     from spatialq.workflows.clash_rules import read_rules
     from spatialq.workflows.places import places, readable
@@ -156,6 +164,7 @@ def clash(
                 "--project": project is not None,
                 "--rules": rules is not None,
                 "--matrix": matrix is not None,
+                "--no-pictures": not pictures,
             },
             command="clash",
             **chosen,
@@ -169,6 +178,11 @@ def clash(
     if bcf_version is not None and (output is None or output.suffix.lower() not in SUFFIXES):
         got = "no file" if output is None else repr(str(output))
         message = f"clash: --bcf-version is for -o of {' or '.join(SUFFIXES)}, got {got}"
+        raise ValueError(message)
+    is_workbook = output is not None and output.suffix.lower() == SHEETS
+    if not pictures and not is_workbook:
+        got = "no file" if output is None else repr(str(output))
+        message = f"clash: --no-pictures is for -o of {SHEETS}, got {got}"
         raise ValueError(message)
     ruled = () if rules is None else read_rules(rules)
     if matrix is not None:
@@ -195,7 +209,7 @@ def clash(
     if bcf_in:
         ((count,),) = con.execute("SELECT count(*) FROM issues").fetchall()
         note(f"{count:,} clashes are in {', '.join(bcf_in)}")
-    per = None if group is None else literal(group)
+    per = None if group is None else literal(UNIFIED.get(group, group))
     if per is not None:
         con.execute(GROUPED.format(per=per, distance=reach))
     if output is not None:
@@ -204,7 +218,11 @@ def clash(
         else:
             asked = Asked(said, per, reach, topics, matrix, bool(ruled), options["volume"])
             query, sheets = query_of(con, output.suffix.lower(), asked)
-            rows = write_table(con, query, output, bcf_version=bcf_version, sheets=sheets)
+            is_shown = pictures and is_workbook and not matrix
+            drawn = pictures_of(con, output, asked) if is_shown else None
+            rows = write_table(
+                con, query, output, bcf_version=bcf_version, sheets=sheets, pictures=drawn
+            )
         written = {"output": str(output), "rows": rows}
         show([written | {"left_out": excluded} if as_json else written], as_json=as_json)
         if excluded:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from spatialq.cli.errors import plain
 from spatialq.cli.options import Json
 from spatialq.cli.rendering import note, note_limit, show, show_json
 
@@ -57,6 +58,8 @@ def diff(
 
     Objects are the same by their GlobalId, or, where that is new, by their place and shape.
     """
+    import duckdb
+
     from spatialq.data.units import metres
     from spatialq.database.connection import connect_quietly
     from spatialq.database.table_files import require_output, write_table
@@ -71,7 +74,11 @@ def diff(
         "tolerance": metres("diff", "tolerance", tolerance),
     }
     with connect_quietly() as con:
-        con.execute(CHANGES, given)
+        try:
+            con.execute(CHANGES, given)
+        except duckdb.Error as error:
+            message = plain(error).replace("model_changes", "diff", 1)
+            raise ValueError(message) from None
         if output is not None:
             query = SHEET if output.suffix.lower() in SHEETS else "FROM changes"
             rows = write_table(con, query, output)

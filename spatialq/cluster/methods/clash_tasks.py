@@ -1,5 +1,6 @@
 """What tasks on pairs of elements do: models to tables, elements to cells, cells to pairs."""
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,10 +14,12 @@ from spatialq.database.duckdb_copy import said_of
 from spatialq.database.element_sets import NO_PAIRS, pairs_sql
 from spatialq.database.selection import KIND
 from spatialq.database.table_files import write_table
+from spatialq.errors import FileWarning
 from spatialq.export.spatial_order import cells_of, hilbert
 from spatialq.functions.sql_text import literal
 from spatialq.io.ifc.columns import BOX, TABLES
 from spatialq.io.storage import as_path
+from spatialq.runtime import budget
 from spatialq.workflows import clash, clash_models
 
 if TYPE_CHECKING:
@@ -28,14 +31,17 @@ ROWS = 1 << 15
 """Of a group of rows of the file of cells, and of a model."""
 SLACK = 4
 """Rounding errors of coordinates by which a box is made larger."""
+COMPARED = 20
+"""Bytes of memory for a byte of meshes where models are compared: measured were 15."""
+CLASHES = "intersects_with"
 LOW, HIGH = BOX[:3], BOX[3:]
 
 ASKED = """
-SELECT row, file, place, {box}, of_a, of_b FROM (
+SELECT row, file, place, {box}, of_a, of_b, storey_unified FROM (
     SELECT *, row IN (SELECT global_id::BIGINT FROM spatial_elements('clash_a')) AS of_a,
         {is_of_b} AS of_b
     FROM elements
-) WHERE of_a OR of_b ORDER BY row
+) JOIN unified USING (row) WHERE of_a OR of_b ORDER BY row
 """
 OF_B = "row IN (SELECT global_id::BIGINT FROM spatial_elements('clash_b'))"
 PAIRS_OF_CELL = """
@@ -85,7 +91,7 @@ def write_model(data: dict[str, Any], partial: Path) -> dict[str, Any]:
     -------
     dict
         Those of `read_model`; the number of `elements`; `extent`, see `clash_models.Extent`, or
-        None.
+        None; `mesh_bytes` of the elements.
 
     Raises
     ------
@@ -105,7 +111,8 @@ def write_model(data: dict[str, Any], partial: Path) -> dict[str, Any]:
                 con.execute(f"CREATE TABLE model.{name} AS FROM {name}")
         con.execute("DETACH model")
     extent = clash_models.extent_of(as_path(data["path"]), elements)
-    return facts | {"elements": elements.num_rows, "extent": extent}
+    size = elements["mesh"].nbytes
+    return facts | {"elements": elements.num_rows, "extent": extent, "mesh_bytes": size}
 
 
 def _places_of(elements: "pa.Table") -> "pa.Table":
@@ -165,13 +172,19 @@ def write_cells(data: dict[str, Any], partial: Path) -> dict[str, Any]:
     ------
     ValueError
         If a selector names a property that no model has.
+
+    Warns
+    -----
+    FileWarning
+        Of clashes, if a model is misplaced, or the meshes are too large to find that out.
     """
     found = _elements_asked_for(data)
     columns = {name: found[name].to_numpy() for name in found.column_names}
+    schema = found.select([name for name in columns if name not in BOX]).schema
     low, high = (np.column_stack([columns.pop(name) for name in names]) for names in (LOW, HIGH))
     # by no less than what the sums of kernels may be off
     high = high + data["margin"] + SLACK * np.spacing(np.abs(high) + data["margin"])
-    n = _write_cells(partial, columns, box_cells(low, high, data["cell_elements"]))
+    n = _write_cells(partial, schema, columns, box_cells(low, high, data["cell_elements"]))
     return {"elements": found.num_rows, "cells": n}
 
 
@@ -182,6 +195,9 @@ def _elements_asked_for(data: Mapping[str, Any]) -> "pa.Table":
     is_of_b = "false" if data["b"] is None else OF_B
     with connected() as con:
         _attach_all(con, data)
+        clash_models.unify_storeys(con)
+        if data["function"] == CLASHES and len(data["first"]) > 2:
+            _warn_if_misplaced(con, data["mesh_bytes"])
         try:
             clash.select(con, data["a"], data["b"], stacklevel=2)
             return con.sql(ASKED.format(box=", ".join(BOX), is_of_b=is_of_b)).to_arrow_table()
@@ -189,16 +205,27 @@ def _elements_asked_for(data: Mapping[str, Any]) -> "pa.Table":
             raise ValueError(KIND.sub("", " ".join(str(error).split()))) from None
 
 
+def _warn_if_misplaced(con: "duckdb.DuckDBPyConnection", size: int) -> None:
+    if COMPARED * size <= budget.current():
+        clash_models.warn_if_misplaced(con, stacklevel=2)
+        return
+    message = (
+        f"{clash_models.COMMAND}: whether a model is misplaced was not looked at, since that takes "
+        f"{COMPARED * size / 1e9:.1f} GB for these models, and a worker has "
+        f"{budget.current() / 1e9:.1f} GB"
+    )
+    warnings.warn(message, FileWarning, stacklevel=2)
+
+
 def _write_cells(
-    path: Path, columns: "Mapping[str, NDArray[Any]]", cells: Iterable[BoxCell]
+    path: Path, own: "pa.Schema", columns: "Mapping[str, NDArray[Any]]", cells: Iterable[BoxCell]
 ) -> int:
     """Write the rows of all cells, with the number and the corners of theirs; count the cells."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    empty = {"cell": np.empty(0, np.int64)}
-    empty |= {name: values[:0] for name, values in columns.items()}
-    schema = pa.table(empty | dict.fromkeys(BOX, np.empty(0))).schema
+    corners = [(name, pa.float64()) for name in BOX]
+    schema = pa.schema([("cell", pa.int64()), *((each.name, each.type) for each in own), *corners])
     n = waiting = 0
     tables: list[Any] = []
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
@@ -206,7 +233,7 @@ def _write_cells(
             of_cell = {"cell": n - 1} | dict(zip(BOX, (*cell.low, *cell.high), strict=True))
             rows = {name: values[cell.rows] for name, values in columns.items()}
             rows |= {name: np.repeat(value, cell.rows.size) for name, value in of_cell.items()}
-            tables.append(pa.table({name: rows[name] for name in schema.names}))
+            tables.append(pa.table({name: rows[name] for name in schema.names}, schema))
             waiting += cell.rows.size
             if waiting >= ROWS:
                 writer.write_table(pa.concat_tables(tables), ROWS)
@@ -245,7 +272,7 @@ def write_pairs(data: dict[str, Any], partial: Path) -> dict[str, Any]:
             asked = f"(FROM elements WHERE of_{side})"
             con.execute(clash.SIDE.format(side=side, elements=asked))
         own = PAIRS_OF_CELL.format(pairs=data["pairs"], owned=OWNED)
-        if data["function"] == "distance":
+        if data["function"] != CLASHES:
             rows = write_table(con, DISTANCES.format(pairs=own), partial)
             return {"rows": rows, "elements": elements}
         found = clash.clashes_sql(own, tuple(data["rules"]), related="FROM related")
@@ -273,4 +300,5 @@ def _read_cell(con: "duckdb.DuckDBPyConnection", data: Mapping[str, Any]) -> int
     if data["related"] is not None:
         related = f"SELECT a, b, rule FROM read_parquet({literal(data['related'])}) {of_cell}"
     con.execute(f"CREATE TABLE related AS {related}")
+    con.execute("CREATE VIEW unified AS SELECT row, storey_unified FROM touching")
     return sum(con.execute("SELECT count(*) FROM elements").fetchone() or ())

@@ -14,6 +14,7 @@ from spatialq.cluster.folder import CALLER
 from spatialq.cluster.job import Job, given
 from spatialq.cluster.method import Method
 from spatialq.cluster.methods.clash_tasks import (
+    CLASHES,
     file_of,
     write_cells,
     write_model,
@@ -31,7 +32,7 @@ from spatialq.functions.sql_text import literal
 from spatialq.udfs.intersects_with.cpu import MIN_TOLERANCE
 from spatialq.workflows import clash, clash_models
 
-CLASHES, DISTANCES = "intersects_with", "distance"
+DISTANCES = "distance"
 CELLS, RELATED = "cells", "related"
 OF_CELLS, OF_RELATED = "cells.parquet", "related.parquet"
 MORE: dict[str, Any] = {
@@ -114,7 +115,9 @@ def run(job: Job) -> None:
     clash_models.warn_if_far_apart(extents, stacklevel=4)
     counts = [facts["elements"] for facts in found]
     all_models = {"models": f"{job.path(MODELS, '')}/", "first": np.cumsum([0, *counts]).tolist()}
-    data = all_models | more | {"margin": _margin(job)}
+    size = sum(facts["mesh_bytes"] for facts in found)
+    data = all_models | more | {"margin": _margin(job), "function": call.function}
+    data |= {"mesh_bytes": size}
     (divided,) = job.files(CELLS, [Task(OF_CELLS, name_of(write_cells), data)], 1)
     cells, related = job.path(CELLS, OF_CELLS), None
     rules = rules_of(CALLER, more["exclude"], KNOWN[call.function])

@@ -19,17 +19,20 @@ LIST = re.compile(rf"({'|'.join((*NUMBERS, 'VARCHAR'))})\[\d*\]")
 
 
 def write(result: Result, path: Path) -> int:
-    """Write rows, and on sheets of their own those of other queries."""
+    """Write rows, and on sheets of their own those of other queries, with pictures if given."""
     others = result.options.get("sheets") or {}
     if not isinstance(others, Mapping):
         message = f"{CALLER}: sheets must be queries by the names of their sheets, got {others!r}"
         raise ValueError(message)
+    pictures = result.options.get("pictures") or {}
+    if not isinstance(pictures, Mapping):
+        message = f"{CALLER}: pictures must be PNGs by the names of their sheets, got {pictures!r}"
+        raise ValueError(message)
     sheets = {"rows": result}
     for name, query in others.items():
         sheets[name] = Result(result.con, one_statement(CALLER, result.con, query))
-    return write_sheets(
-        path, {name: (list(each.columns), _fetched(each)) for name, each in sheets.items()}
-    )
+    tables = {name: (list(each.columns), _fetched(each)) for name, each in sheets.items()}
+    return write_sheets(path, tables, pictures)
 
 
 def _cells(name: str, kind: str) -> str:
@@ -63,5 +66,5 @@ WRITER = Writer(
     keeps="1,048,575 rows; numbers, texts, dates, times; lists as text",
     loses="types, CRS, microseconds; structs (JSON), geometries (WKT)",
     extra="xlsx",
-    options=("sheets",),
+    options=("sheets", "pictures"),
 )

@@ -179,7 +179,10 @@ class Glb:
         """Give the file; primitives that are in no node are one."""
         if self._primitives:
             self.node()
-        buffers: list[dict[str, Any]] = [{"byteLength": len(self._binary)}]
+        # what is empty must not be named
+        buffers: list[dict[str, Any]] = []
+        if self._binary:
+            buffers.append({"byteLength": len(self._binary)})
         if self._plain_bytes:
             fallback = {COMPRESSION: {"fallback": True}}
             buffers.append({"byteLength": self._plain_bytes, "extensions": fallback})
@@ -193,7 +196,7 @@ class Glb:
             "extensionsRequired": sorted(self._required),
             "extensions": self._extensions,
             "scene": 0,
-            "scenes": [{"nodes": list(range(len(self._nodes)))}],
+            "scenes": [{"nodes": list(range(len(self._nodes)))} if self._nodes else {}],
             "nodes": self._nodes,
             "meshes": self._meshes,
             "materials": self._materials,
@@ -204,16 +207,11 @@ class Glb:
         content = {name: value for name, value in content.items() if value not in ([], {})}
         text = json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
         text += b" " * (-len(text) % ALIGNMENT)
-        total = 12 + 8 + len(text) + 8 + len(self._binary)
-        return b"".join(
-            [
-                struct.pack("<4sII", b"glTF", 2, total),
-                struct.pack("<II", len(text), JSON_CHUNK),
-                text,
-                struct.pack("<II", len(self._binary), BINARY_CHUNK),
-                self._binary,
-            ]
-        )
+        chunks: list[bytes | bytearray] = [struct.pack("<II", len(text), JSON_CHUNK), text]
+        if self._binary:
+            chunks += [struct.pack("<II", len(self._binary), BINARY_CHUNK), self._binary]
+        total = 12 + sum(map(len, chunks))
+        return b"".join([struct.pack("<4sII", b"glTF", 2, total), *chunks])
 
     def _require(self, name: str) -> None:
         self._used.add(name)
