@@ -103,9 +103,7 @@ def rivals(meshes, cloud, expected, repeat):
     distances = np.empty(len(few))
     wall, _ = timed(lambda: brute_force(few, corners, distances), repeat)
     ours = expected[:: max(1, len(cloud) // OF_BRUTE_FORCE)]
-    print(
-        f"  brute force   {len(few) / wall / 1e6:10.5f} M points/s, off {off(distances, ours):.1e}"
-    )
+    show("brute force", len(few) / wall, off(distances, ours))
     try:
         import open3d
     except ImportError:
@@ -117,9 +115,11 @@ def rivals(meshes, cloud, expected, repeat):
     points = (cloud - meshes.vertices.mean(axis=0)).astype(np.float32)
     wall, _ = timed(lambda: scene.compute_signed_distance(points), repeat)
     found = np.abs(scene.compute_signed_distance(points).numpy())
-    print(
-        f"  Open3D signed {len(points) / wall / 1e6:10.5f} M points/s, off {off(found, expected):.1e}"
-    )
+    show("Open3D signed", len(points) / wall, off(found, expected))
+
+
+def show(rival, rate, difference):
+    print(f"  {rival:13} {rate / 1e6:10.5f} M points/s, off {difference:.1e}")
 
 
 def off(found, expected):
