@@ -41,6 +41,7 @@ SLACK = 1e-9
 POINTS = 1 << 16
 """Points of a chunk of the search."""
 NO_FACE = -1
+_COUNT, _FILL = False, True
 
 
 @dataclass(frozen=True)
@@ -188,13 +189,22 @@ class NearestFaces:
             counts,
             counts,
             nothing,
-            fill=False,
+            _COUNT,
         )
         starts = np.concatenate([[0], np.cumsum(counts)])
         faces = np.empty(int(starts[-1]), np.int32)
         counts[:] = 0
         _enter(
-            self.triangles, low, size, shape, reach, self.rounding, counts, starts, faces, fill=True
+            self.triangles,
+            low,
+            size,
+            shape,
+            reach,
+            self.rounding,
+            counts,
+            starts,
+            faces,
+            _FILL,
         )
         nodes = [np.full(cubes, -1, np.int32)]
         at, total = np.arange(cubes), cubes

@@ -35,6 +35,7 @@ MIN_SLOTS = 8
 """Of a hash table of vertices or edges; a power of two."""
 
 _FREE, _OTHERS, _NO_EDGE = -1, -2, -3
+_COUNT, _FILL = False, True
 
 
 @dataclass(frozen=True)
@@ -149,10 +150,10 @@ def _near_parts(limits: Any, element_parts: Any, side: Any) -> tuple[Any, Any]:
     counts = np.zeros(len(limits), np.int64)
     nothing = np.empty(0, np.int32)
     starts = np.zeros(len(limits) + 1, np.int64)
-    _list_near(limits, element_parts, side, counts, starts, nothing, fill=False)
+    _list_near(limits, element_parts, side, counts, starts, nothing, _COUNT)
     np.cumsum(counts, out=starts[1:])
     near = np.empty(int(starts[-1]), np.int32)
-    _list_near(limits, element_parts, side, counts, starts, near, fill=True)
+    _list_near(limits, element_parts, side, counts, starts, near, _FILL)
     return starts, near
 
 

@@ -1,4 +1,4 @@
-"""`deviation`, `point_elements` and `plane_elements` as jobs: the rows of one call on all files and models."""
+"""Functions of points and elements as jobs: the rows of one call on all files and models."""
 
 import functools
 import json
