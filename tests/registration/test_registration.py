@@ -1,5 +1,7 @@
 """Scans whose placement is known are found again, or said to be ambiguous; never a wrong one."""
 
+import re
+
 import numpy as np
 import pytest
 from spatialq.udfs.registration import MATRIX
@@ -143,7 +145,12 @@ def test_a_placed_scan_says_how_it_lies_off():
     assert shift < 0.005
     assert angle < 0.05
     sentence = text(rows["sentence"], 0)
-    assert sentence.startswith("the scan lies 300 mm east, 600 mm south, 40 mm above of the model")
+    pattern = (
+        r"the scan lies (\d+) mm east, (\d+) mm south, (\d+) mm above the model, turned (\S+) "
+    )
+    said = [float(each) for each in re.match(pattern, sentence).groups()]
+    assert said == pytest.approx([300, 600, 40, 0.7], abs=3)
+    assert said[3] == pytest.approx(0.7, abs=0.02)
     assert "counter-clockwise" in sentence
 
 

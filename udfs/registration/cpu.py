@@ -229,7 +229,8 @@ def _off(each: Candidate, middle: Any) -> str:
         if abs(metres) >= LEAST
     ]
     angle = float(np.degrees(np.arctan2(pose.turn[1, 0], pose.turn[0, 0])))
-    said = f"lies {', '.join(parts)} of the model" if parts else "lies where the model is"
+    before = "" if parts and parts[-1].endswith(DIRECTIONS[2]) else " of"
+    said = f"lies {', '.join(parts)}{before} the model" if parts else "lies where the model is"
     if abs(angle) >= LEAST_ANGLE:
         said += (
             f", turned {abs(angle):.2f} degrees {'clockwise' if angle > 0 else 'counter-clockwise'}"
