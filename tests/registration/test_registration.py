@@ -163,7 +163,12 @@ def test_both_faces_of_a_shifted_wall_do_not_hide_the_shift():
     assert matrices[0][0, 3] == pytest.approx(-0.1, abs=0.002)
 
 
-@pytest.mark.parametrize("count", [0, 1, 50])
+def test_without_points_there_is_no_row():
+    rows = spatialq.run("registration", *np.empty((3, 0)), elements=HOUSE)
+    assert all(len(values) == 0 for values in rows.values())
+
+
+@pytest.mark.parametrize("count", [1, 50])
 def test_too_few_points_are_not_found(count):
     points = scan(HOUSE, 1, density=10)[:count]
     rows, status, matrices = placements(points, HOUSE)

@@ -47,7 +47,7 @@ def run(
     Returns
     -------
     dict of arrays
-        One row per candidate; where there is none, one row with NaN: see `registration.COLUMNS`.
+        One row per candidate; where there is none, one row with NaN; without points no row.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def run(
     progress.stage("surface of the model", 0.1)
     model = surfels.of_meshes(elements)
     if not (len(model) and x.size):
-        return _rows([], 1.0, AXES["z"], Frame(np.zeros(3), np.zeros(3)))
+        return _rows([], 1.0, AXES["z"], Frame(np.zeros(3), np.zeros(3)), least=min(1, x.size))
     # numbers near zero: coordinates of a survey have seven digits before the point
     datum = (model.places.min(axis=0) + model.places.max(axis=0)) / 2
     model = surfels.Surfels(model.places - datum, model.normals, model.area)
@@ -158,9 +158,11 @@ def _best_of(found: list[tuple[list[Candidate], float, Upright]]) -> tuple[Any, 
     return chosen
 
 
-def _rows(listed: list[Candidate], metres: float, upright: Upright, frame: Frame) -> dict[str, Any]:
-    """Make the columns, in the coordinates of the scan and of the model."""
-    n = max(1, len(listed))
+def _rows(
+    listed: list[Candidate], metres: float, upright: Upright, frame: Frame, least: int = 1
+) -> dict[str, Any]:
+    """Make the columns, in the coordinates of the scan and of the model; at least so many rows."""
+    n = max(least, len(listed))
     numbers = {
         name: np.full(n, np.nan)
         for name in (*MATRIX, "explained", "worse", "rmse", "sigma_x", "sigma_y", "sigma_z",
@@ -187,7 +189,7 @@ def _rows(listed: list[Candidate], metres: float, upright: Upright, frame: Frame
         status[row] = STATUSES.index(each.status)
         sentences.append(_sentence(listed, row, metres, upright, frame.middle))
     if not listed:
-        sentences = ["the scan or the model has too few plane surfaces to compare"]
+        sentences = ["the scan or the model has too few plane surfaces to compare"] * n
     return {
         "candidate": np.arange(1, n + 1),
         "status": status,
