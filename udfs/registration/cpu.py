@@ -23,6 +23,10 @@ UNITS = {1.0: "metres", 0.001: "millimetres", 0.3048: "feet"}
 """Metres in a unit that coordinates may have where none is stated."""
 SMALLEST, LARGEST = 1.0, 2.0
 """Metres, and multiple of the model's longest side: between these is the length of a scan."""
+CLEAR = 0.8
+"""Share of the surface that must lie on the model for no other vertical or unit to be tried."""
+CLOSE = 0.8
+"""Share of the best score from which on another vertical fits similarly."""
 DIRECTIONS = (("east", "west"), ("north", "south"), ("above", "below"))
 LEAST, LEAST_ANGLE = 5e-4, 0.005
 """Metres and degrees: less is not said."""
@@ -84,12 +88,12 @@ def run(
             turned = upright.turned(scan)
             listed = candidates(turned, model, faces, tilt=options.tilt, placed=False)
             found.append((listed, metres, upright))
-            if not options.tilt and listed and listed[0].status != "not found":
+            if not options.tilt and _is_sure(listed):
                 break
         chosen = _best_of(found)
         if best is None or _rank(chosen[0]) > _rank(best[0]):
             best = chosen
-        if _rank(best[0])[0] == len(STATUSES) - 1:
+        if _is_sure(best[0]):
             break
     frame = Frame(origin, datum, middle=None)
     if best is None:
@@ -142,17 +146,24 @@ def _surfels(x: Any, y: Any, z: Any, metres: float) -> surfels.Surfels:
     return fine if fine.area.sum() >= 0.5 * coarse.area.sum() else coarse
 
 
-def _rank(listed: list[Candidate]) -> tuple[int, float]:
-    """Order the outcomes of hypotheses."""
-    if not listed:
-        return -1, 0.0
-    return STATUSES[::-1].index(listed[0].status), listed[0].score
+def _rank(listed: list[Candidate]) -> float:
+    """Order the outcomes of hypotheses: by how well the best candidate fits."""
+    return listed[0].score if listed else -1.0
+
+
+def _is_sure(listed: list[Candidate]) -> bool:
+    """Whether no other hypothesis has to be looked at."""
+    return bool(listed) and listed[0].status == "found" and listed[0].explained >= CLEAR
 
 
 def _best_of(found: list[tuple[list[Candidate], float, Upright]]) -> tuple[Any, ...]:
-    """Choose among verticals; where a scan fits with several of them, none is the right one."""
+    """Choose among verticals; where a scan fits similarly with several, none is the right one."""
     chosen = max(found, key=lambda each: _rank(each[0]))
-    fitting = [each for each in found if each[0] and each[0][0].status != "not found"]
+    fitting = [
+        listed
+        for listed, *_ in found
+        if listed and listed[0].status != "not found" and _rank(listed) >= CLOSE * _rank(chosen[0])
+    ]
     if len(fitting) > 1:
         return [replace(each, status="ambiguous") for each in chosen[0]], *chosen[1:]
     return chosen
