@@ -1,5 +1,7 @@
 """Scans whose placement is known are found again, or said to be ambiguous; never a wrong one."""
 
+import re
+
 import numpy as np
 import pytest
 from spatialq.udfs.registration import MATRIX
@@ -44,6 +46,7 @@ def test_a_part_of_a_house_is_found_from_any_pose(seed):
     assert np.isfinite([rows[f"sigma_{name}"][0] for name in ("x", "y", "z", "turn")]).all()
 
 
+@pytest.mark.slow
 def test_a_repeated_storey_is_ambiguous_and_all_of_them_are_listed():
     truth = scan(TOWER, 1, low=(-1, -1, 2.9), high=(13, 10, 5.9))
     turn, shift = pose(1)
@@ -68,11 +71,13 @@ def test_a_hall_that_half_a_turn_leaves_unchanged_is_ambiguous():
     assert abs(abs(turns[0] - turns[1]) - 180) < 0.5
 
 
+@pytest.mark.slow
 def test_a_scan_of_another_building_is_not_found():
     _, status, _ = placements(scan(OTHER, 1), HOUSE, unit=1.0)
     assert set(status) == {"not found"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metres", [0.001, 0.3048])
 def test_the_unit_is_found(metres):
     truth = scan(HOUSE, 3, **ROOMS)
@@ -84,6 +89,7 @@ def test_the_unit_is_found(metres):
     assert np.abs(moved(matrices[0], points).mean(axis=0) - truth.mean(axis=0)).max() < 0.01
 
 
+@pytest.mark.slow
 def test_a_scan_whose_y_axis_is_up_is_found():
     truth = scan(HOUSE, 4, **ROOMS)
     points = (truth @ about_z(30.0).T)[:, [0, 2, 1]] * [1, 1, -1]
@@ -106,6 +112,7 @@ def test_a_tilted_scan_is_found_with_six_degrees_of_freedom():
     assert angle < 0.1
 
 
+@pytest.mark.slow
 def test_what_the_model_does_not_have_is_not_explained():
     model = HOUSE.take(np.array([0, 1, 2, 3, 4, 5, 8]))  # without a ceiling and two walls
     truth = scan(HOUSE, 9, clutter=0)
@@ -116,6 +123,7 @@ def test_what_the_model_does_not_have_is_not_explained():
     assert rows["explained"][0] == pytest.approx(share, abs=0.06)
 
 
+@pytest.mark.slow
 def test_far_coordinates_do_not_change_the_placement():
     far = np.array([691_000.0, 5_334_000.0, 520.0])
     truth = scan(HOUSE, 6, **ROOMS)
@@ -137,10 +145,16 @@ def test_a_placed_scan_says_how_it_lies_off():
     assert shift < 0.005
     assert angle < 0.05
     sentence = text(rows["sentence"], 0)
-    assert sentence.startswith("the scan lies 300 mm east, 600 mm south, 40 mm above of the model")
+    pattern = (
+        r"the scan lies (\d+) mm east, (\d+) mm south, (\d+) mm above the model, turned (\S+) "
+    )
+    said = [float(each) for each in re.match(pattern, sentence).groups()]
+    assert said == pytest.approx([300, 600, 40, 0.7], abs=3)
+    assert said[3] == pytest.approx(0.7, abs=0.02)
     assert "counter-clockwise" in sentence
 
 
+@pytest.mark.slow
 def test_both_faces_of_a_shifted_wall_do_not_hide_the_shift():
     """The mean of the distances from both faces of each wall is 0 without a registration."""
     truth = scan(HOUSE, 8, clutter=0)
@@ -149,7 +163,12 @@ def test_both_faces_of_a_shifted_wall_do_not_hide_the_shift():
     assert matrices[0][0, 3] == pytest.approx(-0.1, abs=0.002)
 
 
-@pytest.mark.parametrize("count", [0, 1, 50])
+def test_without_points_there_is_no_row():
+    rows = spatialq.run("registration", *np.empty((3, 0)), elements=HOUSE)
+    assert all(len(values) == 0 for values in rows.values())
+
+
+@pytest.mark.parametrize("count", [1, 50])
 def test_too_few_points_are_not_found(count):
     points = scan(HOUSE, 1, density=10)[:count]
     rows, status, matrices = placements(points, HOUSE)

@@ -23,6 +23,10 @@ UNITS = {1.0: "metres", 0.001: "millimetres", 0.3048: "feet"}
 """Metres in a unit that coordinates may have where none is stated."""
 SMALLEST, LARGEST = 1.0, 2.0
 """Metres, and multiple of the model's longest side: between these is the length of a scan."""
+CLEAR = 0.8
+"""Share of the surface that must lie on the model for no other vertical or unit to be tried."""
+CLOSE = 0.8
+"""Share of the best score from which on another vertical fits similarly."""
 DIRECTIONS = (("east", "west"), ("north", "south"), ("above", "below"))
 LEAST, LEAST_ANGLE = 5e-4, 0.005
 """Metres and degrees: less is not said."""
@@ -47,7 +51,7 @@ def run(
     Returns
     -------
     dict of arrays
-        One row per candidate; where there is none, one row with NaN: see `registration.COLUMNS`.
+        One row per candidate; where there is none, one row with NaN; without points no row.
 
     Raises
     ------
@@ -63,7 +67,7 @@ def run(
     progress.stage("surface of the model", 0.1)
     model = surfels.of_meshes(elements)
     if not (len(model) and x.size):
-        return _rows([], 1.0, AXES["z"], Frame(np.zeros(3), np.zeros(3)))
+        return _rows([], 1.0, AXES["z"], Frame(np.zeros(3), np.zeros(3)), least=min(1, x.size))
     # numbers near zero: coordinates of a survey have seven digits before the point
     datum = (model.places.min(axis=0) + model.places.max(axis=0)) / 2
     model = surfels.Surfels(model.places - datum, model.normals, model.area)
@@ -84,12 +88,12 @@ def run(
             turned = upright.turned(scan)
             listed = candidates(turned, model, faces, tilt=options.tilt, placed=False)
             found.append((listed, metres, upright))
-            if not options.tilt and listed and listed[0].status != "not found":
+            if not options.tilt and _is_sure(listed):
                 break
         chosen = _best_of(found)
         if best is None or _rank(chosen[0]) > _rank(best[0]):
             best = chosen
-        if _rank(best[0])[0] == len(STATUSES) - 1:
+        if _is_sure(best[0]):
             break
     frame = Frame(origin, datum, middle=None)
     if best is None:
@@ -142,25 +146,34 @@ def _surfels(x: Any, y: Any, z: Any, metres: float) -> surfels.Surfels:
     return fine if fine.area.sum() >= 0.5 * coarse.area.sum() else coarse
 
 
-def _rank(listed: list[Candidate]) -> tuple[int, float]:
-    """Order the outcomes of hypotheses."""
-    if not listed:
-        return -1, 0.0
-    return STATUSES[::-1].index(listed[0].status), listed[0].score
+def _rank(listed: list[Candidate]) -> float:
+    """Order the outcomes of hypotheses: by how well the best candidate fits."""
+    return listed[0].score if listed else -1.0
+
+
+def _is_sure(listed: list[Candidate]) -> bool:
+    """Whether no other hypothesis has to be looked at."""
+    return bool(listed) and listed[0].status == "found" and listed[0].explained >= CLEAR
 
 
 def _best_of(found: list[tuple[list[Candidate], float, Upright]]) -> tuple[Any, ...]:
-    """Choose among verticals; where a scan fits with several of them, none is the right one."""
+    """Choose among verticals; where a scan fits similarly with several, none is the right one."""
     chosen = max(found, key=lambda each: _rank(each[0]))
-    fitting = [each for each in found if each[0] and each[0][0].status != "not found"]
+    fitting = [
+        listed
+        for listed, *_ in found
+        if listed and listed[0].status != "not found" and _rank(listed) >= CLOSE * _rank(chosen[0])
+    ]
     if len(fitting) > 1:
         return [replace(each, status="ambiguous") for each in chosen[0]], *chosen[1:]
     return chosen
 
 
-def _rows(listed: list[Candidate], metres: float, upright: Upright, frame: Frame) -> dict[str, Any]:
-    """Make the columns, in the coordinates of the scan and of the model."""
-    n = max(1, len(listed))
+def _rows(
+    listed: list[Candidate], metres: float, upright: Upright, frame: Frame, least: int = 1
+) -> dict[str, Any]:
+    """Make the columns, in the coordinates of the scan and of the model; at least so many rows."""
+    n = max(least, len(listed))
     numbers = {
         name: np.full(n, np.nan)
         for name in (*MATRIX, "explained", "worse", "rmse", "sigma_x", "sigma_y", "sigma_z",
@@ -187,7 +200,7 @@ def _rows(listed: list[Candidate], metres: float, upright: Upright, frame: Frame
         status[row] = STATUSES.index(each.status)
         sentences.append(_sentence(listed, row, metres, upright, frame.middle))
     if not listed:
-        sentences = ["the scan or the model has too few plane surfaces to compare"]
+        sentences = ["the scan or the model has too few plane surfaces to compare"] * n
     return {
         "candidate": np.arange(1, n + 1),
         "status": status,
@@ -229,7 +242,8 @@ def _off(each: Candidate, middle: Any) -> str:
         if abs(metres) >= LEAST
     ]
     angle = float(np.degrees(np.arctan2(pose.turn[1, 0], pose.turn[0, 0])))
-    said = f"lies {', '.join(parts)} of the model" if parts else "lies where the model is"
+    before = "" if parts and parts[-1].endswith(DIRECTIONS[2]) else " of"
+    said = f"lies {', '.join(parts)}{before} the model" if parts else "lies where the model is"
     if abs(angle) >= LEAST_ANGLE:
         said += (
             f", turned {abs(angle):.2f} degrees {'clockwise' if angle > 0 else 'counter-clockwise'}"

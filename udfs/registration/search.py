@@ -176,7 +176,7 @@ class _Grid:
     scan: Surfels
     axis: float
     cell: float
-    shape: tuple[int, int, int]
+    shape: tuple[int, ...]
     corner: Any
     size: Any
     """Of the model."""
@@ -248,7 +248,7 @@ class _Grid:
         return found
 
 
-def _splat(places: Any, shape: tuple[int, int, int]) -> Any:
+def _splat(places: Any, shape: tuple[int, ...]) -> Any:
     """Divide places among the eight cells around each, by their nearness."""
     size = shape[0] * shape[1] * shape[2]
     lower = np.floor(places).astype(np.int64)
