@@ -81,7 +81,11 @@ def test_bounds_around_all_points_and_around_none(con, name):
     expected = rows(con, f"FROM {call(name, 'pts')}")
     assert rows(con, f"FROM {call(name, 'pts', f', {all_of_it}')}") == expected
     assert rows(con, f"FROM {call(name, 'pts', ', bounds := NULL')}") == expected
-    assert rows(con, f"FROM {call(name, 'pts', ', bounds := [900, 0, 901, 1]')}") == []
+    nothing = rows(con, f"FROM {call(name, 'pts', ', bounds := [900, 0, 901, 1]')}")
+    if name == "coverage":  # which has a row of each element
+        assert {row[2] for row in nothing} == {"no data"}
+    else:
+        assert nothing == []
 
 
 def test_the_windows_of_seeds_divide_the_bounds(con, points):

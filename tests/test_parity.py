@@ -82,7 +82,7 @@ def test_no_ids_are_the_positions(function, case):
     assert_same(run(function, "cpu", without, **options), run(function, "cpu", counted, **options))
 
 
-@pytest.mark.parametrize("function", sorted({name for name, _ in WITH_POINTS}))
+@pytest.mark.parametrize("function", sorted({name for name, _ in WITH_POINTS} & {*FUNCTIONS}))
 @pytest.mark.parametrize("there", [False, True])
 def test_no_ids_are_the_positions_on_the_gpu(device, function, there):
     arguments, options, _ = typical(function)

@@ -49,8 +49,8 @@ def run(
     progress.stage("faces", 0.1)
     faces = Faces.of(elements, options.cell)
     progress.stage("sample of the points", 0.5)
-    cloud = [read_only(np.ascontiguousarray(each, np.float64)) for each in (x, y, z)]
-    samples = Samples.of(*cloud, options.metres, options.sample)
+    x, y, z = (read_only(np.ascontiguousarray(each, np.float64)) for each in (x, y, z))
+    samples = Samples.of(x, y, z, options.metres, options.sample)
     progress.stage("points on faces", 0.65)
     touches = Touches.of(faces, samples, options.search)
     progress.stage("rays", 0.9)

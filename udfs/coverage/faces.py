@@ -92,10 +92,8 @@ class Faces:
         room = np.empty((total, 3))
         _fill(corners, first, ends, normals, frames, shape, starts, room)
         areas = np.bincount(face_of, area[order], count)
-        return cls(
-            element[order][first], normals, areas, *np.ascontiguousarray(frames.swapaxes(0, 1)),
-            starts, room,
-        )  # fmt: skip
+        origin, u, v = np.ascontiguousarray(frames.swapaxes(0, 1))
+        return cls(element[order][first], normals, areas, origin, u, v, starts, room)
 
 
 def _sides(meshes: Meshes) -> Any:

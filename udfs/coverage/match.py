@@ -487,31 +487,31 @@ def _measure(  # type: ignore[no-untyped-def]
                     i, j = (k + 1) % 3, (k + 2) % 3
                     q[k] = axes[e, a, i] * p[j] - axes[e, a, j] * p[i]
             for c in range(cell_starts[f], cell_starts[f + 1]):
-                at = sign * base
+                place = sign * base
                 if sign != 0.0:
                     for k in range(3):
                         d = centres[c, k] - centre[k]
-                        at += sign * (axes[e, a, 4] * p[k] + axes[e, a, 5] * q[k]) * d
+                        place += sign * (axes[e, a, 4] * p[k] + axes[e, a, 5] * q[k]) * d
                 is_on, is_behind, is_before = False, False, False
                 for t in range(touch_starts[c], touch_starts[c + 1]):
                     o, row = offset[t], sample[t]
                     is_other = _is_elsewhere(row, e, o, owner, nearest)
-                    far = abs(o - at)
+                    far = abs(o - place)
                     if not is_other and far <= (window if sight[c] >= 2 else 2.0 * STEP):
                         is_on = True
                         found[f, 6] += counts[row]
                         found[f, 7] += o
                         found[f, 8] += 1.0
-                    elif is_other and at - THIN < o < at - window / 2:
+                    elif is_other and place - THIN < o < place - window / 2:
                         is_behind = True
-                    elif o > at + window:
+                    elif o > place + window:
                         is_before = True
                 if is_on:
                     found[f, 0] += cell_area[c]
                 if sight[c] == 0:
                     found[f, 5] += cell_area[c]
                 elif sight[c] == 1 or (
-                    sight[c] == 3 and not is_on and height[c] > at + CLEAR * cube
+                    sight[c] == 3 and not is_on and height[c] > place + CLEAR * cube
                 ):
                     found[f, 4] += cell_area[c]
                 else:
@@ -519,7 +519,7 @@ def _measure(  # type: ignore[no-untyped-def]
                     if is_on:
                         found[f, 1] += cell_area[c]
                     elif sight[c] == 3 and (
-                        height[c] < at - CLEAR * cube or (is_behind and not is_before)
+                        height[c] < place - CLEAR * cube or (is_behind and not is_before)
                     ):
                         found[f, 3] += cell_area[c]
                     elif sight[c] == 2:

@@ -16,8 +16,8 @@ SIDE = (1 << AXIS_BITS) - 8
 FEW = 5
 """Points of a cube and its neighbours, with which a direction is known."""
 FLAT = 0.35
-"""Share of the second variance that the smallest of a surface is less than: also where both faces of
-a door of 40 mm were scanned."""
+"""Share of the second variance that the smallest of a surface is less than: also where both faces
+of a door of 40 mm were scanned."""
 
 
 @dataclass(frozen=True)
