@@ -36,7 +36,7 @@ class Options(PointParameters):
         "tangent",
         "How a node of the octree votes: 'tangent' is a Gaussian in the tangent plane of its "
         "normal, the same wherever the origin is; 'paper' transforms the covariance to rho, phi "
-        "and theta as published, and misses planes through the centroid of the cloud.",
+        "and theta as published. Only the vote is the published one.",
     )
     phi_num: int = parameter(
         30,
@@ -80,6 +80,13 @@ class Options(PointParameters):
         None,
         "Maximum distance of a point from its plane; NULL takes three times the noise of each "
         "plane.",
+        unit=LENGTH,
+        above=0,
+    )
+    max_rmse: float | None = parameter(
+        None,
+        "Maximum root mean square distance of the points of a plane from it; NULL takes three times "
+        "the noise of the cloud where that is told from the waves of a sensor.",
         unit=LENGTH,
         above=0,
     )

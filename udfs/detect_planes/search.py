@@ -37,7 +37,8 @@ nodes that agree by chance are frequent, three are rare."""
 
 ROUGH = 3.0
 """A node may be this many times as thick as the node of the median point: noise that
-varies over a scan remains, and most nodes that contain two walls are thicker."""
+varies over a scan remains, and most nodes that contain two walls are thicker. Where the noise of
+the cloud is known, a node and a plane may have this many times that instead."""
 
 MAX_SEARCHES = 5
 """Maximum number of repeated searches in the points that no plane explains. Each costs a pass
@@ -125,6 +126,7 @@ def _sound(
 ) -> PlanarNodes:
     """Leave out nodes that are thicker than noise explains, but for their layers."""
     limit = max(ROUGH * ROUGH * noise, (MIN_DISTANCE / ROOT) ** 2)
+    limit = min(limit, (max_rmse(nodes, cloud.cube, options) / ROOT) ** 2)
     single, thin = nodes.parts < LAYERS, nodes.values[:, 0] <= limit
     layers = two_layers(cloud, nodes, ~(single & thin), options)
     kept = explanation.keep(nodes.join(single), thin[single], "thick")
@@ -165,6 +167,7 @@ def _group(
     shares = nodes.count / (options.min_points or SUPPORT * nodes.min_points)
     tilts = groups.NOISES * np.sqrt(variances / (nodes.count * nodes.values[:, 1]))
     reaches = np.maximum(groups.NOISES * np.sqrt(variances), min_offset)
+    bend = groups.WAVES if nodes.noise is None else groups.BEND
     groups.join(
         around.step, tilts, reaches, precisions, means, nodes.covariance, normals, owner, planes
     )  # fmt: skip
@@ -189,10 +192,17 @@ def _group(
     mine = owner >= 0
     sizes = np.bincount(owner[mine], precisions[mine], len(planes))
     groups.unite(
-        np.argsort(sizes, kind="stable"), sizes, around.step, min_offset, nodes.count, precisions,
+        np.argsort(sizes, kind="stable"), sizes, around.step, min_offset, bend, nodes.count, precisions,
         means, nodes.covariance, variances, normals, 2.0 ** (1 - nodes.level), owner, planes,
     )  # fmt: skip
     return _by_size(nodes, owner, planes)
+
+
+def max_rmse(nodes: PlanarNodes, cube: Cube, options: "Options") -> float:
+    """Give the maximum root mean square distance of the points of a plane, in steps."""
+    if options.max_rmse is not None:
+        return max(options.max_rmse * cube.scale, MIN_DISTANCE)
+    return np.inf if nodes.noise is None else max(ROUGH * np.sqrt(nodes.noise) * ROOT, MIN_DISTANCE)
 
 
 def without(owner: Any, planes: Any, kept: Any) -> tuple[Any, Any]:
