@@ -151,6 +151,7 @@ class Points(PointVerbs):
         max_thickness: float = 0.04,
         min_isotropy: float = 0.16666666666666666,
         max_distance: float | None = None,
+        max_rmse: float | None = None,
         min_points: int | None = None,
         split: bool = False,
         outline: Literal["concave", "convex"] = "concave",
@@ -169,8 +170,7 @@ class Points(PointVerbs):
         kernel : Literal["tangent", "paper"]
             How a node of the octree votes: 'tangent' is a Gaussian in the tangent plane of its
             normal, the same wherever the origin is; 'paper' transforms the covariance to rho, phi
-            and theta as published, and misses planes through the centroid of the cloud. ('tangent'
-            or 'paper')
+            and theta as published. Only the vote is the published one. ('tangent' or 'paper')
         phi_num : int
             Steps of the accumulator ball from pole to pole: 30 are cells of 6 degrees. (>= 4 and <=
             180)
@@ -193,7 +193,11 @@ class Points(PointVerbs):
             (>= 0 and < 1)
         max_distance : float | None
             Maximum distance of a point from its plane; None takes three times the noise of each
-            plane. (units of x, y and z; > 0 or None)
+            plane, but no more than three times max_rmse. (units of x, y and z; > 0 or None)
+        max_rmse : float | None
+            Maximum root mean square distance of the points of a plane from it. The default of
+            max_distance is three times this; None takes the noise of the cloud for that, where it
+            is known, and drops no plane. (units of x, y and z; > 0 or None)
         min_points : int | None
             Points that a plane must have. (points; >= 3 or None)
         split : bool
@@ -377,6 +381,7 @@ class Points(PointVerbs):
         max_thickness: float = 0.04,
         min_isotropy: float = 0.16666666666666666,
         max_distance: float | None = None,
+        max_rmse: float | None = None,
         min_points: int | None = None,
         split: bool = True,
         outline: Literal["concave", "convex"] = "concave",
@@ -406,8 +411,7 @@ class Points(PointVerbs):
         kernel : Literal["tangent", "paper"]
             How a node of the octree votes: 'tangent' is a Gaussian in the tangent plane of its
             normal, the same wherever the origin is; 'paper' transforms the covariance to rho, phi
-            and theta as published, and misses planes through the centroid of the cloud. ('tangent'
-            or 'paper')
+            and theta as published. Only the vote is the published one. ('tangent' or 'paper')
         phi_num : int
             Steps of the accumulator ball from pole to pole: 30 are cells of 6 degrees. (>= 4 and <=
             180)
@@ -430,7 +434,11 @@ class Points(PointVerbs):
             (>= 0 and < 1)
         max_distance : float | None
             Maximum distance of a point from its plane; None takes three times the noise of each
-            plane. (units of x, y and z; > 0 or None)
+            plane, but no more than three times max_rmse. (units of x, y and z; > 0 or None)
+        max_rmse : float | None
+            Maximum root mean square distance of the points of a plane from it. The default of
+            max_distance is three times this; None takes the noise of the cloud for that, where it
+            is known, and drops no plane. (units of x, y and z; > 0 or None)
         min_points : int | None
             Points that a plane must have. (points; >= 3 or None)
         split : bool
@@ -475,6 +483,7 @@ class Points(PointVerbs):
         max_thickness: float = 0.04,
         min_isotropy: float = 0.16666666666666666,
         max_distance: float | None = None,
+        max_rmse: float | None = None,
         min_points: int | None = None,
         split: bool = False,
         outline: Literal["concave", "convex"] = "concave",
@@ -493,8 +502,7 @@ class Points(PointVerbs):
         kernel : Literal["tangent", "paper"]
             How a node of the octree votes: 'tangent' is a Gaussian in the tangent plane of its
             normal, the same wherever the origin is; 'paper' transforms the covariance to rho, phi
-            and theta as published, and misses planes through the centroid of the cloud. ('tangent'
-            or 'paper')
+            and theta as published. Only the vote is the published one. ('tangent' or 'paper')
         phi_num : int
             Steps of the accumulator ball from pole to pole: 30 are cells of 6 degrees. (>= 4 and <=
             180)
@@ -517,7 +525,11 @@ class Points(PointVerbs):
             (>= 0 and < 1)
         max_distance : float | None
             Maximum distance of a point from its plane; None takes three times the noise of each
-            plane. (units of x, y and z; > 0 or None)
+            plane, but no more than three times max_rmse. (units of x, y and z; > 0 or None)
+        max_rmse : float | None
+            Maximum root mean square distance of the points of a plane from it. The default of
+            max_distance is three times this; None takes the noise of the cloud for that, where it
+            is known, and drops no plane. (units of x, y and z; > 0 or None)
         min_points : int | None
             Points that a plane must have. (points; >= 3 or None)
         split : bool
@@ -561,6 +573,7 @@ class Points(PointVerbs):
         max_thickness: float = 0.04,
         min_isotropy: float = 0.16666666666666666,
         max_distance: float | None = None,
+        max_rmse: float | None = None,
         min_points: int | None = None,
         split: bool = False,
         outline: Literal["concave", "convex"] = "concave",
@@ -579,8 +592,7 @@ class Points(PointVerbs):
         kernel : Literal["tangent", "paper"]
             How a node of the octree votes: 'tangent' is a Gaussian in the tangent plane of its
             normal, the same wherever the origin is; 'paper' transforms the covariance to rho, phi
-            and theta as published, and misses planes through the centroid of the cloud. ('tangent'
-            or 'paper')
+            and theta as published. Only the vote is the published one. ('tangent' or 'paper')
         phi_num : int
             Steps of the accumulator ball from pole to pole: 30 are cells of 6 degrees. (>= 4 and <=
             180)
@@ -603,7 +615,11 @@ class Points(PointVerbs):
             (>= 0 and < 1)
         max_distance : float | None
             Maximum distance of a point from its plane; None takes three times the noise of each
-            plane. (units of x, y and z; > 0 or None)
+            plane, but no more than three times max_rmse. (units of x, y and z; > 0 or None)
+        max_rmse : float | None
+            Maximum root mean square distance of the points of a plane from it. The default of
+            max_distance is three times this; None takes the noise of the cloud for that, where it
+            is known, and drops no plane. (units of x, y and z; > 0 or None)
         min_points : int | None
             Points that a plane must have. (points; >= 3 or None)
         split : bool

@@ -79,14 +79,15 @@ class Options(PointParameters):
     max_distance: float | None = parameter(
         None,
         "Maximum distance of a point from its plane; NULL takes three times the noise of each "
-        "plane.",
+        "plane, but no more than three times max_rmse.",
         unit=LENGTH,
         above=0,
     )
     max_rmse: float | None = parameter(
         None,
-        "Maximum root mean square distance of the points of a plane from it; NULL takes three times "
-        "the noise of the cloud where that is told from the waves of a sensor.",
+        "Maximum root mean square distance of the points of a plane from it. The default of "
+        "max_distance is three times this; NULL takes the noise of the cloud for that, where "
+        "it is known, and drops no plane.",
         unit=LENGTH,
         above=0,
     )

@@ -12,7 +12,7 @@ from .boundary import Rings
 from .cells import BITS
 from .explanation import Explanation
 from .octree import Cube, PlanarNodes
-from .search import NOISES, SUPPORT, max_rmse, search, without
+from .search import NOISES, SUPPORT, search, without
 from .strays import without_strays
 from .surfaces import lay_rasters, lay_surfaces, near_planes
 
@@ -82,8 +82,8 @@ def _detect(cloud: Any, cube: Cube, options: "Options", *, label: bool, explain:
         return _nothing(cloud, explanation.columns(cube), label=label)
     nodes, owner, planes = search(cloud, cube, options, explanation)
     progress.stage("extents of planes", 0.8)
-    widest = WIDEST if options.max_distance is None else 1.0
-    most = max_rmse(nodes, cube, options)
+    widest = WIDEST if options.max_distance is None and nodes.noise is None else 1.0
+    most = np.inf if options.max_rmse is None else options.max_rmse * cube.scale
     while len(planes) > 0:
         near = near_planes(nodes, owner, planes)
         rasters = lay_rasters(nodes, owner, planes, near)

@@ -195,7 +195,7 @@ class Summary:
     @property
     def thickness(self) -> float:
         """Give the ratio without bias: a plane through the points takes three degrees of freedom."""
-        return self.ratio * self.occupancy / (self.occupancy - MIN_POINTS)
+        return self.ratio * self.occupancy / max(self.occupancy - MIN_POINTS, 1.0)
 
     @property
     def noise(self) -> float:
@@ -480,8 +480,12 @@ def _wider(cells: dict[int, Summary], due: int, size: int, narrow: float) -> int
 
 
 def _bend(cells: Summary, parts: Summary) -> bool:
-    """Tell whether surfaces bend in cells, so that their parts are relatively thinner."""
-    return 0.0 < parts.thickness < FALL * cells.thickness
+    """Tell whether surfaces bend in cells, so that their parts are relatively thinner.
+
+    Where hardly any parts are planar, these are the ones that look thin by chance.
+    """
+    same = parts.planar_points >= KEPT * cells.planar_points
+    return same and 0.0 < parts.thickness < FALL * cells.thickness
 
 
 def _noise(cells: dict[int, Summary], size: int, narrow: float) -> float | None:

@@ -38,7 +38,7 @@ nodes that agree by chance are frequent, three are rare."""
 ROUGH = 3.0
 """A node may be this many times as thick as the node of the median point: noise that
 varies over a scan remains, and most nodes that contain two walls are thicker. Where the noise of
-the cloud is known, a node and a plane may have this many times that instead."""
+the cloud is known and less, it is used instead."""
 
 MAX_SEARCHES = 5
 """Maximum number of repeated searches in the points that no plane explains. Each costs a pass
@@ -86,6 +86,7 @@ def search(
     nodes = _without_stairs(planar_nodes(cloud, options, 0, cloud.size), explanation)
     single = nodes.parts < LAYERS
     noise = weighted_median(nodes.values[single, 0], nodes.count[single])
+    noise = min(noise, (deviation(nodes, cube, options) / ROOT) ** 2)
     nodes = _sound(cloud, nodes, noise, options, explanation)
     progress.stage("planes", 0.4)
     owner, planes = _group(cloud, nodes, _none(nodes), np.empty((0, 5)), cube, options)
@@ -126,7 +127,6 @@ def _sound(
 ) -> PlanarNodes:
     """Leave out nodes that are thicker than noise explains, but for their layers."""
     limit = max(ROUGH * ROUGH * noise, (MIN_DISTANCE / ROOT) ** 2)
-    limit = min(limit, (max_rmse(nodes, cloud.cube, options) / ROOT) ** 2)
     single, thin = nodes.parts < LAYERS, nodes.values[:, 0] <= limit
     layers = two_layers(cloud, nodes, ~(single & thin), options)
     kept = explanation.keep(nodes.join(single), thin[single], "thick")
@@ -198,11 +198,11 @@ def _group(
     return _by_size(nodes, owner, planes)
 
 
-def max_rmse(nodes: PlanarNodes, cube: Cube, options: "Options") -> float:
-    """Give the maximum root mean square distance of the points of a plane, in steps."""
+def deviation(nodes: PlanarNodes, cube: Cube, options: "Options") -> float:
+    """Give the standard deviation that points of a plane may have, in steps."""
     if options.max_rmse is not None:
-        return max(options.max_rmse * cube.scale, MIN_DISTANCE)
-    return np.inf if nodes.noise is None else max(ROUGH * np.sqrt(nodes.noise) * ROOT, MIN_DISTANCE)
+        return options.max_rmse * cube.scale
+    return np.inf if nodes.noise is None else float(np.sqrt(nodes.noise)) * ROOT
 
 
 def without(owner: Any, planes: Any, kept: Any) -> tuple[Any, Any]:
@@ -226,7 +226,8 @@ def in_steps(nodes: PlanarNodes, planes: Any, cube: Cube, options: "Options") ->
     normals = planes[:, :3]
     offsets = (planes[:, 3] + (normals * (nodes.centroid + 1.0)).sum(1)) * ROOT
     if options.max_distance is None:
-        limits = NOISES * np.sqrt(planes[:, 4]) * ROOT
+        most = deviation(nodes, cube, options)
+        limits = NOISES * np.minimum(np.sqrt(planes[:, 4]) * ROOT, most)
     else:
         limits = np.full(len(planes), min(options.max_distance * cube.scale, 4 * ROOT))
     # the points of an exactly flat plane differ from it by rounding only
