@@ -507,6 +507,7 @@ def _noise(cells: dict[int, Summary], size: int, narrow: float) -> float | None:
 def _divisible(cells: Summary, above: Summary | None, size: int) -> bool:
     """Tell whether cells have enough points for nodes, and surfaces bend in those above."""
     enough = cells.occupancy >= max(FEWEST, size / MOST_NODES)
+    enough = enough and cells.planar_points >= SEEN * size
     precise = cells.ratio <= PRECISE * PRECISE * cells.occupancy
     return enough and precise and above is not None and _bend(above, cells)
 
