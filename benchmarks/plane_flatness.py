@@ -39,7 +39,7 @@ CELL, LEAST = 25, 12  # points of a cell on average, and of one that counts
 ENOUGH = 100  # points of a plane whose ratios count
 
 
-def noise_of(points, normal):
+def noise_of(points):
     """Standard deviation of the points of a plane about what is around each of them."""
     if len(points) < NEIGHBOURS:
         return np.nan
@@ -74,12 +74,12 @@ def density(at):
     return found
 
 
-def measures(cloud, options=None):
-    """Figures of each plane of a cloud: float64[planes, 5], points, rmse, noise, bend, area."""
+def measures(cloud):
+    """Points, rmse, noise, bend and area of each plane, float64[planes, 5]; processor seconds."""
     from spatialq.udfs.detect_planes import Options, cpu
 
     start = time.process_time()
-    found = cpu.run(*cloud, None, Options(**(options or {})), ["detect_planes", "plane_points"])
+    found = cpu.run(*cloud, None, Options(), ["detect_planes", "plane_points"])
     seconds = time.process_time() - start
     planes, of_points = found["detect_planes"], found["plane_points"]
     order = np.argsort(of_points["plane_id"], kind="stable")
@@ -88,7 +88,7 @@ def measures(cloud, options=None):
     for k in range(len(planes["rmse"])):
         own = order[ends[k] : ends[k + 1]]
         normal = np.array([planes[name][k] for name in ("nx", "ny", "nz")])
-        noise = noise_of(points[own], normal)
+        noise = noise_of(points[own])
         bend = bend_of(points[own], normal, of_points["distance"][own], noise)
         rows.append((own.size, planes["rmse"][k], noise, bend, planes["area"][k]))
     return np.array(rows).reshape(-1, 5), seconds
@@ -96,7 +96,7 @@ def measures(cloud, options=None):
 
 def clouds(data):
     """Name and points of the tiles and scans."""
-    for folder in ("lidar", "indoor"):
+    for folder in (".", "lidar", "indoor"):
         for path in sorted((data / folder).glob("*.la[sz]")):
             yield path.stem.removesuffix(".copc"), path
 

@@ -194,7 +194,7 @@ class Summary:
 
     @property
     def thickness(self) -> float:
-        """Give the ratio without bias: a plane through the points takes three degrees of freedom."""
+        """Give the ratio without bias: a plane takes three degrees of freedom."""
         return self.ratio * self.occupancy / max(self.occupancy - MIN_POINTS, 1.0)
 
     @property
@@ -513,7 +513,7 @@ def _divisible(cells: Summary, above: Summary | None, size: int) -> bool:
 
 
 def _finest(cells: dict[int, Summary], due: int | None, size: int) -> int | None:
-    """Choose the finest level below the one that is due at which surfaces bend less, or that one."""
+    """Choose the finest level at which surfaces bend less, or the one that is due."""
     finest = due
     for level, each in cells.items():
         if due is not None and level > due and _divisible(each, cells.get(level - 1), size):
