@@ -316,8 +316,8 @@ def join(max_angle, tilts, reaches, weights, means, covariances, normals, owner,
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def unite(
-    order, sizes, max_angle, min_offset, bend, counts, weights, means, covariances, variances, normals,
-    sides, owner, planes,
+    order, sizes, max_angle, min_offset, bend, counts, weights, means, covariances, variances,
+    normals, sides, owner, planes,
 ):  # fmt: skip
     """Merge planes of one surface: halves of a wall, and slices of a slightly bent one.
 
@@ -367,7 +367,8 @@ def unite(
                     other[m + i] = own[i]
                 merged(counts, means, covariances, other, m + n, plane)
                 same = is_bent(
-                    plane, other, m, m + n, min_offset, bend, counts, means, variances, normals, sides
+                    plane, other, m, m + n, min_offset, bend, counts, means, variances, normals,
+                    sides,
                 )  # fmt: skip
             if same:
                 for i in range(n):

@@ -53,8 +53,8 @@ deviation is two levels on such a sheet."""
 FEWEST, MOST_NODES, PRECISE = 12, 25_000, np.radians(1.5)
 """Nodes may have fewer points than OCCUPANCIES where wider cells are thick because surfaces bend in
 them. The median point then shares its cell with FEWEST others at least, and with this part of all
-points, and the standard error of the normal of such a cell is at most PRECISE: where there is little
-noise, a few points give that."""
+points, and the standard error of the normal of such a cell is at most PRECISE: where there is
+little noise, a few points give that."""
 
 FALL = 0.7
 """Surfaces bend in cells where the thickness of their parts, as a ratio of variances, is less than

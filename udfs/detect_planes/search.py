@@ -193,7 +193,8 @@ def _group(
     sizes = np.bincount(owner[mine], precisions[mine], len(planes))
     groups.unite(
         np.argsort(sizes, kind="stable"), sizes, around.step, min_offset, bend, nodes.count,
-        precisions, means, nodes.covariance, variances, normals, 2.0 ** (1 - nodes.level), owner, planes,
+        precisions, means, nodes.covariance, variances, normals, 2.0 ** (1 - nodes.level), owner,
+        planes,
     )  # fmt: skip
     return _by_size(nodes, owner, planes)
 
