@@ -14,8 +14,7 @@
 --     covers: the greater of the two. (>= 0 and <= 1)
 -- kernel: How a node of the octree votes: 'tangent' is a Gaussian in the tangent plane of its
 --     normal, the same wherever the origin is; 'paper' transforms the covariance to rho, phi and
---     theta as published, and misses planes through the centroid of the cloud. ('tangent' or
---     'paper')
+--     theta as published. Only the vote is the published one. ('tangent' or 'paper')
 -- phi_num: Steps of the accumulator ball from pole to pole: 30 are cells of 6 degrees. (>= 4 and <=
 --     180)
 -- rho_num: Steps of the distance from the centroid, up to the farthest point. (>= 10 and <= 10000,
@@ -30,7 +29,10 @@
 -- min_isotropy: The second variance of a planar node is more than this share of the largest
 --     (s_beta). (>= 0 and < 1)
 -- max_distance: Maximum distance of a point from its plane; NULL takes three times the noise of
---     each plane. (units of x, y and z; > 0 or NULL)
+--     each plane, but no more than three times max_rmse. (units of x, y and z; > 0 or NULL)
+-- max_rmse: Maximum root mean square distance of the points of a plane from it. The default of
+--     max_distance is three times this; NULL takes the noise of the cloud for that, where it is
+--     known, and drops no plane. (units of x, y and z; > 0 or NULL)
 -- min_points: Points that a plane must have. (points; >= 3 or NULL)
 -- split: Whether parts of a plane that are not connected are planes of their own.
 -- outline: What boundary is: 'concave' is the outline of the plane's parts, with holes; 'convex' is
@@ -65,6 +67,7 @@ CREATE OR REPLACE MACRO plane_elements(
     max_thickness := 0.04,
     min_isotropy := 0.16666666666666666,
     max_distance := NULL,
+    max_rmse := NULL,
     min_points := NULL,
     split := true,
     outline := 'concave',
@@ -96,6 +99,7 @@ FROM query(
             max_thickness: max_thickness,
             min_isotropy: min_isotropy,
             max_distance: max_distance,
+            max_rmse: max_rmse,
             min_points: min_points,
             split: split,
             outline: outline,

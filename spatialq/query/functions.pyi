@@ -229,6 +229,7 @@ class Points(PointVerbs):
         max_thickness: float = 0.04,
         min_isotropy: float = 0.16666666666666666,
         max_distance: float | None = None,
+        max_rmse: float | None = None,
         min_points: int | None = None,
         split: bool = False,
         outline: Literal["concave", "convex"] = "concave",
@@ -247,8 +248,7 @@ class Points(PointVerbs):
         kernel : Literal["tangent", "paper"]
             How a node of the octree votes: 'tangent' is a Gaussian in the tangent plane of its
             normal, the same wherever the origin is; 'paper' transforms the covariance to rho, phi
-            and theta as published, and misses planes through the centroid of the cloud. ('tangent'
-            or 'paper')
+            and theta as published. Only the vote is the published one. ('tangent' or 'paper')
         phi_num : int
             Steps of the accumulator ball from pole to pole: 30 are cells of 6 degrees. (>= 4 and <=
             180)
@@ -271,7 +271,11 @@ class Points(PointVerbs):
             (>= 0 and < 1)
         max_distance : float | None
             Maximum distance of a point from its plane; None takes three times the noise of each
-            plane. (units of x, y and z; > 0 or None)
+            plane, but no more than three times max_rmse. (units of x, y and z; > 0 or None)
+        max_rmse : float | None
+            Maximum root mean square distance of the points of a plane from it. The default of
+            max_distance is three times this; None takes the noise of the cloud for that, where it
+            is known, and drops no plane. (units of x, y and z; > 0 or None)
         min_points : int | None
             Points that a plane must have. (points; >= 3 or None)
         split : bool
@@ -499,6 +503,7 @@ class Points(PointVerbs):
         max_thickness: float = 0.04,
         min_isotropy: float = 0.16666666666666666,
         max_distance: float | None = None,
+        max_rmse: float | None = None,
         min_points: int | None = None,
         split: bool = True,
         outline: Literal["concave", "convex"] = "concave",
@@ -528,8 +533,7 @@ class Points(PointVerbs):
         kernel : Literal["tangent", "paper"]
             How a node of the octree votes: 'tangent' is a Gaussian in the tangent plane of its
             normal, the same wherever the origin is; 'paper' transforms the covariance to rho, phi
-            and theta as published, and misses planes through the centroid of the cloud. ('tangent'
-            or 'paper')
+            and theta as published. Only the vote is the published one. ('tangent' or 'paper')
         phi_num : int
             Steps of the accumulator ball from pole to pole: 30 are cells of 6 degrees. (>= 4 and <=
             180)
@@ -552,7 +556,11 @@ class Points(PointVerbs):
             (>= 0 and < 1)
         max_distance : float | None
             Maximum distance of a point from its plane; None takes three times the noise of each
-            plane. (units of x, y and z; > 0 or None)
+            plane, but no more than three times max_rmse. (units of x, y and z; > 0 or None)
+        max_rmse : float | None
+            Maximum root mean square distance of the points of a plane from it. The default of
+            max_distance is three times this; None takes the noise of the cloud for that, where it
+            is known, and drops no plane. (units of x, y and z; > 0 or None)
         min_points : int | None
             Points that a plane must have. (points; >= 3 or None)
         split : bool
@@ -597,6 +605,7 @@ class Points(PointVerbs):
         max_thickness: float = 0.04,
         min_isotropy: float = 0.16666666666666666,
         max_distance: float | None = None,
+        max_rmse: float | None = None,
         min_points: int | None = None,
         split: bool = False,
         outline: Literal["concave", "convex"] = "concave",
@@ -615,8 +624,7 @@ class Points(PointVerbs):
         kernel : Literal["tangent", "paper"]
             How a node of the octree votes: 'tangent' is a Gaussian in the tangent plane of its
             normal, the same wherever the origin is; 'paper' transforms the covariance to rho, phi
-            and theta as published, and misses planes through the centroid of the cloud. ('tangent'
-            or 'paper')
+            and theta as published. Only the vote is the published one. ('tangent' or 'paper')
         phi_num : int
             Steps of the accumulator ball from pole to pole: 30 are cells of 6 degrees. (>= 4 and <=
             180)
@@ -639,7 +647,11 @@ class Points(PointVerbs):
             (>= 0 and < 1)
         max_distance : float | None
             Maximum distance of a point from its plane; None takes three times the noise of each
-            plane. (units of x, y and z; > 0 or None)
+            plane, but no more than three times max_rmse. (units of x, y and z; > 0 or None)
+        max_rmse : float | None
+            Maximum root mean square distance of the points of a plane from it. The default of
+            max_distance is three times this; None takes the noise of the cloud for that, where it
+            is known, and drops no plane. (units of x, y and z; > 0 or None)
         min_points : int | None
             Points that a plane must have. (points; >= 3 or None)
         split : bool
@@ -683,6 +695,7 @@ class Points(PointVerbs):
         max_thickness: float = 0.04,
         min_isotropy: float = 0.16666666666666666,
         max_distance: float | None = None,
+        max_rmse: float | None = None,
         min_points: int | None = None,
         split: bool = False,
         outline: Literal["concave", "convex"] = "concave",
@@ -701,8 +714,7 @@ class Points(PointVerbs):
         kernel : Literal["tangent", "paper"]
             How a node of the octree votes: 'tangent' is a Gaussian in the tangent plane of its
             normal, the same wherever the origin is; 'paper' transforms the covariance to rho, phi
-            and theta as published, and misses planes through the centroid of the cloud. ('tangent'
-            or 'paper')
+            and theta as published. Only the vote is the published one. ('tangent' or 'paper')
         phi_num : int
             Steps of the accumulator ball from pole to pole: 30 are cells of 6 degrees. (>= 4 and <=
             180)
@@ -725,7 +737,11 @@ class Points(PointVerbs):
             (>= 0 and < 1)
         max_distance : float | None
             Maximum distance of a point from its plane; None takes three times the noise of each
-            plane. (units of x, y and z; > 0 or None)
+            plane, but no more than three times max_rmse. (units of x, y and z; > 0 or None)
+        max_rmse : float | None
+            Maximum root mean square distance of the points of a plane from it. The default of
+            max_distance is three times this; None takes the noise of the cloud for that, where it
+            is known, and drops no plane. (units of x, y and z; > 0 or None)
         min_points : int | None
             Points that a plane must have. (points; >= 3 or None)
         split : bool

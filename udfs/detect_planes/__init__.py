@@ -36,7 +36,7 @@ class Options(PointParameters):
         "tangent",
         "How a node of the octree votes: 'tangent' is a Gaussian in the tangent plane of its "
         "normal, the same wherever the origin is; 'paper' transforms the covariance to rho, phi "
-        "and theta as published, and misses planes through the centroid of the cloud.",
+        "and theta as published. Only the vote is the published one.",
     )
     phi_num: int = parameter(
         30,
@@ -79,7 +79,15 @@ class Options(PointParameters):
     max_distance: float | None = parameter(
         None,
         "Maximum distance of a point from its plane; NULL takes three times the noise of each "
-        "plane.",
+        "plane, but no more than three times max_rmse.",
+        unit=LENGTH,
+        above=0,
+    )
+    max_rmse: float | None = parameter(
+        None,
+        "Maximum root mean square distance of the points of a plane from it. The default of "
+        "max_distance is three times this; NULL takes the noise of the cloud for that, where "
+        "it is known, and drops no plane.",
         unit=LENGTH,
         above=0,
     )

@@ -82,13 +82,14 @@ def _detect(cloud: Any, cube: Cube, options: "Options", *, label: bool, explain:
         return _nothing(cloud, explanation.columns(cube), label=label)
     nodes, owner, planes = search(cloud, cube, options, explanation)
     progress.stage("extents of planes", 0.8)
-    widest = WIDEST if options.max_distance is None else 1.0
+    widest = WIDEST if options.max_distance is None and nodes.noise is None else 1.0
+    most = np.inf if options.max_rmse is None else options.max_rmse * cube.scale
     while len(planes) > 0:
         near = near_planes(nodes, owner, planes)
         rasters = lay_rasters(nodes, owner, planes, near)
         covered, sums = cloud.cover(near, rasters, planes)
         spread = np.sqrt(sums[:, 5] / np.maximum(sums[:, 0], 1)) / assign.NEAR
-        own = sums[:, 1] >= NEW * sums[:, 0]
+        own = (sums[:, 1] >= NEW * sums[:, 0]) & (spread * planes[:, 4] <= most)
         if options.max_distance is None:
             own &= (sums[:, 0] >= MIN_POINTS_OF_LOOSE) | (spread < LOOSE_SPREAD)
         wider = np.where(spread > SPREAD, np.minimum(NOISES * spread, widest), 1.0)
@@ -108,7 +109,9 @@ def _detect(cloud: Any, cube: Cube, options: "Options", *, label: bool, explain:
     sums, farthest, owners, distances = cloud.settle(near, rasters, planes, surfaces, label=label)
     beneath = surfaces.beneath(cloud, rasters, nodes, owner)
     weights = np.bincount(beneath, nodes.weights(cloud.size), len(sums) + 1)[1:]
-    keep = np.flatnonzero(sums[:, 0] >= (options.min_points or min_points[surfaces.plane]))
+    rmse = np.sqrt(sums[:, 5] / np.maximum(sums[:, 0], 1)) * planes[surfaces.plane, 4] / assign.NEAR
+    enough = sums[:, 0] >= (options.min_points or min_points[surfaces.plane])
+    keep = np.flatnonzero(enough & (rmse <= most))
     order = keep[np.lexsort((keep, -sums[keep, 0], -weights[keep]))]
     outlines = surfaces.outlines(cloud, rasters)
     columns = _columns(

@@ -37,9 +37,10 @@ NOISES = 2.0
 BENT = np.radians(10.0)
 """Maximum angle between planes that are parts of one bent surface."""
 
-BEND = 3.0
+BEND, WAVES = 1.0, 3.0
 """Maximum distance of the nodes of a bent surface from its plane, root mean square, in standard
-deviations of the points of a node."""
+deviations of the points of a node: where the noise of the cloud is known, and where it is not told
+from the waves of a sensor."""
 
 BESIDE = 0.9
 """Two nodes are beside each other if their centres are closer than BESIDE times the sum of their
@@ -315,8 +316,8 @@ def join(max_angle, tilts, reaches, weights, means, covariances, normals, owner,
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def unite(
-    order, sizes, max_angle, min_offset, counts, weights, means, covariances, variances, normals,
-    sides, owner, planes,
+    order, sizes, max_angle, min_offset, bend, counts, weights, means, covariances, variances,
+    normals, sides, owner, planes,
 ):  # fmt: skip
     """Merge planes of one surface: halves of a wall, and slices of a slightly bent one.
 
@@ -324,6 +325,9 @@ def unite(
     ----------
     order, sizes : int64[planes], float64[planes]
         The planes with the least weight first, and their weights, which are added up.
+    bend : float
+        Maximum distance of the nodes of a bent surface from its plane, root mean square, in
+        standard deviations of the points of a node.
     counts : float64[nodes]
         Points.
     variances : float64[nodes]
@@ -363,7 +367,8 @@ def unite(
                     other[m + i] = own[i]
                 merged(counts, means, covariances, other, m + n, plane)
                 same = is_bent(
-                    plane, other, m, m + n, min_offset, counts, means, variances, normals, sides
+                    plane, other, m, m + n, min_offset, bend, counts, means, variances, normals,
+                    sides,
                 )  # fmt: skip
             if same:
                 for i in range(n):
@@ -405,7 +410,9 @@ def meet(a, b):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def is_bent(plane, chosen, first, n, min_offset, counts, means, variances, normals, sides):
+def is_bent(
+    plane, chosen, first, n, min_offset, bend, counts, means, variances, normals, sides
+):  # fmt: skip
     """Tell whether two planes are parts of one surface that is a little bent.
 
     Their nodes must lie along one plane, within a few standard deviations of the points of a node,
@@ -422,7 +429,7 @@ def is_bent(plane, chosen, first, n, min_offset, counts, means, variances, norma
     for i in range(n):
         total += counts[chosen[i]]
         across += counts[chosen[i]] * variances[chosen[i]]
-    limit = BEND * BEND * max(across / total, min_offset * min_offset)
+    limit = bend * bend * max(across / total, min_offset * min_offset)
     points = squares = 0.0
     for i in range(n):
         if i == first:

@@ -50,6 +50,17 @@ have this many times their variance: the noise of depth cameras grows with the d
 stays about the same on wavy sheets; it grows where cells contain details. Six times the standard
 deviation is two levels on such a sheet."""
 
+FEWEST, MOST_NODES, PRECISE = 12, 25_000, np.radians(1.5)
+"""Nodes may have fewer points than OCCUPANCIES where wider cells are thick because surfaces bend in
+them. The median point then shares its cell with FEWEST others at least, and with this part of all
+points, and the standard error of the normal of such a cell is at most PRECISE: where there is
+little noise, a few points give that."""
+
+FALL = 0.7
+"""Surfaces bend in cells where the thickness of their parts, as a ratio of variances, is less than
+this share of theirs. It is a quarter where surfaces are smooth, and four times theirs where they
+are flat but for noise."""
+
 LAYER_GRID = 6
 """Thick nodes down to this level may be divided into layers: they are looked up in a table with one
 entry per cell of this level, of 1 MB."""
@@ -181,6 +192,19 @@ class Summary:
     ratio: float
     """Median ratio of the two lesser variances of the planar cells; 0 for none."""
 
+    @property
+    def thickness(self) -> float:
+        """Give the ratio without bias: a plane takes three degrees of freedom."""
+        return self.ratio * self.occupancy / max(self.occupancy - MIN_POINTS, 1.0)
+
+    @property
+    def noise(self) -> float:
+        """Variance across the planar cells, in squares of half sides of the root.
+
+        The variance along a side of a cell is a twelfth of the square of that side.
+        """
+        return self.thickness * 4.0**-self.level / 3.0
+
 
 COLUMNS = "level", "code", "parts", "count", "mean", "covariance", "values", "vectors", "min_points"
 
@@ -217,6 +241,10 @@ class PlanarNodes:
     """float64[3]: of all points."""
     s_level: int
     """The s_level of the options, or the one that was chosen."""
+    noise: float | None
+    """Variance of the noise of the cloud, see `_Limits`."""
+    is_bent: bool
+    """Whether surfaces bend in the cells of s_level, as far as that is known."""
 
     def __len__(self) -> int:
         return int(self.level.size)
@@ -280,6 +308,8 @@ def planar_nodes(cloud: Cloud, options: "Options", wide: int, n_points: int) -> 
         **_columns(rows, np.full(len(rows), limits.s_ms)),
         centroid=total[1:4] / total[0] / (1 << (BITS - 1)),
         s_level=MAX_LEVEL if limits.s_level is None else limits.s_level,
+        noise=limits.noise,
+        is_bent=limits.is_bent,
     )
 
 
@@ -449,6 +479,48 @@ def _wider(cells: dict[int, Summary], due: int, size: int, narrow: float) -> int
     return level
 
 
+def _bend(cells: Summary, parts: Summary) -> bool:
+    """Tell whether surfaces bend in cells, so that their parts are relatively thinner.
+
+    Where hardly any parts are planar, these are the ones that look thin by chance.
+    """
+    same = parts.planar_points >= KEPT * cells.planar_points
+    return same and 0.0 < parts.thickness < FALL * cells.thickness
+
+
+def _noise(cells: dict[int, Summary], size: int, narrow: float) -> float | None:
+    """Give the variance of the noise of a cloud, see `_Limits`."""
+    known = [
+        each
+        for each in cells.values()
+        if each.occupancy >= MIN_S_MS and each.planar_points >= SEEN * size
+    ]
+    if not known:
+        return None
+    finest = known[-1]
+    above = cells.get(finest.level - 1)
+    if finest.thickness >= narrow and not (above and _bend(above, finest)):
+        return None
+    return finest.noise if finest.noise > EXACT**2 else None
+
+
+def _divisible(cells: Summary, above: Summary | None, size: int) -> bool:
+    """Tell whether cells have enough points for nodes, and surfaces bend in those above."""
+    enough = cells.occupancy >= max(FEWEST, size / MOST_NODES)
+    enough = enough and cells.planar_points >= SEEN * size
+    precise = cells.ratio <= PRECISE * PRECISE * cells.occupancy
+    return enough and precise and above is not None and _bend(above, cells)
+
+
+def _finest(cells: dict[int, Summary], due: int | None, size: int) -> int | None:
+    """Choose the finest level at which surfaces bend less, or the one that is due."""
+    finest = due
+    for level, each in cells.items():
+        if due is not None and level > due and _divisible(each, cells.get(level - 1), size):
+            finest = level
+    return finest
+
+
 @dataclass(frozen=True)
 class _Limits:
     """The conditions for nodes; s_level is None until a level with thin enough cells was found."""
@@ -458,6 +530,13 @@ class _Limits:
     deepest: int
     by_occupancy: bool
     """Whether s_ms follows from the number of points in nodes of s_level."""
+    above: "Summary | None" = None
+    """Cells of the last level of the grid before, where s_level was not found in it."""
+    noise: float | None = None
+    """Variance of the noise of the cloud in squares of half sides of the root: across the finest
+    cells with enough points. None where noise is not told from the waves of a sensor."""
+    is_bent: bool = False
+    """Whether the cells of s_level are relatively thinner than those above."""
 
     @classmethod
     def of(cls, options: "Options", size: int) -> "_Limits":
@@ -471,20 +550,31 @@ class _Limits:
             return self
         level, size = self.s_level, grid.cloud.size
         cells = {each.level: each for each in grid.cloud.summarize(grid)}
+        if self.above is not None:
+            cells = {self.above.level: self.above, **cells}
+        narrow = NARROW * options.max_thickness
+        limits = replace(self, noise=_noise(cells, size, narrow))
         if level is None:
             limit, last = max(OCCUPANCIES[wide], size / SHARES[wide]), cells[grid.levels[-1]]
-            narrow = NARROW * options.max_thickness
             level = next((each for each in cells if cells[each].occupancy <= limit), None)
             above = cells.get(last.level - 1, last)
             as_thick = last.ratio >= above.ratio > 0.0
             if level is None and as_thick and last.ratio >= narrow:
                 level = last.level if last.planar_points >= SEEN * size else None
-            if level is None:
-                return self
-            level = _wider(cells, level, size, narrow)
+            finest = _finest(cells, level, size) if wide == 0 else level
+            if finest == last.level < MAX_LEVEL and wide == 0:
+                parts = replace(last, occupancy=last.occupancy / 4)
+                finest = None if _divisible(parts, above, size) else finest
+            if finest is None:
+                return replace(limits, above=last)
+            if finest == level and level in grid.levels:
+                finest = _wider({each: cells[each] for each in grid.levels}, level, size, narrow)
+            level = max(finest, grid.levels[0])
+            is_bent = level - 1 in cells and _bend(cells[level - 1], cells[level])
+            limits = replace(limits, s_level=level, is_bent=is_bent)
         if not self.by_occupancy:
-            return replace(self, s_level=level)
+            return limits
         rich = cells[level].occupancy > OCCUPANCIES[wide]
         s_ms = max(float(MIN_S_MS), cells[level].occupancy / PARTS[rich])
         deepest = level + BELOW[rich]
-        return replace(self, s_level=level, s_ms=s_ms, deepest=deepest, by_occupancy=False)
+        return replace(limits, s_ms=s_ms, deepest=deepest, by_occupancy=False)

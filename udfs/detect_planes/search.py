@@ -37,7 +37,8 @@ nodes that agree by chance are frequent, three are rare."""
 
 ROUGH = 3.0
 """A node may be this many times as thick as the node of the median point: noise that
-varies over a scan remains, and most nodes that contain two walls are thicker."""
+varies over a scan remains, and most nodes that contain two walls are thicker. Where the noise of
+the cloud is known and less, it is used instead."""
 
 MAX_SEARCHES = 5
 """Maximum number of repeated searches in the points that no plane explains. Each costs a pass
@@ -85,6 +86,7 @@ def search(
     nodes = _without_stairs(planar_nodes(cloud, options, 0, cloud.size), explanation)
     single = nodes.parts < LAYERS
     noise = weighted_median(nodes.values[single, 0], nodes.count[single])
+    noise = min(noise, (deviation(nodes, cube, options) / ROOT) ** 2)
     nodes = _sound(cloud, nodes, noise, options, explanation)
     progress.stage("planes", 0.4)
     owner, planes = _group(cloud, nodes, _none(nodes), np.empty((0, 5)), cube, options)
@@ -165,6 +167,7 @@ def _group(
     shares = nodes.count / (options.min_points or SUPPORT * nodes.min_points)
     tilts = groups.NOISES * np.sqrt(variances / (nodes.count * nodes.values[:, 1]))
     reaches = np.maximum(groups.NOISES * np.sqrt(variances), min_offset)
+    bend = groups.WAVES if nodes.noise is None else groups.BEND
     groups.join(
         around.step, tilts, reaches, precisions, means, nodes.covariance, normals, owner, planes
     )  # fmt: skip
@@ -189,10 +192,18 @@ def _group(
     mine = owner >= 0
     sizes = np.bincount(owner[mine], precisions[mine], len(planes))
     groups.unite(
-        np.argsort(sizes, kind="stable"), sizes, around.step, min_offset, nodes.count, precisions,
-        means, nodes.covariance, variances, normals, 2.0 ** (1 - nodes.level), owner, planes,
+        np.argsort(sizes, kind="stable"), sizes, around.step, min_offset, bend, nodes.count,
+        precisions, means, nodes.covariance, variances, normals, 2.0 ** (1 - nodes.level), owner,
+        planes,
     )  # fmt: skip
     return _by_size(nodes, owner, planes)
+
+
+def deviation(nodes: PlanarNodes, cube: Cube, options: "Options") -> float:
+    """Give the standard deviation that points of a plane may have, in steps."""
+    if options.max_rmse is not None:
+        return options.max_rmse * cube.scale
+    return np.inf if nodes.noise is None else float(np.sqrt(nodes.noise)) * ROOT
 
 
 def without(owner: Any, planes: Any, kept: Any) -> tuple[Any, Any]:
@@ -216,7 +227,8 @@ def in_steps(nodes: PlanarNodes, planes: Any, cube: Cube, options: "Options") ->
     normals = planes[:, :3]
     offsets = (planes[:, 3] + (normals * (nodes.centroid + 1.0)).sum(1)) * ROOT
     if options.max_distance is None:
-        limits = NOISES * np.sqrt(planes[:, 4]) * ROOT
+        most = deviation(nodes, cube, options)
+        limits = NOISES * np.minimum(np.sqrt(planes[:, 4]) * ROOT, most)
     else:
         limits = np.full(len(planes), min(options.max_distance * cube.scale, 4 * ROOT))
     # the points of an exactly flat plane differ from it by rounding only
