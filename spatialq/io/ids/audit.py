@@ -198,7 +198,11 @@ class _Audit:
         what = f"property of {', '.join(found[:3])} in {schema.name}"
         matched = self.matching(values["baseName"], sorted(names), what)
         allowed = {schema.sets[each].get(name, "") for each in found for name in matched}
-        if kind is not None and kind not in allowed and not allowed & {"", *_unknown(schema, allowed)}:
+        if (
+            kind is not None
+            and kind not in allowed
+            and not allowed & {"", *_unknown(schema, allowed)}
+        ):
             self.fail(
                 facet.line,
                 f"the {facet} must be of {' or '.join(sorted(allowed))} by the standard",

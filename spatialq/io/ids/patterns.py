@@ -156,7 +156,9 @@ class _Reader:
             first, last = BLOCKS[name[2:]]
             inside = f"\\x{{{first:X}}}-\\x{{{last:X}}}"
             return inside if sign == "p" else ranges_of(f"[^{inside}]")
-        if not re.fullmatch(r"L[ultmo]?|M[nce]?|N[dlo]?|P[cdseifo]?|Z[slp]?|S[mcko]?|C[cfon]?", name):
+        if not re.fullmatch(
+            r"L[ultmo]?|M[nce]?|N[dlo]?|P[cdseifo]?|Z[slp]?|S[mcko]?|C[cfon]?", name
+        ):
             message = f"'{name}' is no category of characters"
             raise PatternError(message)
         return f"\\{sign}{{{name}}}"
@@ -192,7 +194,11 @@ class _Reader:
         """Translate a character of a class, or a range."""
         is_several = char == "\\" and self.peek() in "pPwWdDsSiIcC"
         first = self.escape() if char == "\\" else literal(char)
-        if is_several or self.peek() != "-" or self.pattern[self.at + 1 : self.at + 2] in ("]", "["):
+        if (
+            is_several
+            or self.peek() != "-"
+            or self.pattern[self.at + 1 : self.at + 2] in ("]", "[")
+        ):
             return first
         self.take()
         char = self.take()

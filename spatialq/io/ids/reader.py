@@ -218,7 +218,9 @@ class _Document:
 
         root = self.parse(data)
         if (root.name, root.namespace) != ("ids", IDS):
-            self.fail(root.line, f"the file is no IDS: its root is <{root.name}> of {root.namespace!r}")
+            self.fail(
+                root.line, f"the file is no IDS: its root is <{root.name}> of {root.namespace!r}"
+            )
         self.check(root, "")
         info = {each.name: each.text for each in root.children[0].children}
         self.check_info(root.children[0])
@@ -290,7 +292,9 @@ class _Document:
             return
         if node.name in TEXTS:
             if node.children:
-                self.fail(node.children[0].line, f"{where} holds text, no <{node.children[0].name}>")
+                self.fail(
+                    node.children[0].line, f"{where} holds text, no <{node.children[0].name}>"
+                )
             return
         if node.text.strip():
             self.fail(node.line, f"{where} holds elements, no text")
@@ -308,7 +312,8 @@ class _Document:
             at = order.index(child.name)
             if at < last and node.name not in UNORDERED:
                 self.fail(
-                    child.line, f"in <{node.name}>, <{child.name}> must stand before <{order[last]}>"
+                    child.line,
+                    f"in <{node.name}>, <{child.name}> must stand before <{order[last]}>",
                 )
             last = at
         for name, (least, most) in content.items():
@@ -387,9 +392,7 @@ class _Document:
         cardinality = attributes.get("cardinality", "required")
         allowed = CARDINALITIES[::2] if node.name == "partOf" else CARDINALITIES
         if cardinality not in allowed:
-            self.fail(
-                node.line, f"cardinality must be {' or '.join(allowed)}, got '{cardinality}'"
-            )
+            self.fail(node.line, f"cardinality must be {' or '.join(allowed)}, got '{cardinality}'")
         relation = attributes.get("relation")
         if relation is not None and relation not in RELATIONS:
             self.fail(node.line, f"relation must be one of {RELATIONS}, got '{relation}'")

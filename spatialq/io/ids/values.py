@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,8 @@ BASES = {
     "xs:anyURI": re.compile(r"\S+"),
     "xs:boolean": re.compile(r"true|false|0|1"),
     "xs:date": re.compile(r"\d{4}-\d{2}-\d{2}(Z|[+-]\d{2}:\d{2})?"),
-    "xs:dateTime": re.compile(
-        r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})?"
-    ),
-    "xs:double": re.compile(
-        r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|NaN|\+?INF|-INF"
-    ),
+    "xs:dateTime": re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})?"),
+    "xs:double": re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|NaN|\+?INF|-INF"),
     "xs:duration": re.compile(
         r"[-+]?P(?=.)(\d+Y)?(\d+M)?(\d+D)?(T(?=.)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?"
     ),
@@ -109,9 +106,7 @@ class Value:
             allowed &= sizes >= self.lengths.get("minLength", 0)
             allowed &= sizes <= self.lengths.get("maxLength", np.iinfo(np.int64).max)
         if self.bounds:
-            allowed &= np.fromiter(
-                (self._is_between(text) for text in texts), bool, len(texts)
-            )
+            allowed &= np.fromiter((self._is_between(text) for text in texts), bool, len(texts))
         return allowed
 
     def of_values(self, values: Sequence[Known]) -> np.ndarray:
@@ -134,8 +129,7 @@ class Value:
         if self.enumeration and not any(is_same(value, each) for each in self.enumeration):
             return False
         if self.patterns and (
-            not isinstance(value, bool)
-            or not self.of_texts([str(value).lower()]).any()
+            not isinstance(value, bool) or not self.of_texts([str(value).lower()]).any()
         ):
             return False
         return not self.lengths and self._is_between(value)
@@ -221,6 +215,7 @@ def _is_near(value: float, number: float, text: str) -> bool:
     return abs(Decimal(repr(value)) - exact) <= abs(exact) * EPSILON + EPSILON
 
 
+@lru_cache(1024)
 def float_of(text: str) -> float | None:
     """Read a number as XML writes it; None if it is none."""
     if not BASES["xs:double"].fullmatch(text):
