@@ -8,6 +8,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from spatialq.cli.commands.calibrate import calibrate
+from spatialq.cli.commands.check import check
 from spatialq.cli.commands.clash import clash
 from spatialq.cli.commands.data import info, load, sql
 from spatialq.cli.commands.demo import demo
@@ -64,7 +65,7 @@ def options(
 
 
 COMMANDS = (
-    info, load, sql, run, shell, ground, seeds, planes, clash, diff, features, lod, tiles, render,
+    info, load, sql, run, shell, ground, seeds, planes, clash, check, diff, features, lod, tiles, render,
     jobs, demo, formats, devices, calibrate, warm,
 )  # fmt: skip
 for command in COMMANDS:
