@@ -65,8 +65,8 @@ def options(
 
 
 COMMANDS = (
-    info, load, sql, run, shell, ground, seeds, planes, clash, check, diff, features, lod, tiles, render,
-    jobs, demo, formats, devices, calibrate, warm,
+    info, load, sql, run, shell, ground, seeds, planes, clash, check, diff, features, lod, tiles,
+    render, jobs, demo, formats, devices, calibrate, warm,
 )  # fmt: skip
 for command in COMMANDS:
     register(app, command)

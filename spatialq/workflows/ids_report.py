@@ -201,7 +201,7 @@ def _page(report: Report) -> Iterator[Html]:
     if failed.num_rows > MOST_ROWS:
         yield tag("p", f"The first {MOST_ROWS:,} of {failed.num_rows:,} rows.")
     words = tag("input", id="words", type="search", placeholder="such as wall FireRating")
-    count = tag("span", id="shown", role="status")
+    count = tag("span", id="shown", role="status", data_of="rows")
     yield tag("div", tag("label", "Rows with the words", words), count, class_="controls")
     names = ("specification", "requirement", "reason", "ifc_class", "name", "global_id", "step_id")
     if len(report.models) > 1:
@@ -215,6 +215,13 @@ def _page(report: Report) -> Iterator[Html]:
     )
 
 
+def _object(row: dict[str, Any]) -> str:
+    """Name what a row is about."""
+    if row["ifc_class"] is None:
+        return "the model"
+    return " ".join(filter(None, (row["ifc_class"], row["name"], row["global_id"])))
+
+
 def _topics(report: Report) -> Iterator[Topic]:
     """Give an issue for each requirement and model that failed, with its objects selected."""
     keys = ["specification_number", "requirement_number", "file_name"]
@@ -225,12 +232,7 @@ def _topics(report: Report) -> Iterator[Topic]:
         specification = report.ids.specifications[number - 1]
         first = rows[0]
         wanted = first["requirement"] or f"{specification.cardinality} objects"
-        said = [
-            f"{row['ifc_class'] or ''} {row['name'] or ''} {row['global_id'] or ''}: {row['reason']}".strip(
-                " :"
-            )
-            for row in rows[:MOST_SAID]
-        ]
+        said = [f"{_object(row)}: {row['reason']}" for row in rows[:MOST_SAID]]
         if len(rows) > MOST_SAID:
             said.append(f"and {len(rows) - MOST_SAID:,} more objects")
         ids = dict.fromkeys(row["global_id"] for row in rows if row["global_id"])

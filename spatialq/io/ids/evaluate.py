@@ -15,6 +15,7 @@ from spatialq.io.ids.facts import Facts
 from spatialq.io.ids.reader import VOIDS, Facet, Specification, bare
 from spatialq.io.ids.values import Value
 from spatialq.io.ids.worker import (
+    ALONE,
     EMPTY,
     LOWER,
     OBJECT,
@@ -131,6 +132,7 @@ class Model:
         return found
 
     def entity(self, facet: Facet) -> Outcome:
+        """Compare classes and predefined types."""
         objects = self.facts.objects
         uppers = [text.upper() for text in self.facts.texts]
         named = facet.values["name"].of_texts(uppers)
@@ -155,6 +157,7 @@ class Model:
         return Outcome(has, np.zeros(self.facts.size, bool), found)
 
     def attribute(self, facet: Facet) -> Outcome:
+        """Compare attributes: one of several that are meant is enough."""
         owner, name, number = self.facts.table("attributes", "owner", "name", "value")
         named = self.texts(facet.values["name"])[name]
         owner, number = owner[named], number[named]
@@ -176,6 +179,7 @@ class Model:
         return Outcome(has, ~there, found, there if value is None else None)
 
     def property(self, facet: Facet) -> Outcome:
+        """Compare properties: each set that is meant must have one, and all must be right."""
         facts = self.facts
         owner, number, inherited = facts.table("set_owners", "owner", "set", "inherited")
         set_of, name, prop = facts.table("properties", "set", "name", "property")
@@ -215,6 +219,8 @@ class Model:
         has = self._mask(owner) & ~is_wrong & ~lacking
         of_prop, kind, of_value = facts.table("property_values", "property", "type", "value")
         sets_of, rows_of, values_of = Rows(owner), Rows(rows_owner), Rows(of_prop)
+        lacks_owner, lacks_name = sets_of_owner[:, ~complete].astype(np.int64)
+        lacks_of = Rows(lacks_owner)
         members = prop[at]
 
         def found(row: int) -> str:
@@ -226,8 +232,11 @@ class Model:
                 return f"it has no property {what}"
             wrong = mine[of_row[mine] == WRONG]
             if not wrong.size:
-                lost = "in each of its sets, " if (of_row[mine] == RIGHT).any() else ""
-                return f"the property {what} has {lost}no value that can be compared"
+                if not (of_row[mine] == RIGHT).any():
+                    return f"the property {what} has no value that can be compared"
+                names = [facts.texts[each] for each in lacks_name[lacks_of(row)][:MOST_SAID]]
+                base = bare(facet.values["baseName"])
+                return f"its property set {' and '.join(names)} has no value of a property {base}"
             there = np.concatenate([values_of(each) for each in np.unique(members[wrong])])
             kinds = sorted({facts.texts[each] for each in kind[there]})
             said = f"the property {what} is {self._said(of_value[there])} of {', '.join(kinds)}"
@@ -237,7 +246,12 @@ class Model:
         return Outcome(has, ~is_wrong, found, self._mask(rows_owner))
 
     def _property_states(self, facet: Facet) -> np.ndarray:
-        """Tell of each property whether it has no value, a wrong one, or a right one."""
+        """Tell of each property whether it has no value, a wrong one, or a right one.
+
+        One of several values is enough, but all must be in a range. Of a bounded property both ends
+        must be in a range. What is no range must be one of its values or, if it has no set point,
+        between its ends.
+        """
         facts = self.facts
         prop, role, kind, number = facts.table(
             "property_values", "property", "role", "type", "value"
@@ -257,18 +271,21 @@ class Model:
             return state
         allowed = self.values(value)[number]
         state[prop[allowed]] = RIGHT
-        if value.is_range:  # all of several values must be in it, and both ends of an interval
-            several = role == 0
-            state[prop[several & ~allowed]] = WRONG
-            ends: dict[int, dict[int, Any]] = {}
-            for row in np.flatnonzero((role == LOWER) | (role == UPPER) | (role == SET_POINT)):
-                ends.setdefault(int(prop[row]), {})[int(role[row])] = facts.values[number[row]][1]
-            for each, bounds in ends.items():
-                is_in = value.within(bounds.get(LOWER), bounds.get(UPPER))
-                state[each] = RIGHT if is_in else WRONG
+        if value.is_range:
+            state[prop[(role == ALONE) & ~allowed]] = WRONG
+        ends: dict[int, dict[int, Any]] = {}
+        for row in np.flatnonzero(role != ALONE):
+            ends.setdefault(int(prop[row]), {})[int(role[row])] = facts.values[number[row]][1]
+        for each, bounds in ends.items():
+            lower, upper = bounds.get(LOWER), bounds.get(UPPER)
+            if value.is_range:
+                state[each] = RIGHT if value.within(lower, upper) else WRONG
+            elif SET_POINT not in bounds and value.is_between(lower, upper):
+                state[each] = RIGHT
         return state
 
     def classification(self, facet: Facet) -> Outcome:
+        """Compare references to classification systems, with all above them."""
         owner, reference = self.facts.table("reference_owners", "owner", "reference")
         number, system, code = self.facts.table("references", "reference", "system", "code")
         right = _chosen(self.texts(facet.values["system"]), system)
@@ -294,6 +311,7 @@ class Model:
         return Outcome(has, ~self._mask(owner), found)
 
     def material(self, facet: Facet) -> Outcome:
+        """Compare the names and categories of materials and of what they are made of."""
         owner, material = self.facts.table("material_owners", "owner", "material")
         of_material, name = self.facts.table("material_names", "material", "name")
         value = facet.values.get("value")
@@ -317,6 +335,7 @@ class Model:
         return Outcome(has, ~there, found)
 
     def part_of(self, facet: Facet) -> Outcome:
+        """Compare wholes, direct and further up."""
         part, whole, relation = self.facts.table("parts", "part", "whole", "relation")
         if facet.relation is not None:
             names = facet.relation.split() if facet.relation == VOIDS else [facet.relation]

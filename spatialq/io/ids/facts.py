@@ -194,7 +194,8 @@ def _read(path: Path, needs: Needs, stop: threading.Event, reader: str) -> Facts
                 process.ask(asdict(needs))
                 answer = process.answer()
                 if answer is None:
-                    raise WorkerError(f"IfcOpenShell {process.ending()} while the file was read")
+                    message = f"IfcOpenShell {process.ending()} while the file was read"
+                    raise WorkerError(message)
                 found = json.loads(answer[1])
         except WorkerError as error:
             raise FileError.of(reader, path, str(error)) from error
@@ -202,6 +203,11 @@ def _read(path: Path, needs: Needs, stop: threading.Event, reader: str) -> Facts
             process.close()
     if "error" in found:
         raise FileError.of(reader, path, found["error"])
+    return facts_of(found)
+
+
+def facts_of(found: dict[str, Any]) -> Facts:
+    """Make arrays of what a process gave."""
     objects = found["objects"]
     for name in ("step_id", "class", "as_class", "kinds"):
         objects[name] = np.array(objects[name], np.int64)

@@ -462,8 +462,9 @@ class _Document:
             self.fail(node.line, f"<xs:{node.name}> does not go with the base {base}")
         if node.name in LENGTHS and not (text.strip().isascii() and text.strip().isdigit()):
             self.fail(node.line, f"<xs:{node.name}> must be a number, got '{text}'")
-        if node.name in ("enumeration", *BOUNDS) and base is not None:
-            if not BASES[base].fullmatch(text if base == "xs:string" else text.strip()):
+        if base is not None and node.name in ("enumeration", *BOUNDS):
+            said = text if base == "xs:string" else text.strip()
+            if not BASES[base].fullmatch(said):
                 self.fail(node.line, f"<xs:{node.name}> must be of {base}, got '{text}'")
         yield node.name, text
 

@@ -153,6 +153,15 @@ class Value:
         there = [end for _, end in ends if end is not None]
         return bool(there) and all(self._is_allowed(end) for end in there)
 
+    def is_between(self, lower: Known | None, upper: Known | None) -> bool:
+        """Tell whether one of the numbers that it names is between two; None is without end."""
+        return any(
+            float_of(text) is not None
+            and (lower is None or compared(lower, text, None) in (-1, 0))
+            and (upper is None or compared(upper, text, None) in (0, 1))
+            for text in self.given
+        )
+
     def __str__(self) -> str:
         """Say it as the end of a sentence: 'Foo', one of 'Foo' and 'Bar', >= 1 and < 2."""
         if self.simple is not None:

@@ -44,6 +44,8 @@ RELATIONS = {
 """Each with its class, and where it names the whole and the parts."""
 RESOURCES = ("IfcMaterial", "IfcMaterialDefinition", "IfcProfileDef")
 """Classes without GlobalId that have properties or classifications."""
+EXTENDED = ("IfcExtendedProperties", "IfcExtendedMaterialProperties")
+"""Property sets of materials and profiles."""
 MAX_DEPTH = 32
 """How many references or materials may be named by each other: damaged files hold circles."""
 
@@ -98,9 +100,9 @@ class Facts:
         found: dict[str, Any] = {"schema": self.model.schema_identifier}
         found["objects"] = self.objects(rows.values())
         found["attributes"] = columns(("owner", "name", "value"), self.attributes(rows.values()))
-        found |= self.properties(rows) if needs["properties"] else {}
-        found |= self.classifications(rows) if needs["classifications"] else {}
-        found |= self.materials(rows) if needs["materials"] else {}
+        found |= self.properties() if needs["properties"] else {}
+        found |= self.classifications() if needs["classifications"] else {}
+        found |= self.materials() if needs["materials"] else {}
         found["parts"] = columns(
             ("part", "whole", "relation"), ((self.at[a], self.at[b], n) for a, b, n in edges)
         )
@@ -120,6 +122,7 @@ class Facts:
                 yield from self.of(name)
 
     def objects(self, rows: Iterable[Any]) -> dict[str, list[Any]]:
+        """Say what each entity is."""
         found = []
         for entity in rows:
             ifc_class = entity.is_a()
@@ -149,6 +152,7 @@ class Facts:
         return self.own_predefined(entity)
 
     def own_predefined(self, entity: Any) -> tuple[str, ...]:
+        """Give what the predefined type of an object or type itself may be called."""
         layout = self.layouts[entity.is_a()]
         at = layout.at.get("PredefinedType")
         found = None if at is None else text(entity.get_argument(at))
@@ -160,7 +164,7 @@ class Facts:
         return (found,) if found else ()
 
     def value(self, value: Any, measure: str, unit: Any = None) -> int | None:
-        """Number a value; None for null."""
+        """Give the number of a value; None for null."""
         if value is None:
             return None
         if isinstance(value, tuple):
@@ -199,7 +203,7 @@ class Facts:
     def declarations(self, ifc_class: str) -> list[tuple[str, str]]:
         """List the attributes of a class in order, each with the name of its type."""
         if ifc_class not in self.declared:
-            entity = self.schema.declaration_by_name(ifc_class).as_entity()
+            entity: Any = self.schema.declaration_by_name(ifc_class).as_entity()
             self.declared[ifc_class] = [
                 (each.name(), type_name(each.type_of_attribute()))
                 for each in entity.all_attributes()
@@ -207,6 +211,7 @@ class Facts:
         return self.declared[ifc_class]
 
     def attributes(self, rows: Iterable[Any]) -> Iterator[tuple[int, int, int]]:
+        """Give the attributes that are asked about, where they are set."""
         wanted = set(self.needs["attributes"])
         if not wanted:
             return
@@ -224,7 +229,7 @@ class Facts:
                 if number is not None:
                     yield owner, name, number
 
-    def properties(self, rows: dict[int, Any]) -> dict[str, Any]:
+    def properties(self) -> dict[str, Any]:
         """Read the sets of properties: of objects and types, of materials and profiles."""
         sets = SetReader(self)
         attached: dict[int, list[int]] = defaultdict(list)
@@ -237,9 +242,8 @@ class Facts:
         for ifc_class, owner_at, set_at in pairs:
             for relation in self.of(ifc_class):
                 of_it = (relation,) if set_at is None else entities(relation.get_argument(set_at))
-                if set_at is None and not relation.is_a("IfcExtendedProperties"):
-                    if not relation.is_a("IfcExtendedMaterialProperties"):
-                        continue  # of IFC2X3: sets of fixed attributes without a name
+                if set_at is None and not any(map(relation.is_a, EXTENDED)):
+                    continue  # of IFC2X3: sets of fixed attributes without a name
                 numbers = [number for each in of_it if (number := sets.number(each)) is not None]
                 for owner in entities(relation.get_argument(owner_at)) if numbers else ():
                     attached[owner.id()] += numbers
@@ -261,7 +265,8 @@ class Facts:
             "property_values": columns(("property", "role", "type", "value"), sets.values),
         }
 
-    def classifications(self, rows: dict[int, Any]) -> dict[str, Any]:
+    def classifications(self) -> dict[str, Any]:
+        """Read references to classifications: those of types, if there is none of the system."""
         of_owner: dict[int, list[int]] = defaultdict(list)
         references = Interned()
         pairs = (
@@ -298,7 +303,8 @@ class Facts:
             ),
         }  # fmt: skip
 
-    def materials(self, rows: dict[int, Any]) -> dict[str, Any]:
+    def materials(self) -> dict[str, Any]:
+        """Read materials: those of types, if there is none."""
         of_owner: dict[int, list[int]] = defaultdict(list)
         numbers: dict[int, int] = {}
         names: list[tuple[int, int]] = []
@@ -336,13 +342,14 @@ class SetReader:
         self.count = 0
 
     def number(self, definition: Any) -> int | None:
-        """Number a set; None for one that nobody asks about, or that is none."""
+        """Give the number of a set; None for one that nobody asks about, or that is none."""
         key = definition.id()
         if key not in self.numbers:
             self.numbers[key] = self.read(definition)
         return self.numbers[key]
 
     def read(self, definition: Any) -> int | None:
+        """Read a set, unless nobody asks about it."""
         name = text(attribute(definition, "Name")) or ""
         if self.set_names is not None and name not in self.set_names:
             return None
@@ -365,6 +372,7 @@ class SetReader:
         return number
 
     def member(self, number: int, member: Any) -> None:
+        """Read a property or quantity of a set."""
         name = text(attribute(member, "Name")) or ""
         if self.property_names is not None and name not in self.property_names:
             return
@@ -386,6 +394,7 @@ class SetReader:
                 self.count += 1
 
     def add(self, prop: int, role: int, value: Any, measure: str, unit: Any) -> None:
+        """Keep a value of a property."""
         number = self.facts.value(value, measure, unit)
         if number is not None:
             self.values.append((prop, role, self.facts.texts[measure.upper()], number))
@@ -397,9 +406,7 @@ def typed(member: Any) -> Iterator[tuple[int, Any, str, Any]]:
     Of what IDS does not support, which are complex properties and references, there is none.
     """
     kind = member.is_a()
-    if kind == "IfcPropertySingleValue":
-        yield from each_typed(ALONE, member.get_argument(2), member.get_argument(3))
-    elif kind == "IfcPropertyListValue":
+    if kind in ("IfcPropertySingleValue", "IfcPropertyListValue"):
         yield from each_typed(ALONE, member.get_argument(2), member.get_argument(3))
     elif kind == "IfcPropertyEnumeratedValue":
         unit = None

@@ -163,7 +163,7 @@ def generated_values() -> str:
     for name in SCHEMAS:
         declarations = ifcopenshell_wrapper.schema_by_name(name).declarations()
         entities = sorted(filter(None, (each.as_entity() for each in declarations)), key=named)
-        tables = {
+        tables: dict[str, dict[str, Any]] = {
             "types": {
                 each.name().upper(): base_of(each)
                 for each in sorted(declarations, key=named)
