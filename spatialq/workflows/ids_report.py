@@ -67,7 +67,7 @@ class Report:
         objects = self.rows.select(keys).append_column("failed", is_failed)
         objects = objects.append_column("none", is_none)
         objects = objects.group_by(keys).aggregate([("failed", "max"), ("none", "max")])
-        found = {
+        found: dict[int, dict[str, Any]] = {
             each.number: {
                 "specification": each.name,
                 "cardinality": each.cardinality,
@@ -203,9 +203,9 @@ def _page(report: Report) -> Iterator[Html]:
     words = tag("input", id="words", type="search", placeholder="such as wall FireRating")
     count = tag("span", id="shown", role="status", data_of="rows")
     yield tag("div", tag("label", "Rows with the words", words), count, class_="controls")
-    names = ("specification", "requirement", "reason", "ifc_class", "name", "global_id", "step_id")
+    names = ["specification", "requirement", "reason", "ifc_class", "name", "global_id", "step_id"]
     if len(report.models) > 1:
-        names += ("file_name",)
+        names.append("file_name")
     listed = failed.select(names).slice(0, MOST_ROWS)
     yield table(
         "A row for each requirement and object",

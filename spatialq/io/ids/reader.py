@@ -134,15 +134,15 @@ class Facet:
         if self.kind == "partOf":
             through = f" by {self.relation}" if self.relation else ""
             return f"part of {str(self.whole).removeprefix('entity ')}{through}"
-        said = {
-            "attribute": lambda: f"attribute {bare(values['name'])}",
-            "property": lambda: (
-                f"property {bare(values['propertySet'])}.{bare(values['baseName'])}"
-                + (f" of {self.data_type}" if self.data_type else "")
-            ),
-            "classification": lambda: f"classification of {bare(values['system'])}",
-            "material": lambda: "material",
-        }[self.kind]()
+        if self.kind == "attribute":
+            said = f"attribute {bare(values['name'])}"
+        elif self.kind == "property":
+            said = f"property {bare(values['propertySet'])}.{bare(values['baseName'])}"
+            said += f" of {self.data_type}" if self.data_type else ""
+        elif self.kind == "classification":
+            said = f"classification of {bare(values['system'])}"
+        else:
+            said = "material"
         return said + (f" is {values['value']}" if "value" in values else "")
 
 

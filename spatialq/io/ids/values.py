@@ -200,7 +200,7 @@ def compared(value: Known, text: str, base: str | None) -> int | None:
         one, other = _place(value, base), _place(text, base)
         if one is None or other is None:
             return None
-        return (one > other) - (one < other)
+        return int(one > other) - int(one < other)
     number = float_of(text)
     if number is None or math.isnan(value):
         return None
