@@ -15,7 +15,8 @@ from spatialq.export.bcf import Topic, View, cleaned, write_archive
 from spatialq.export.page import Cell, Html, table, tag, write_page
 from spatialq.io.files import find_files, require_file
 from spatialq.io.ids import checks
-from spatialq.io.ids.reader import Ids, read_ids
+from spatialq.io.ids.files import read_ids
+from spatialq.io.ids.reader import Ids
 from spatialq.io.storage import as_path
 
 COMMAND = "check"

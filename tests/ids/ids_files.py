@@ -7,7 +7,7 @@ import ifcopenshell
 
 from spatialq.io.ids import checks, worker
 from spatialq.io.ids.facts import facts_of, needs_of
-from spatialq.io.ids.reader import read_ids
+from spatialq.io.ids.files import read_ids
 
 HEAD = """<?xml version="1.0" encoding="utf-8"?>
 <ids xmlns="http://standards.buildingsmart.org/IDS" xmlns:xs="http://www.w3.org/2001/XMLSchema">

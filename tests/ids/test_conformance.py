@@ -3,7 +3,7 @@
 import pytest
 
 from spatialq.errors import FileError
-from spatialq.io.ids.reader import read_ids
+from spatialq.io.ids.files import read_ids
 
 from ..conftest import real_file
 from .ids_files import check, outcome

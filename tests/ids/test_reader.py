@@ -6,7 +6,7 @@ import pytest
 
 from spatialq.errors import FileError
 from spatialq.io.ids import reader
-from spatialq.io.ids.reader import read_ids
+from spatialq.io.ids.files import read_ids
 
 from .ids_files import (
     HEAD,

@@ -5,7 +5,8 @@ import pyarrow as pa
 from spatialq.database.readers.files import given, lists
 from spatialq.io.files import require_file
 from spatialq.io.ids import checks
-from spatialq.io.ids.reader import READER, Ids, read_ids
+from spatialq.io.ids.files import read_ids
+from spatialq.io.ids.reader import READER, Ids
 from spatialq.io.storage import as_path
 
 LISTER = "ids_specifications"

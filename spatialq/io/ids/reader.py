@@ -187,14 +187,8 @@ class Ids:
     info: dict[str, str]
 
 
-def read_ids(path: Path, reader: str = READER) -> Ids:
-    """Read an IDS file (`.ids`, `.xml`; version 1.0).
-
-    Raises
-    ------
-    FileError
-        If it is missing, too large, no XML, has a document type, or is no valid IDS; with the line.
-    """
+def parsed(path: Path, reader: str) -> Ids:
+    """Read an IDS file and check it against the schema; see `spatialq.io.ids.files.read_ids`."""
     require_file(reader, path)
     with path.open("rb") as file:
         data = file.read(MAX_BYTES + 1)
@@ -214,8 +208,6 @@ class _Document:
         raise FileError.of(self.reader, self.path, f"line {line}: {self.where}{reason}")
 
     def read(self, data: bytes) -> Ids:
-        from spatialq.io.ids.audit import audit
-
         root = self.parse(data)
         if (root.name, root.namespace) != ("ids", IDS):
             self.fail(
@@ -229,9 +221,7 @@ class _Document:
             self.where = f"specification '{node.attributes['name']}': "
             specifications.append(self.specification(number, node))
         self.where = ""
-        found = Ids(self.path, info["title"], tuple(specifications), info)
-        audit(found, self.reader)
-        return found
+        return Ids(self.path, info["title"], tuple(specifications), info)
 
     def parse(self, data: bytes) -> Node:
         """Read XML of any encoding that it declares; a document type could grow without limit."""
