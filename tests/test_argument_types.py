@@ -119,7 +119,8 @@ def right(macro, argument, folder):
         "script": f'm = ImportModel("{folder}/house.ifc")', "supertype": "IfcWall",
         "ifc_class": "IfcWall", "value": '{"YearComponent": 2024}', "from_crs": "EPSG:25832",
         "to_crs": "EPSG:4326", "folder": str(folder / macro.name),
-        "rules": str(folder / "rules.ids"), "old": str(folder / "house.ifc"), "new": str(folder / "house.ifc"),
+        "rules": str(folder / "rules.ids"),
+        "old": str(folder / "house.ifc"), "new": str(folder / "house.ifc"),
     }  # fmt: skip
     output = "lod.copc.laz" if macro.name == "write_lod" else "ground.csv"
     target = f"clashes{next(FILES)}.bcf" if macro.name == "write_bcf" else "tiles/tileset.json"

@@ -39,7 +39,7 @@ def folder(tmp_path_factory):
     write_ids(
         folder / "wrong.ids",
         walls,
-        specification(entity("IFCDOOR"), HIGH, facet("material"), name="Doors & <more>"),
+        specification(entity("IFCDOOR"), HIGH, facet("material"), name="Doors &amp; &lt;more&gt;"),
         specification(entity("IFCPILE"), attribute("Name"), name="Piles"),
     )
     (folder / "bad.ids").write_text("<ids/>")

@@ -27,17 +27,14 @@ def check_ids(models: pa.ChunkedArray, rules: pa.ChunkedArray) -> pa.ListArray:
     for paths, of_them in zip(models.to_pylist(), given(READER, rules, "rules"), strict=True):
         if of_them not in read:
             read[of_them] = read_ids(as_path(of_them))
-        if paths is None or None in paths:
+        if None in paths:
             message = f"{READER}: elements must have the name of a file in each row, got NULL"
             raise ValueError(message)
         files = [as_path(path) for path in paths]
         for file in files:
             require_file(READER, file)
-        tables.append(
-            pa.concat_tables(checks.check(read[of_them], files))
-            if files
-            else checks.SCHEMA.empty_table()
-        )
+        found = checks.check(read[of_them], files)
+        tables.append(pa.concat_tables([checks.SCHEMA.empty_table(), *found]))
     return lists(tables, checks.SCHEMA)
 
 
