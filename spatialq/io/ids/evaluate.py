@@ -197,29 +197,22 @@ class Model:
         pair = np.repeat(np.arange(number.size), count)
         at = np.arange(pair.size) - np.repeat(np.cumsum(count) - count, count) + first[pair]
         # a property of an object hides that of its type with the same set and name
-        set_name = facts.sets[number]
-        key = np.stack((owner[pair], set_name[pair], name[at])) if pair.size else np.empty((3, 0))
-        groups, group = np.unique(key, axis=1, return_inverse=True)
-        has_own = np.zeros(groups.shape[1], bool)
-        has_own[group.ravel()[inherited[pair] == 0]] = True
-        seen = ~(has_own[group.ravel()] & (inherited[pair] == 1))
+        texts = len(facts.texts)
+        of_set = owner * texts + facts.sets[number]  # each set name of each object
+        of_name = of_set[pair] * texts + name[at]
+        is_own = inherited[pair] == 0
+        seen = is_own | ~np.isin(of_name, of_name[is_own])
         pair, at = pair[seen], at[seen]
 
-        state = self._property_states(facet)
-        of_row = state[prop[at]]
+        of_row = self._property_states(facet)[prop[at]]
         rows_owner = owner[pair]
         is_wrong = self._mask(rows_owner[of_row == WRONG])
         # each set that is meant must have the property, with a value
-        sets_of_owner, set_group = np.unique(
-            np.stack((owner, set_name)), axis=1, return_inverse=True
-        )
-        complete = np.zeros(sets_of_owner.shape[1], bool)
-        complete[set_group.ravel()[pair[of_row == RIGHT]]] = True
-        lacking = self._mask(sets_of_owner[0][~complete].astype(np.int64))
-        has = self._mask(owner) & ~is_wrong & ~lacking
+        lacking = np.setdiff1d(of_set, of_set[pair[of_row == RIGHT]])
+        lacks_owner, lacks_name = lacking // texts, lacking % texts
+        has = self._mask(owner) & ~is_wrong & ~self._mask(lacks_owner)
         of_prop, kind, of_value = facts.table("property_values", "property", "type", "value")
         sets_of, rows_of, values_of = Rows(owner), Rows(rows_owner), Rows(of_prop)
-        lacks_owner, lacks_name = sets_of_owner[:, ~complete].astype(np.int64)
         lacks_of = Rows(lacks_owner)
         members = prop[at]
 
