@@ -87,8 +87,7 @@ class Model:
         }
         kinds = np.array([kind for kind, _ in facts.values], np.int64)
         self._full = kinds != EMPTY
-        self._real = np.flatnonzero(self._full & (kinds != OBJECT))
-        self._real_values = [facts.values[i][1] for i in self._real]
+        self._is_real = self._full & (kinds != OBJECT)
 
     def check(self, specification: Specification) -> Iterator[Checked]:
         """Check a specification: give what came of each of its requirements."""
@@ -119,11 +118,13 @@ class Model:
         """Tell which texts of the model a value allows."""
         return value.of_texts(self.facts.texts)
 
-    def values(self, value: Value) -> np.ndarray:
-        """Tell which values of the model a value allows; entities, lists and empty ones never."""
+    def values(self, value: Value, numbers: np.ndarray) -> np.ndarray:
+        """Tell of numbers of values which are allowed; entities, lists and empty ones never are."""
+        used = np.unique(numbers)
+        used = used[self._is_real[used]]
         allowed = np.zeros(len(self.facts.values), bool)
-        allowed[self._real] = value.of_values(self._real_values)
-        return allowed
+        allowed[used] = value.of_values([self.facts.values[each][1] for each in used])
+        return np.asarray(allowed[numbers], dtype=bool)
 
     def _mask(self, rows: np.ndarray) -> np.ndarray:
         """Tell which objects are among some rows."""
@@ -164,7 +165,7 @@ class Model:
         full = self._full[number]
         there = self._mask(owner)
         value = facet.values.get("value")
-        has = self._mask(owner[full if value is None else self.values(value)[number]])
+        has = self._mask(owner[full if value is None else self.values(value, number)])
 
         of_owner = Rows(owner)
 
@@ -262,7 +263,7 @@ class Model:
         if value is None:
             state[prop] = RIGHT
             return state
-        allowed = self.values(value)[number]
+        allowed = self.values(value, number)
         state[prop[allowed]] = RIGHT
         if value.is_range:
             state[prop[(role == ALONE) & ~allowed]] = WRONG
