@@ -26,6 +26,8 @@ from spatialq.ql4bim.program import compile_script as compile_script
 from spatialq.ql4bim.run import Script as Script
 from spatialq.ql4bim.run import run_script as run_script
 from spatialq.query.changes import model_changes as model_changes
+from spatialq.query.checks import check_ids as check_ids
+from spatialq.query.checks import ids_specifications as ids_specifications
 from spatialq.query.functions import Elements as Elements
 from spatialq.query.functions import Grid as Grid
 from spatialq.query.functions import Nodes as Nodes
@@ -70,12 +72,14 @@ __all__ = [
     "SpatialqError",
     "__version__",
     "calibrate",
+    "check_ids",
     "compile_script",
     "connect",
     "describe",
     "export_database",
     "export_ifc",
     "from_sql",
+    "ids_specifications",
     "import_database",
     "install",
     "load",

@@ -18,6 +18,7 @@ from spatialq.demo.house import write_house
 from spatialq.functions.sql_text import literal
 
 from .examples import thinned
+from .ids.ids_files import attribute, entity, specification, write_ids
 from .io.bcf_files import write as write_bcf
 from .test_load import write_las
 
@@ -36,7 +37,7 @@ FAMILIES = {
     "write_ground": "(classify_)?ground(_surface)?",
     "cluster_run": "owm_ground", "write_lod": "(build_)?lod",
     "clash_groups": "grouped_clashes", "write_tiles": "tiles|(build_)?lod", "ql4bim": "<script>",
-    "model_changes": "read_ifc",
+    "model_changes": "read_ifc", "check_ids_files": "check_ids",
 }  # fmt: skip
 """Other names in errors about values of the right type: the reader, or what it is composed of."""
 FILES = itertools.count()
@@ -68,6 +69,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("types")
     write_house(folder / "house.ifc")
     write_bcf(folder / "issues.bcf")
+    write_ids(folder / "rules.ids", specification(entity("IFCWALL"), attribute("Name")))
     write_las(folder / "cloud.las")
     np.save(folder / "grid.npy", np.zeros((4, 4)))
     (folder / "cluster_jobs").mkdir()
@@ -106,7 +108,7 @@ def right(macro, argument, folder):
     path = {
         "read_las": "cloud.las", "read_points": "cloud.las", "read_grid": "grid.npy",
         "write_ground": "cloud.las", "write_lod": "cloud.las", "write_tiles": "cloud.las",
-        "cluster_run": "cloud.las",
+        "cluster_run": "cloud.las", "ids_specifications": "rules.ids",
         **dict.fromkeys((f"read_bcf{of}" for of in BCF), "issues.bcf"),
     }  # fmt: skip
     values = {
@@ -117,6 +119,7 @@ def right(macro, argument, folder):
         "script": f'm = ImportModel("{folder}/house.ifc")', "supertype": "IfcWall",
         "ifc_class": "IfcWall", "value": '{"YearComponent": 2024}', "from_crs": "EPSG:25832",
         "to_crs": "EPSG:4326", "folder": str(folder / macro.name),
+        "rules": str(folder / "rules.ids"),
         "old": str(folder / "house.ifc"), "new": str(folder / "house.ifc"),
     }  # fmt: skip
     output = "lod.copc.laz" if macro.name == "write_lod" else "ground.csv"

@@ -8,6 +8,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from spatialq.cli.commands.calibrate import calibrate
+from spatialq.cli.commands.check import check
 from spatialq.cli.commands.clash import clash
 from spatialq.cli.commands.data import info, load, sql
 from spatialq.cli.commands.demo import demo
@@ -65,8 +66,8 @@ def options(
 
 
 COMMANDS = (
-    info, load, sql, run, shell, ground, seeds, planes, clash, diff, verdict, features, lod, tiles,
-    render, jobs, demo, formats, devices, calibrate, warm,
+    info, load, sql, run, shell, ground, seeds, planes, clash, check, diff, verdict, features, lod,
+    tiles, render, jobs, demo, formats, devices, calibrate, warm,
 )  # fmt: skip
 for command in COMMANDS:
     register(app, command)

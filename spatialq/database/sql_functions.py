@@ -14,6 +14,7 @@ from spatialq.functions.catalogue import catalogue, helpers
 from spatialq.functions.declaration import PointsInput
 from spatialq.functions.sql_function import SqlFunction, struct_type
 from spatialq.io import bcf
+from spatialq.io.ids import columns as ids
 from spatialq.io.ifc import columns as ifc
 
 POINT_COLUMNS = {
@@ -213,6 +214,26 @@ ENGINE = (
         ("VARCHAR", "VARCHAR", "BOOLEAN", "DOUBLE"),
         _list_of(ifc.CHANGES),
         "spatialq.database.model_changes:model_changes",
+    ),
+    SqlFunction(
+        "spatialq_check_ids",
+        ("VARCHAR[]", "VARCHAR"),
+        _list_of(ids.CHECKS),
+        f"{READERS}.ids:check_ids",
+    ),
+    SqlFunction(
+        "spatialq_ids_models",
+        ("VARCHAR",),
+        "VARCHAR[]",
+        f"{READERS}.files:read_files",
+        ("check_ids",),
+        volatile=False,
+    ),
+    SqlFunction(
+        "spatialq_ids_specifications",
+        ("VARCHAR",),
+        _list_of(ids.SPECIFICATIONS),
+        f"{READERS}.ids:ids_specifications",
     ),
     SqlFunction(
         "spatialq_ifc_subtypes",

@@ -42,25 +42,25 @@ class View:
 
     Parameters
     ----------
-    camera : Camera
-        In perspective.
+    camera : Camera, optional
+        In perspective. Archives of version 3.0 must have one.
     selected : tuple of str
         GlobalIds of elements.
     coloured : mapping of str to sequence of str
         RRGGBB or AARRGGBB to GlobalIds.
-    shown : tuple of str
-        The GlobalIds of all elements that are visible.
-    snapshot : bytes
+    shown : tuple of str, optional
+        The GlobalIds of all elements that are visible; None for everything.
+    snapshot : bytes, optional
         PNG.
     cut : tuple of float, optional
         A point: what is between the camera and the plane through it, across the view, is cut off.
     """
 
-    camera: Camera
+    camera: Camera | None
     selected: tuple[str, ...]
     coloured: Mapping[str, Sequence[str]]
-    shown: tuple[str, ...]
-    snapshot: bytes
+    shown: tuple[str, ...] | None
+    snapshot: bytes | None
     cut: tuple[float, ...] | None = None
 
 
@@ -136,7 +136,8 @@ def write_archive(
             markup = _markup(topic, folder, version, author, _when(date))
             _add(archive, f"{folder}/markup.bcf", _xml(markup))
             _add(archive, f"{folder}/{VIEWPOINT}", _xml(_visinfo(topic, version)))
-            _add(archive, f"{folder}/{SNAPSHOT}", topic.view.snapshot, is_packed=True)
+            if topic.view.snapshot is not None:
+                _add(archive, f"{folder}/{SNAPSHOT}", topic.view.snapshot, is_packed=True)
             for name, values in (
                 ("TopicType", [topic.topic_type]), ("TopicStatus", [topic.status]),
                 ("Priority", [topic.priority]), ("TopicLabel", topic.labels),
@@ -217,7 +218,8 @@ def _markup(topic: Topic, own: str, version: str, author: str, date: str) -> Ele
     place = _list(above, "Viewpoints", version)
     point = SubElement(place, "ViewPoint" if is_new else "Viewpoints", Guid=view)
     _say(point, "Viewpoint", VIEWPOINT)
-    _say(point, "Snapshot", SNAPSHOT)
+    if topic.view.snapshot is not None:
+        _say(point, "Snapshot", SNAPSHOT)
     _say(point, "Index", "0")
     return markup
 
@@ -231,7 +233,8 @@ def _visinfo(topic: Topic, version: str) -> Element:
         SubElement(components, "ViewSetupHints", hints)
     if view.selected:  # 2.1 has no empty lists
         _components(SubElement(components, "Selection"), view.selected)
-    visibility = SubElement(components, "Visibility", DefaultVisibility="false")
+    is_all = "true" if view.shown is None else "false"
+    visibility = SubElement(components, "Visibility", DefaultVisibility=is_all)
     if is_new:
         SubElement(visibility, "ViewSetupHints", hints)
     if view.shown:
@@ -240,6 +243,8 @@ def _visinfo(topic: Topic, version: str) -> Element:
     for colour, ids in view.coloured.items():
         place = SubElement(coloring, "Color", Color=colour)
         _components(SubElement(place, "Components") if is_new else place, ids)
+    if view.camera is None:
+        return info
     forward = view.camera.axes()[2]
     camera = SubElement(info, "PerspectiveCamera")
     _place(camera, "CameraViewPoint", view.camera.eye)

@@ -278,6 +278,8 @@ def test_a_view_and_a_script_of_python(con, outside, untouched):
         lambda: spatialq.read_las(con, outside / "cloud.las"),
         lambda: spatialq.read_points(con, outside),
         lambda: spatialq.read_ifc(con, outside / "house.ifc"),
+        lambda: spatialq.check_ids(con, outside / "house.ifc", outside / "rules.ids"),
+        lambda: spatialq.ids_specifications(con, outside / "rules.ids"),
         lambda: clouds.read_points(con, outside / "cloud.las"),
         lambda: grids.read_grid(con, outside / "grid.npy"),
         lambda: spatialq.run_script(con, outside / "script.ql4bim"),

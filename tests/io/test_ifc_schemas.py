@@ -39,6 +39,8 @@ def test_the_file_is_what_ifcopenshell_says():
     assert tuple(schemas()) == SCHEMAS
     text = schema_generator.PROPERTY_SETS_PATH.read_text(encoding="utf-8")
     assert text == schema_generator.generated_property_sets(), "run `make generate`"
+    text = schema_generator.VALUES_PATH.read_text(encoding="utf-8")
+    assert text == schema_generator.generated_values(), "run `make generate`"
 
 
 @pytest.mark.slow

@@ -1,0 +1,72 @@
+"""`spatialq check`: whether building models hold what an IDS asks for."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spatialq.cli.errors import sentence
+from spatialq.cli.options import Json
+from spatialq.cli.rendering import note, note_limit, show, show_json
+
+LIMIT = 40
+FAILED, UNUSABLE = 1, 2
+"""Exit statuses: a specification failed; a file cannot be used."""
+BRIEF = ("specification", "requirement", "reason", "ifc_class", "name", "global_id")
+
+
+def check(
+    models: Annotated[
+        list[str],
+        typer.Argument(help="IFC files or patterns, and the IDS file (.ids, .xml) as the last."),
+    ],
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Report to write: .html, .xlsx, .bcf, .json, .csv or .parquet."
+        ),
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(min=0, help="Maximum number of failed rows to print.")
+    ] = LIMIT,
+    as_json: Json = False,
+) -> None:
+    """Check building models by an IDS: what each specification asks of their objects.
+
+    The exit status is 0 where all specifications pass, 1 where one fails, and 2 where a file cannot
+    be used, such as an invalid IDS.
+    """
+    import duckdb
+
+    from spatialq.errors import SpatialqError
+    from spatialq.workflows.ids_report import check_models, require_report, write
+
+    *files, rules = models
+    if not files:
+        message = "check takes IFC files and, as the last, an IDS file"
+        raise typer.BadParameter(message)
+    try:
+        if output is not None:
+            require_report(files, rules, output)
+        report = check_models(files, rules)
+        if output is not None:
+            write(report, output)
+    except (SpatialqError, ValueError, OSError, duckdb.Error) as error:
+        note(f"error: {sentence(error)}")
+        raise typer.Exit(UNUSABLE) from error
+    summary = report.summary()
+    failed = report.failed
+    shown = failed.select(BRIEF).slice(0, 0 if output is not None else limit).to_pylist()
+    if as_json:
+        show_json({"passed": report.has_passed, "specifications": summary, "failed": shown})
+    else:
+        show(summary, as_json=False)
+        if shown:
+            show(shown, as_json=False)
+        if output is not None:
+            note(f"wrote {output}")
+        elif failed.num_rows > limit:
+            note_limit(limit, "failed rows", "; -o writes all")
+    if not report.has_passed:
+        raise typer.Exit(FAILED)
