@@ -100,7 +100,7 @@ def write_verdict(
         By their endings: .parquet, .csv, .json, .xlsx a row per element; .las, .laz the points in
         the coordinates of the models, coloured by their `deviation`, which is a field; .bcf a topic
         for each element that is displaced or not found; .ifc a model of the elements coloured by
-        status, with a property set of the verdict; .png a picture of these and the points.
+        status, with a property set of the verdict; .png a picture of these.
     register : 'auto', 'none' or 16 numbers
         How the scan is placed: by `registration`; where its coordinates say, in their unit; or by
         a matrix, row by row, from them in metres to the models.
@@ -332,12 +332,12 @@ def _write(verdict: Verdict, targets: Outputs, device: str, tick: Progress) -> N
         outputs.write_topics(verdict, target)
     for target in targets.ending_in(*MODEL):
         outputs.write_model(verdict, target)
-    if targets.ending_in(*LAS, *PICTURE):
+    for target in targets.ending_in(*PICTURE):
+        outputs.write_picture(verdict, target)
+    if targets.ending_in(*LAS):
         deviation = _deviations(verdict, device)
         for target in targets.ending_in(*LAS):
             outputs.write_points(verdict, deviation, target, tick)
-        for target in targets.ending_in(*PICTURE):
-            outputs.write_picture(verdict, deviation, target)
 
 
 def _deviations(verdict: Verdict, device: str) -> "FloatArray":

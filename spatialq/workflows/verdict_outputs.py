@@ -47,8 +47,6 @@ RANGE = 0.05
 """Metres of deviation at which a point has the full colour."""
 COLD, EVEN, WARM, UNKNOWN = (40, 90, 200), (90, 190, 110), (220, 50, 40), (150, 150, 150)
 """Of points behind a surface, on it, before it, and far from all."""
-MOST_DRAWN = 2_000_000
-"""Points of a picture."""
 MOST_OTHERS = 40
 """Elements around one that are shown with it."""
 PROPERTY_SET = "Verdict"
@@ -89,11 +87,15 @@ def colours_of(deviation: "FloatArray") -> "NDArray[np.uint8]":
     return colours
 
 
-def write_picture(verdict: "Verdict", deviation: "FloatArray | None", target: Path) -> None:
-    """Draw the elements, coloured by status, with the points that deviate."""
+def write_picture(verdict: "Verdict", target: Path) -> None:
+    """Draw the elements, coloured by status; those of topics before what hides them."""
     colours = np.array([COLOURS[row["status"]] for row in verdict.rows], np.uint8)
     camera = overview(COMMAND, verdict.meshes.vertices)
     picture = render(camera, verdict.meshes, colours)
+    issues = np.flatnonzero([row["status"] in ISSUES for row in verdict.rows])
+    if issues.size:
+        front = render(camera, verdict.meshes.take(issues), colours[issues])
+        picture.pixels[front.item >= 0] = front.pixels[front.item >= 0]
     with whole(target) as partial:
         partial.write_bytes(picture.png())
 

@@ -94,7 +94,7 @@ def verdict(
         return
     show([{"status": name, "elements": n} for name, n in row["statuses"].items()], as_json=False)
     odd = [each for each in row["verdicts"] if each["status"] not in AS_MODELLED]
-    if odd:
+    if odd and limit:
         brief = ({name: each[name] for name in BRIEF} for each in odd[:limit])
         show([rounded(each) for each in brief], as_json=False)
     if len(odd) > limit:
