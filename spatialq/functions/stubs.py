@@ -1,7 +1,7 @@
 """Type stubs of the package: an overload for each function."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from spatialq.functions.catalogue import Function, catalogue
@@ -59,8 +59,9 @@ def _overload(
 ) -> str:
     options = [f"{p.name}: {annotation(p)} = {written(p.default)}" for p in function.parameters]
     inputs = function.inputs
-    has_attributes = isinstance(inputs, PointsInput | PointsAndElementsInput)
-    attributes = inputs.attributes if has_attributes else {}
+    attributes: Mapping[str, str] = {}
+    if isinstance(inputs, PointsInput | PointsAndElementsInput):
+        attributes = inputs.attributes
     lines = [
         f'function: Literal["{function.name}"]',
         *arguments,

@@ -286,7 +286,7 @@ def _gather(starts: Any, counts: Any, faces: Any, rows: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _copy(starts, counts, faces, rows, ends, copied):  # type: ignore[no-untyped-def]
+def _copy(starts, counts, faces, rows, ends, copied):
     for i in range(rows.size):
         n = counts[rows[i]]
         for k in range(n):
@@ -294,7 +294,7 @@ def _copy(starts, counts, faces, rows, ends, copied):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _lay_triangles(vertices, corners, normals, first, stop, triangles):  # type: ignore[no-untyped-def]
+def _lay_triangles(vertices, corners, normals, first, stop, triangles):
     for f in range(first, stop):
         for axis in range(3):
             start = vertices[corners[f, 0], axis]
@@ -318,7 +318,7 @@ def _lay_triangles(vertices, corners, normals, first, stop, triangles):  # type:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _measure(triangles, f, rx, ry, rz):  # type: ignore[no-untyped-def]
+def _measure(triangles, f, rx, ry, rz):
     """Give the squared distance of a face, and its nearest point, relative to its first corner.
 
     What is measured relative to a corner is the same whichever other faces there are, and as
@@ -332,7 +332,7 @@ def _measure(triangles, f, rx, ry, rz):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _gap(triangles, f, x, y, z):  # type: ignore[no-untyped-def]
+def _gap(triangles, f, x, y, z):
     """Distance of a face from a place."""
     d2, _, _, _ = _measure(
         triangles, f, x - triangles[f, 0], y - triangles[f, 1], z - triangles[f, 2]
@@ -341,7 +341,7 @@ def _gap(triangles, f, x, y, z):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _enter(triangles, low, size, shape, reach, rounding, counts, starts, faces, fill):  # type: ignore[no-untyped-def]
+def _enter(triangles, low, size, shape, reach, rounding, counts, starts, faces, fill):
     """Enter the faces in the cubes of the coarse grid that they may be the nearest in."""
     half = 0.5 * size * np.sqrt(3.0) * (1.0 + SLACK)
     far = (reach + half) * (1.0 + SLACK) + rounding
@@ -352,7 +352,7 @@ def _enter(triangles, low, size, shape, reach, rounding, counts, starts, faces, 
             start = triangles[f, axis] - low[axis]
             least = start + min(0.0, min(b, c)) - reach * (1.0 + SLACK) - rounding
             most = start + max(0.0, max(b, c)) + reach * (1.0 + SLACK) + rounding
-            first[axis] = max(np.int64(np.floor(least / size - SLACK)), 0)
+            first[axis] = max(np.int64(np.floor(least / size - SLACK)), np.int64(0))
             last[axis] = min(np.int64(np.floor(most / size + SLACK)), shape[axis] - 1)
         for i in range(first[0], last[0] + 1):
             for j in range(first[1], last[1] + 1):
@@ -372,7 +372,7 @@ def _enter(triangles, low, size, shape, reach, rounding, counts, starts, faces, 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _split(
     triangles, low, half, reach, rounding, places, starts, faces, first, stop, found, eighths
-):  # type: ignore[no-untyped-def]
+):
     """List the faces of the eighths of cubes, those of a cube one after the other."""
     r = 0.5 * half * np.sqrt(3.0) * (1.0 + SLACK)
     gaps = np.empty(1)
@@ -407,7 +407,7 @@ def _split(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _search(  # type: ignore[no-untyped-def]
+def _search(
     x, y, z, first, stop, metres, max_distance, rounding,
     nodes, leaf_starts, leaf_faces, triangles, grid, shape,
     vertices, corners, mesh_of, side, normals, reliable, part, turn, part_starts, part_faces, boxes,
@@ -468,7 +468,7 @@ def _search(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _inside(  # type: ignore[no-untyped-def]
+def _inside(
     px, py, pz, f, qx, qy, qz, triangles, vertices, corners, normals, reliable, part, turn,
     part_starts, part_faces, boxes, near_starts, near,
 ):  # fmt: skip
@@ -505,7 +505,7 @@ def _inside(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _turns(px, py, pz, p, vertices, corners, part_starts, part_faces):  # type: ignore[no-untyped-def]
+def _turns(px, py, pz, p, vertices, corners, part_starts, part_faces):
     """Count how often a part winds round a point, as `winding` does for a mesh."""
     total = 0
     for k in range(part_starts[p], part_starts[p + 1]):
@@ -534,7 +534,7 @@ def _turns(px, py, pz, p, vertices, corners, part_starts, part_faces):  # type: 
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _feature(rx, ry, rz, ux, uy, uz, vx, vy, vz):  # type: ignore[no-untyped-def]
+def _feature(rx, ry, rz, ux, uy, uz, vx, vy, vz):
     """Tell which feature of a triangle is nearest, as `squared_distance_point_triangle` finds it.
 
     All is relative to the first corner. Of a triangle without area it gives the face, whose normal

@@ -158,7 +158,7 @@ def _near_parts(limits: Any, element_parts: Any, side: Any) -> tuple[Any, Any]:
 
 
 @njit(cache=True, nogil=True)
-def _list_near(limits, element_parts, side, counts, starts, near, fill):  # type: ignore[no-untyped-def]
+def _list_near(limits, element_parts, side, counts, starts, near, fill):
     for e in range(element_parts.size - 1):
         if side[e] == 0:
             continue
@@ -183,7 +183,7 @@ def _list_near(limits, element_parts, side, counts, starts, near, fill):  # type
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _describe(  # type: ignore[no-untyped-def]
+def _describe(
     vertices, bits, faces, vertex_starts, face_starts, first, stop, weld, edges, same,
     of_vertex, twin, corner, sums, normals, reliable, root, turn,
 ):  # fmt: skip
@@ -201,7 +201,7 @@ def _describe(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _weld(bits, v0, v1, weld, same):  # type: ignore[no-untyped-def]
+def _weld(bits, v0, v1, weld, same):
     """Find for each vertex the first one of the element with its coordinates."""
     slots = MIN_SLOTS
     while slots < 2 * (v1 - v0):
@@ -228,13 +228,13 @@ def _weld(bits, v0, v1, weld, same):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _equal(one, two):  # type: ignore[no-untyped-def]
+def _equal(one, two):
     """Whether two coordinates are equal, given as their bits: plus and minus zero are."""
     return one == two or (one | two) << np.uint64(1) == np.uint64(0)
 
 
 @njit(cache=True, nogil=True)
-def _match_edges(faces, f0, f1, edges, same, twin, corner, root):  # type: ignore[no-untyped-def]
+def _match_edges(faces, f0, f1, edges, same, twin, corner, root):
     """Find for each directed edge the one of the neighbouring face, and join what they join."""
     slots = MIN_SLOTS
     while slots < 6 * (f1 - f0):
@@ -283,12 +283,12 @@ def _match_edges(faces, f0, f1, edges, same, twin, corner, root):  # type: ignor
 
 
 @njit(cache=True, nogil=True)
-def _next(h):  # type: ignore[no-untyped-def]
+def _next(h):
     return h - 2 if h % 3 == 2 else h + 1
 
 
 @njit(cache=True, nogil=True)
-def _find(parent, base, i):  # type: ignore[no-untyped-def]
+def _find(parent, base, i):
     while parent[base + i] != i:
         parent[base + i] = parent[base + parent[base + i]]
         i = parent[base + i]
@@ -296,7 +296,7 @@ def _find(parent, base, i):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _join(parent, base, i, j):  # type: ignore[no-untyped-def]
+def _join(parent, base, i, j):
     i, j = _find(parent, base, i), _find(parent, base, j)
     if i < j:
         parent[base + j] = i
@@ -305,7 +305,7 @@ def _join(parent, base, i, j):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _add_normals(vertices, faces, v0, f0, f1, corner, sums, normals, reliable):  # type: ignore[no-untyped-def]
+def _add_normals(vertices, faces, v0, f0, f1, corner, sums, normals, reliable):
     """Compute the normals of faces, and add them up round each corner, weighted by the angle."""
     for h in range(3 * (f1 - f0)):
         sums[h, 0] = sums[h, 1] = sums[h, 2] = 0.0
@@ -339,7 +339,7 @@ def _add_normals(vertices, faces, v0, f0, f1, corner, sums, normals, reliable): 
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _add_pseudonormals(faces, f0, f1, same, of_vertex, twin, corner, sums, normals, reliable):  # type: ignore[no-untyped-def]
+def _add_pseudonormals(faces, f0, f1, same, of_vertex, twin, corner, sums, normals, reliable):
     """Give each face the pseudonormals of its edges and corners."""
     # what is known of the corners of a vertex: none yet, all in one fan, or not a manifold
     none, broken = -1, -2
@@ -379,7 +379,7 @@ def _add_pseudonormals(faces, f0, f1, same, of_vertex, twin, corner, sums, norma
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _turn(vertices, faces, v0, f0, f1, root, twin, sums, turn, reliable):  # type: ignore[no-untyped-def]
+def _turn(vertices, faces, v0, f0, f1, root, twin, sums, turn, reliable):
     """Find whether parts are inside out; flat ones, and those that are no manifolds, need rays."""
     for f in range(f0, f1):
         head = root[f]
@@ -406,7 +406,7 @@ def _turn(vertices, faces, v0, f0, f1, root, twin, sums, turn, reliable):  # typ
 
 
 @njit(cache=True, nogil=True)
-def _minus(vertices, a, o):  # type: ignore[no-untyped-def]
+def _minus(vertices, a, o):
     return (
         vertices[a, 0] - vertices[o, 0],
         vertices[a, 1] - vertices[o, 1],

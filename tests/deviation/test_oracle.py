@@ -84,7 +84,9 @@ def test_a_mesh_that_is_inside_out_has_the_same_distances_and_angles():
     assert set(one["orientation"]) == {0}
     assert set(two["orientation"]) == {2}
     np.testing.assert_allclose(one["distance"], two["distance"], atol=1e-12)
-    np.testing.assert_allclose(one["angle"], two["angle"], atol=1e-5)
+    same = one["face"] == two["face"]  # beside an edge rounding decides between two
+    assert np.count_nonzero(same) > 100
+    np.testing.assert_allclose(one["angle"][same], two["angle"][same], atol=1e-5)
 
 
 def test_the_rows_do_not_depend_on_what_else_is_there():

@@ -15,7 +15,9 @@ BYTES_PER_TRIANGLE = 9 * 8 + 4 * 8 + 7 * 3 * 8 + 13 + 8 * 5
 def work(size: Size, _: Any) -> Work:
     """Count the points, and the elements that are prepared for the search on the host."""
     elements = float(size.elements)
-    index = round(BYTES_PER_TRIANGLE * TRIANGLES_PER_ELEMENT * elements)
+    # of elements that are not known, there may be any number beside the points: none is assumed
+    known = sum(each.count for each in size.sets)
+    index = BYTES_PER_TRIANGLE * TRIANGLES_PER_ELEMENT * known
     return Work(
         bytes_in=BYTES_IN * size.rows + index,
         bytes_out=BYTES_OUT * size.rows,
