@@ -188,7 +188,7 @@ def _rows(
         if frame.middle is not None:
             shift = shift + each.pose.turn @ (frame.origin * metres - frame.datum)
         matrix[:3, 3] = shift + frame.datum - matrix[:3, :3] @ frame.origin
-        values = dict(zip(MATRIX, matrix.ravel(), strict=True))
+        values: dict[str, Any] = dict(zip(MATRIX, matrix.ravel(), strict=True))
         sigma = each.sigma
         values |= {
             "explained": each.explained, "worse": each.worse, "rmse": each.rmse,
