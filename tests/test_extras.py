@@ -34,6 +34,7 @@ SQL = {
         "FROM ql4bim('m = ImportModel(\"{IFC}\")')",
         "FROM write_tiles('{IFC}', '{folder}/tileset.json')",
         "FROM write_bcf('pairs', '{folder}/sql.bcf', models := '{IFC}')",
+        "FROM check_ids_files('{IFC}', '{folder}/rules.ids')",
     ],
     "raster": [
         "FROM read_grid('{Raster}')",
@@ -49,6 +50,7 @@ SQL = {
         "FROM pops_features('grid', example_scale := 2, scales := [2.0])",
         "SELECT is_a('IfcWallStandardCase', 'IfcWall')",
         "FROM read_bcf('{BCF}')",
+        "FROM ids_specifications('{folder}/rules.ids')",
         "FROM '{BCF}'",
         "FROM write_ground('{LAS}', ['{folder}/ground.laz'])",
         "FROM cluster_run('owm_ground', '{LAS}', '{folder}/serial', executor := 'serial')",
@@ -60,6 +62,7 @@ CLI = {
         "info {IFC}",
         "clash {IFC}",
         "clash {IFC} -o {folder}/a.bcf",
+        "check {IFC} {folder}/rules.ids",
         "render {IFC} -o {folder}/a.png",
         "tiles {IFC} -o {folder}/tileset.json",
         "sql \"FROM '{IFC}'\"",
@@ -102,6 +105,11 @@ CLI = {
     ],
 }
 """Commands by the extra that they need."""
+RULES = """<ids xmlns="http://standards.buildingsmart.org/IDS"><info><title>Rules</title></info>
+<specifications><specification name="Piles" ifcVersion="IFC4">
+<applicability minOccurs="0" maxOccurs="unbounded">
+<entity><name><simpleValue>IFCPILE</simpleValue></name></entity></applicability>
+</specification></specifications></ids>"""
 USE = """
 import contextlib, io, json, shlex, sys, warnings
 warnings.simplefilter("ignore")
@@ -190,6 +198,7 @@ def uses(tmp_path_factory):
     """
     folder = tmp_path_factory.mktemp("extras")
     samples = {name: str(sample(name, folder)) for name in SAMPLES}
+    (folder / "rules.ids").write_text(RULES)
     places = samples | {"folder": str(folder)}
     sql, commands = placed(SQL, places), placed(CLI, places)
     given = json.dumps([PACKAGES + OTHERS, list(sql), list(commands), samples, str(folder)])

@@ -10,6 +10,7 @@ import xmlschema
 
 import spatialq
 from spatialq.demo.house import write_house
+from spatialq.errors import FileWarning
 from spatialq.io.bcf import read_bcf
 
 from ..command_line import spatialq_command
@@ -84,6 +85,15 @@ def test_rows_of_tables_and_files(folder):
 def test_what_cannot_be_checked(call, expected, folder):
     with spatialq.connect() as con, pytest.raises(duckdb.Error, match=expected):
         con.sql(f"FROM {call.format(folder)}").fetchall()
+
+
+def test_entities_that_are_lost_are_said(folder):
+    text = (folder / "house.ifc").read_text()
+    start = text.index("IFCDOOR(")
+    broken = folder / "broken.ifc"
+    broken.write_text(f"{text[:start]}IFCDOORS({text[start + 8 :]}")
+    with spatialq.connect() as con, pytest.warns(FileWarning, match="entities could be parsed"):
+        con.sql(f"FROM check_ids_files('{broken}', '{folder}/right.ids')").fetchall()
 
 
 def test_the_exit_status_says_what_came_of_it(folder):

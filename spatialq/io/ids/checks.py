@@ -1,5 +1,6 @@
 """Checks models by an IDS: a row for each specification, requirement and object."""
 
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from spatialq.data.arrow import arrow_type
+from spatialq.errors import FileWarning
 from spatialq.io.ids.columns import CHECKS, SPECIFICATIONS
 from spatialq.io.ids.evaluate import Checked, Model
 from spatialq.io.ids.facts import Facts, needs_of, read_facts
@@ -30,9 +32,16 @@ def check(ids: Ids, paths: Sequence[Path], reader: str = READER) -> Iterator[pa.
     ------
     FileError
         If one of them cannot be read.
+
+    Warns
+    -----
+    FileWarning
+        For what is odd about a file, such as entities that cannot be parsed.
     """
     needs = needs_of(ids.specifications)
     for path, facts in zip(paths, read_facts(paths, needs, reader), strict=True):
+        for warning in facts.warnings:
+            warnings.warn(f"{reader}: '{path}': {warning}", FileWarning, stacklevel=2)
         yield _rows(ids, facts, str(path))
 
 

@@ -5,7 +5,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from spatialq.io.ids.reader import READER, Facet, Specification
 from spatialq.io.ids.schemas import known
 from spatialq.io.ids.values import Value
 from spatialq.io.ifc.guard import checked
+from spatialq.io.ifc.model import MIN_PARSED
 from spatialq.io.ifc.process import MARGIN, Process, WorkerError
 from spatialq.runtime.extras import require
 from spatialq.runtime.threads import Pool, n_threads
@@ -131,6 +132,8 @@ class Facts:
         What it is, and the value.
     sets : numpy.ndarray
         The name of each property set.
+    warnings : tuple of str
+        What is odd about the file, a sentence each.
     """
 
     schema: str
@@ -140,6 +143,7 @@ class Facts:
     kinds: list[list[str]]
     values: list[list[Any]]
     sets: np.ndarray
+    warnings: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
@@ -203,7 +207,13 @@ def _read(path: Path, needs: Needs, stop: threading.Event, reader: str) -> Facts
             process.close()
     if "error" in found:
         raise FileError.of(reader, path, found["error"])
-    return facts_of(found)
+    notes = list(step.warnings)
+    if found["entities"] < step.entities:
+        lost = f"only {found['entities']:,} of {step.entities:,} entities could be parsed"
+        if found["entities"] < MIN_PARSED * step.entities:
+            raise FileError.of(reader, path, f"{lost}: the file is damaged")
+        notes.append(f"{lost}: the others are damaged or have the number of another one")
+    return replace(facts_of(found), warnings=tuple(notes))
 
 
 def facts_of(found: dict[str, Any]) -> Facts:

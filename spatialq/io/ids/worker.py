@@ -97,7 +97,10 @@ class Facts:
                             rows.setdefault(each.id(), each)
                             edges.append((each.id(), one.id(), number))
         self.at = {step_id: row for row, step_id in enumerate(rows)}
-        found: dict[str, Any] = {"schema": self.model.schema_identifier}
+        found: dict[str, Any] = {
+            "schema": self.model.schema_identifier,
+            "entities": len(self.model.entity_names()),
+        }
         found["objects"] = self.objects(rows.values())
         found["attributes"] = columns(("owner", "name", "value"), self.attributes(rows.values()))
         found |= self.properties() if needs["properties"] else {}
