@@ -59,7 +59,7 @@ def write(result: "Result", path: Path) -> int:
         if is_glb:
             write_coordinated_glb(path, [])
         else:
-            write_coordinated_ifc(path, [])
+            write_coordinated_ifc(path, [], "Clashes")
         return 0
     painted = coloured(clashes, building)
     if is_glb:

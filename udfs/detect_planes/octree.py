@@ -243,8 +243,6 @@ class PlanarNodes:
     """The s_level of the options, or the one that was chosen."""
     noise: float | None
     """Variance of the noise of the cloud, see `_Limits`."""
-    is_bent: bool
-    """Whether surfaces bend in the cells of s_level, as far as that is known."""
 
     def __len__(self) -> int:
         return int(self.level.size)
@@ -309,7 +307,6 @@ def planar_nodes(cloud: Cloud, options: "Options", wide: int, n_points: int) -> 
         centroid=total[1:4] / total[0] / (1 << (BITS - 1)),
         s_level=MAX_LEVEL if limits.s_level is None else limits.s_level,
         noise=limits.noise,
-        is_bent=limits.is_bent,
     )
 
 
@@ -535,8 +532,6 @@ class _Limits:
     noise: float | None = None
     """Variance of the noise of the cloud in squares of half sides of the root: across the finest
     cells with enough points. None where noise is not told from the waves of a sensor."""
-    is_bent: bool = False
-    """Whether the cells of s_level are relatively thinner than those above."""
 
     @classmethod
     def of(cls, options: "Options", size: int) -> "_Limits":
@@ -570,8 +565,7 @@ class _Limits:
             if finest == level and level in grid.levels:
                 finest = _wider({each: cells[each] for each in grid.levels}, level, size, narrow)
             level = max(finest, grid.levels[0])
-            is_bent = level - 1 in cells and _bend(cells[level - 1], cells[level])
-            limits = replace(limits, s_level=level, is_bent=is_bent)
+            limits = replace(limits, s_level=level)
         if not self.by_occupancy:
             return limits
         rich = cells[level].occupancy > OCCUPANCIES[wide]

@@ -101,7 +101,8 @@ def run(
     if options.placed:
         middle = scan.places.mean(axis=0) if len(scan) else np.zeros(3)
         frame = Frame(origin, datum, middle + origin * best[1] - datum)
-    return _rows(*best, frame)
+    listed, metres, upright = best
+    return _rows(listed, metres, upright, frame)
 
 
 @dataclass(frozen=True)
