@@ -8,7 +8,6 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,16 +27,21 @@ from spatialq.workflows.lengths import with_numbers
 from spatialq.workflows.outputs import PICTURE, TABLE, Outputs
 from spatialq.workflows.tables import write_arrow
 from spatialq.workflows.tiles_elements import NOT_DRAWN, meshes_of_table
+from spatialq.workflows.verdict_outputs import (
+    COMMAND,
+    Verdict,
+    write_model,
+    write_picture,
+    write_points,
+    write_topics,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from spatialq.io.source import PointSource
-
     FloatArray = NDArray[np.float64]
 
-COMMAND = "verdict"
 ENDINGS = (*TABLE, *LAS, *BCF, *MODEL, *PICTURE)
 REGISTER = ("auto", "none")
 NEARLY = 1.0
@@ -46,32 +50,6 @@ MATRIX = tuple(f"m{row}{column}" for row in range(1, 5) for column in range(1, 5
 """Columns of `registration`."""
 SAID = ("global_id", "name", "ifc_class", "storey")
 """Columns of an element that come before its verdict; the file comes after."""
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Elements and what a scan shows of them.
-
-    Parameters
-    ----------
-    rows : list of dict
-        One per element: what it is, and the columns of `coverage`.
-    elements : pyarrow.Table
-        Of `read_ifc`, in the order of the rows.
-    meshes : Meshes
-    clouds : sequence of PointSource
-    points : float64[3, n]
-        In the coordinates of the models, metres.
-    point_id : int64[n]
-        Positions in the clouds, ascending.
-    """
-
-    rows: list[dict[str, Any]]
-    elements: "pa.Table"
-    meshes: Meshes
-    clouds: "Sequence[PointSource]"
-    points: "FloatArray"
-    point_id: "NDArray[np.int64]"
 
 
 @together()
@@ -324,20 +302,18 @@ def _write(verdict: Verdict, targets: Outputs, device: str, tick: Progress) -> N
     """Write all outputs."""
     import pyarrow as pa
 
-    from spatialq.workflows import verdict_outputs as outputs
-
     for target in targets.ending_in(*TABLE):
         write_arrow(pa.Table.from_pylist(verdict.rows), target)
     for target in targets.ending_in(*BCF):
-        outputs.write_topics(verdict, target)
+        write_topics(verdict, target)
     for target in targets.ending_in(*MODEL):
-        outputs.write_model(verdict, target)
+        write_model(verdict, target)
     for target in targets.ending_in(*PICTURE):
-        outputs.write_picture(verdict, target)
+        write_picture(verdict, target)
     if targets.ending_in(*LAS):
         deviation = _deviations(verdict, device)
         for target in targets.ending_in(*LAS):
-            outputs.write_points(verdict, deviation, target, tick)
+            write_points(verdict, deviation, target, tick)
 
 
 def _deviations(verdict: Verdict, device: str) -> "FloatArray":

@@ -1,7 +1,8 @@
 """Files of a verdict: coloured points, topics, a model and a picture; see `docs/verdict.md`."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +21,10 @@ from spatialq.workflows.cloud_files import write_with_columns
 from spatialq.workflows.rendering import overview
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from numpy.typing import NDArray
 
-    from spatialq.io.source import Progress
-    from spatialq.workflows.verdict import Verdict
+    from spatialq.io.source import PointSource, Progress
 
     FloatArray = NDArray[np.float64]
 
@@ -52,9 +53,33 @@ MOST_OTHERS = 40
 PROPERTY_SET = "Verdict"
 
 
-def write_points(
-    verdict: "Verdict", deviation: "FloatArray", target: Path, tick: "Progress"
-) -> None:
+@dataclass(frozen=True)
+class Verdict:
+    """Elements and what a scan shows of them.
+
+    Parameters
+    ----------
+    rows : list of dict
+        One per element: what it is, and the columns of `coverage`.
+    elements : pyarrow.Table
+        Of `read_ifc`, in the order of the rows.
+    meshes : Meshes
+    clouds : sequence of PointSource
+    points : float64[3, n]
+        In the coordinates of the models, metres.
+    point_id : int64[n]
+        Positions in the clouds, ascending.
+    """
+
+    rows: list[dict[str, Any]]
+    elements: "pa.Table"
+    meshes: Meshes
+    clouds: "Sequence[PointSource]"
+    points: "FloatArray"
+    point_id: "NDArray[np.int64]"
+
+
+def write_points(verdict: Verdict, deviation: "FloatArray", target: Path, tick: "Progress") -> None:
     """Write the points in the coordinates of the models, coloured by their deviation."""
     rows = sum(cloud.rows for cloud in verdict.clouds)
     at = verdict.point_id
@@ -87,7 +112,7 @@ def colours_of(deviation: "FloatArray") -> "NDArray[np.uint8]":
     return colours
 
 
-def write_picture(verdict: "Verdict", target: Path) -> None:
+def write_picture(verdict: Verdict, target: Path) -> None:
     """Draw the elements, coloured by status; those of topics before what hides them."""
     colours = np.array([COLOURS[row["status"]] for row in verdict.rows], np.uint8)
     camera = overview(COMMAND, verdict.meshes.vertices)
@@ -100,12 +125,12 @@ def write_picture(verdict: "Verdict", target: Path) -> None:
         partial.write_bytes(picture.png())
 
 
-def write_topics(verdict: "Verdict", target: Path) -> int:
+def write_topics(verdict: Verdict, target: Path) -> int:
     """Write a topic for each element that is displaced or not found."""
     return write_archive(target, _topics(verdict))
 
 
-def _topics(verdict: "Verdict") -> Iterator[Topic]:
+def _topics(verdict: Verdict) -> Iterator[Topic]:
     numbers = [k for k, row in enumerate(verdict.rows) if row["status"] in ISSUES]
     numbers.sort(key=lambda k: (ISSUES.index(verdict.rows[k]["status"]), -_moved_by(verdict, k), k))
     from spatialq.geometry import boxes
@@ -126,7 +151,7 @@ def _topics(verdict: "Verdict") -> Iterator[Topic]:
         )
 
 
-def _moved_by(verdict: "Verdict", k: int) -> float:
+def _moved_by(verdict: Verdict, k: int) -> float:
     return float(np.linalg.norm(movement(verdict.rows[k])))
 
 
@@ -152,7 +177,7 @@ def _described(row: dict[str, Any]) -> str:
     return f"{row['global_id']}: {said(row)}; {', '.join(measures)}"
 
 
-def _view(verdict: "Verdict", k: int, limits: "FloatArray") -> View:
+def _view(verdict: Verdict, k: int, limits: "FloatArray") -> View:
     """See an element; one that is displaced with its copy where it was built."""
     own = verdict.meshes.take(np.array([k]))
     by = movement(verdict.rows[k])
@@ -181,12 +206,12 @@ def _view(verdict: "Verdict", k: int, limits: "FloatArray") -> View:
     )
 
 
-def write_model(verdict: "Verdict", target: Path) -> None:
+def write_model(verdict: Verdict, target: Path) -> None:
     """Write the elements, coloured by status, with a property set of the verdict."""
     write_coordinated_ifc(target, _elements(verdict), "Verdict")
 
 
-def _elements(verdict: "Verdict") -> Iterator[Element]:
+def _elements(verdict: Verdict) -> Iterator[Element]:
     names = short_names(verdict.elements["file_name"].unique().to_pylist())
     columns = [name for name in verdict.elements.column_names if name != "mesh"]
     taken: set[str] = set()
