@@ -23,6 +23,7 @@ from spatialq.data.grid import Grid
 from spatialq.data.meshes import Meshes
 from spatialq.execution.call import call
 from spatialq.functions.catalogue import catalogue
+from spatialq.functions.declaration import PointsAndElementsInput
 from spatialq.planner import log
 from spatialq.planner.statistics import size_of
 from spatialq.runtime.threads import n_threads
@@ -142,10 +143,11 @@ def walled(n):
 
 
 @cache
-def scanned(n, bays):
+def scanned(function, n, bays):
     elements = walls(bays, bays, 2)
     (x, y, z), _ = scan(elements, n, np.random.default_rng(1))
-    return columns(x, y, z) | {"elements": elements}
+    none = dict.fromkeys(catalogue()[function].inputs.attributes)
+    return columns(x, y, z) | none | {"elements": elements}
 
 
 @cache
@@ -164,8 +166,8 @@ def fitted(function, n):
             Input(function, "walls", {"a": walled(n), "b": None}),
             Input(function, "few storeys", {"a": spread(n), "b": None}),
         ]
-    if function == "plane_elements":
-        return [Input(function, f"{bays} bays", scanned(n, bays)) for bays in (3, 11)]
+    if isinstance(catalogue()[function].inputs, PointsAndElementsInput):
+        return [Input(function, f"{bays} bays", scanned(function, n, bays)) for bays in (3, 11)]
     if function == "build_lod":
         plain = columns(*survey(n)) | dict.fromkeys(catalogue()[function].inputs.attributes)
         return [Input(function, "coloured", coloured(n)), Input(function, "survey", plain)]
@@ -187,8 +189,8 @@ def reported(function, n):
         # its SQL takes two tables
         other = mixed if function in ("direction", "distance") else None
         return [Input(function, "mixed", {"a": mixed, "b": other})]
-    if function == "plane_elements":
-        return [Input(function, "7 bays", scanned(n, 7))]
+    if isinstance(catalogue()[function].inputs, PointsAndElementsInput):
+        return [Input(function, "7 bays", scanned(function, n, 7))]
     attributes = catalogue()[function].inputs.attributes
     found = [Input(function, "20 a square metre", columns(*corner(n, 20.0, 5)))]
     if function in PLANES:
