@@ -7,6 +7,8 @@ import pytest
 from spatialq.udfs.registration import MATRIX
 
 import spatialq
+from spatialq.demo.house import write_house
+from spatialq.demo.house_scan import write_scan
 
 from .cases import HALL, HOUSE, OTHER, ROOMS, TOWER, about_z, pose, scan
 from .oracle import error, moved, share_on
@@ -161,6 +163,21 @@ def test_both_faces_of_a_shifted_wall_do_not_hide_the_shift():
     _, status, matrices = placements(truth + np.array([0.1, 0, 0]), HOUSE, placed=True)
     assert status[0] == "found"
     assert matrices[0][0, 3] == pytest.approx(-0.1, abs=0.002)
+
+
+@pytest.mark.slow
+def test_elements_off_their_place_do_not_pull_at_the_placement(tmp_path):
+    """Two walls of the demo's house were built 25 and 30 mm off."""
+    write_house(tmp_path / "house.ifc")
+    write_scan(tmp_path / "house.laz")
+    with spatialq.connect() as con:
+        spatialq.read_ifc(con, str(tmp_path / "house.ifc"), name="elements")
+        points = f"'{tmp_path / 'house.laz'}'"
+        ((status, matrix),) = con.execute(
+            f"SELECT status, matrix FROM registration({points}, 'elements', unit := 1) LIMIT 1"
+        ).fetchall()
+    assert status == "found"
+    np.testing.assert_allclose(np.reshape(matrix, (4, 4))[:3, 3], 0.0, atol=0.003)
 
 
 def test_without_points_there_is_no_row():

@@ -22,6 +22,10 @@ NEARBY = 0.02, 0.2
 BESIDE = (0.06, 0.12)
 """Metres: how far beside a candidate a better one is looked for. Layers of an element, such as
 flooring and slab, hold a placement that is off by their thickness."""
+TIGHT = (0.03, 0.02, 0.02, 0.015, 0.015, 0.015)
+"""Metres: radii of the last steps. Points of a cell are averaged, so that their noise is less."""
+AROUND = (0.01, 0.02, 0.03)
+"""Metres: how far from a placement it is looked for where most surfaces agree exactly."""
 SAME = 0.1, 1.0
 """Metres and degrees: candidates that differ less are one."""
 LEAST_SURFELS = 100
@@ -109,7 +113,7 @@ def candidates(
     rough.sort(key=lambda each: -each[0])
     likely = [pose for score, pose in rough if score >= LIKELY * rough[0][0]]
     for pose in _distinct(likely, middle, KEPT, NEARBY):
-        for moved in _beside(pose):
+        for moved in _beside(pose, BESIDE):
             better = refine(faces, small, moved, FINE)
             rough.append((_score(faces, small, better, axis), better))
     rough.sort(key=lambda each: -each[0])
@@ -120,7 +124,11 @@ def candidates(
     fine.sort(key=lambda each: -each.score)
     kept = _distinct([each.pose for each in fine], middle, KEPT, SAME)
     fine = [each for each in fine if any(each.pose is pose for pose in kept)]
-    return _with_status(sample, fine)
+    free = SIX if tilt else FOUR
+    return [
+        each if each.status == "not found" else _settled(faces, small, sample, each, axis, free)
+        for each in _with_status(sample, fine)
+    ]
 
 
 def _with_status(sample: Surfels, found: list[Candidate]) -> list[Candidate]:
@@ -146,6 +154,21 @@ def _with_status(sample: Surfels, found: list[Candidate]) -> list[Candidate]:
     return rows
 
 
+def _settled(
+    faces: Faces, small: Surfels, sample: Surfels, found: Candidate, axis: float, free: Any
+) -> Candidate:
+    """Move a placement to where most surfaces agree exactly.
+
+    Elements that were built some centimetres off are near enough to their faces to pull at a
+    placement. Within `TIGHT` of the others they do not count, whichever way they are off.
+    """
+    poses = [refine(faces, small, each, TIGHT, free) for each in _beside(found.pose, AROUND)]
+    radius = TIGHT[-1]
+    best = max(poses, key=lambda pose: _score(faces, small, pose, axis, radius))
+    judged = _judge(faces, sample, refine(faces, sample, best, TIGHT[-2:], free), axis, free)
+    return replace(judged, status=found.status, worse=found.worse)
+
+
 def _is_better(one: Candidate, other: Candidate, cubes: Any) -> bool:
     """Whether one candidate explains more of the scan than another one by more than chance.
 
@@ -159,10 +182,10 @@ def _is_better(one: Candidate, other: Candidate, cubes: Any) -> bool:
     )
 
 
-def _beside(pose: Pose) -> list[Pose]:
-    """List placements that are shifted a little, either way along each axis."""
-    shifts = [sign * step * axis for step in BESIDE for axis in np.eye(3) for sign in (1, -1)]
-    return [Pose(pose.turn, pose.shift + shift) for shift in shifts]
+def _beside(pose: Pose, steps: tuple[float, ...]) -> list[Pose]:
+    """List a placement, and those that are shifted a little, either way along each axis."""
+    shifts = [sign * step * axis for step in steps for axis in np.eye(3) for sign in (1, -1)]
+    return [pose, *(Pose(pose.turn, pose.shift + shift) for shift in shifts)]
 
 
 def _distinct(listed: list[Pose], middle: Any, count: int, same: tuple[float, float]) -> list[Pose]:
@@ -183,16 +206,18 @@ def _is_same(one: Pose, other: Pose, middle: Any, same: tuple[float, float]) -> 
     return bool(np.linalg.norm(off) <= same[0] and angle <= same[1])
 
 
-def _score(faces: Faces, scan: Surfels, pose: Pose, axis: float) -> float:
-    distance = faces.measure(scan, pose, TOLERANCE, np.empty((len(scan), 6)))
+def _score(
+    faces: Faces, scan: Surfels, pose: Pose, axis: float, radius: float = TOLERANCE
+) -> float:
+    distance = faces.measure(scan, pose, radius, np.empty((len(scan), 6)))
     classes = classes_of(scan.normals @ pose.turn.T, axis)
-    return _weighted(distance, weights_of(classes))
+    return _weighted(distance, weights_of(classes), radius)
 
 
-def _weighted(distance: Any, weights: Any) -> float:
+def _weighted(distance: Any, weights: Any, radius: float) -> float:
     """Sum up what is explained; a surfel counts the less, the farther it is from the face."""
     is_on = ~np.isnan(distance)
-    return float((weights[is_on] * (1 - (distance[is_on] / TOLERANCE) ** 2) ** 2).sum())
+    return float((weights[is_on] * (1 - (distance[is_on] / radius) ** 2) ** 2).sum())
 
 
 def _judge(faces: Faces, scan: Surfels, pose: Pose, axis: float, free: Any) -> Candidate:
@@ -207,7 +232,7 @@ def _judge(faces: Faces, scan: Surfels, pose: Pose, axis: float, free: Any) -> C
     return Candidate(
         pose,
         float(is_on.mean()),
-        _weighted(distance, weights),
+        _weighted(distance, weights, TOLERANCE),
         float((on[asked] / counts[asked]).min()),
         float(np.sqrt(np.mean(distance[is_on] ** 2))) if is_on.any() else np.nan,
         deviations(scan, distance, jacobian, free),
