@@ -524,6 +524,16 @@ def plane_elements(use: OperatorCall) -> Variable:
     return use.relation(columns, source, where=(sql("global_id IS NOT NULL"),))
 
 
+def deviates(use: OperatorCall) -> Variable:
+    """Make the set of the elements that a cloud shows farther off their place than a length."""
+    use.no_more_than(3)
+    elements, cloud = use.of_kind(0, "set"), use.of_kind(1, "cloud")
+    length = literal(use.metres(2))
+    source = use.call_macro("coverage", cloud, elements, f"tolerance := {length}")
+    moved = sql(" SEMI JOIN (FROM ", source, " WHERE status = 'displaced') USING (global_id)")
+    return use.same_rows(elements, sql(elements.step, moved))
+
+
 def closer_than(use: OperatorCall) -> Variable:
     """Make the pairs that are at most a length apart: of elements, or of points and elements."""
     if not isinstance(use.operand(0), Variable) or use.of_kind(0, "set", "cloud").kind == "set":
@@ -721,6 +731,11 @@ OPERATORS: tuple[Operator, ...] = (
         f"relation [plane|element], and columns named {', '.join(MEASURES)}",
         "The planes of a cloud and the elements that they are the surface of.",
         "b[plane|wall|deviation] = PlaneElements(c, w)", ("plane_elements", "plane_elements"),
+    ),
+    Operator(
+        "Deviates", ("DV",), deviates, "a set, a cloud and a length", "set",
+        "The elements that a cloud shows farther off their place than a length.",
+        "off = Deviates(w, c, 10mm)", ("coverage", "coverage"), ("tolerance", "faces"),
     ),
 )  # fmt: skip
 BY_NAME = {name: each for each in OPERATORS for name in (each.name, *each.shorts)}

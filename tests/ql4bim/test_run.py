@@ -634,6 +634,15 @@ def test_walls_whose_scan_is_off(con):
     assert deviations["wall south 0"] == pytest.approx(0.03, abs=0.002)
 
 
+def test_elements_off_their_place(con):
+    """The southern wall was built 30 mm farther out, the slab where it should be."""
+    lines = 'm = ImportModel("house.ifc") c = ImportCloud("scan") off = Deviates(m, c, {})'
+    off = names(spatialq.run_script(con, lines.format("10mm")))
+    assert "wall south 0" in off
+    assert "ground slab" not in off
+    assert "wall south 0" not in names(spatialq.run_script(con, lines.format("40mm")))
+
+
 def test_points_near_elements(con):
     """The points of the slab are on it, those of the wall 30 mm in front."""
     lines = """m = ImportModel("house.ifc")  c = ImportCloud("scan")

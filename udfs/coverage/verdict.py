@@ -20,6 +20,9 @@ of a wall meet other elements, whose points are taken for theirs."""
 ROUGH = 1.5
 """Multiple of the spread of points on a face that a movement must be more than: faces of a window
 that are some millimetres apart are no movement of one of them."""
+IN_VIEW = 0.03
+"""Share of the surface of an element that must be in view where it is not found: a few rays pass
+between the points of what hides it."""
 REVEALED = 0.02
 """Share of the surface that must be seen of an element which the model hides."""
 
@@ -177,17 +180,18 @@ def _status(sums: Any, area: Any, is_off: Any, near: Any, options: Options) -> A
         share = np.where(is_revealed, 1.0, share)
         # where nothing is behind, what is around an element says that the scan reaches it
         through = through + np.where(near, empty, 0.0)
-        sees_through = (through >= options.min_area) & (through >= options.min_seen * view)
+        least = np.maximum(options.min_area, IN_VIEW * area)
+        sees_through = (through >= least) & (through >= options.min_seen * view)
+        is_out_of_view = view < least
     else:
         share = (seen >= options.min_area).astype(np.float64)
-        sees_through = np.zeros(len(view), bool)
+        sees_through = is_out_of_view = np.zeros(len(view), bool)
     is_seen = (seen >= options.min_area) & (share >= options.min_seen)
     may_be_moved = (seen_in_view >= options.min_area) | (not has_stations)
     # of a moved element the faces in view must be there: others have points by chance
     is_seen &= ~is_off | may_be_moved
     may_be = (seen >= options.min_area) & (share >= options.min_uncertain)
     may_be &= may_be_moved
-    is_out_of_view = has_stations & (view < options.min_area)
     cases = [
         area <= 0,
         is_seen & is_off,

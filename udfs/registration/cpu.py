@@ -10,7 +10,7 @@ from spatialq.data.points import all_finite, not_finite
 from spatialq.runtime import progress
 
 from . import MATRIX, STATUSES, UPS, surfels
-from .decide import Candidate, candidates
+from .decide import Candidate, candidates, is_clear
 from .refine import Faces
 from .uprights import AXES, Upright, uprights
 
@@ -25,8 +25,6 @@ SMALLEST, LARGEST = 1.0, 2.0
 """Metres, and multiple of the model's longest side: between these is the length of a scan."""
 CLEAR = 0.8
 """Share of the surface that must lie on the model for no other vertical or unit to be tried."""
-CLOSE = 0.8
-"""Share of the best score from which on another vertical fits similarly."""
 DIRECTIONS = (("east", "west"), ("north", "south"), ("above", "below"))
 LEAST, LEAST_ANGLE = 5e-4, 0.005
 """Metres and degrees: less is not said."""
@@ -90,7 +88,7 @@ def run(
             found.append((listed, metres, upright))
             if not options.tilt and _is_sure(listed):
                 break
-        chosen = _best_of(found)
+        chosen = _best_of(found, scan)
         if best is None or _rank(chosen[0]) > _rank(best[0]):
             best = chosen
         if _is_sure(best[0]):
@@ -157,15 +155,17 @@ def _is_sure(listed: list[Candidate]) -> bool:
     return bool(listed) and listed[0].status == "found" and listed[0].explained >= CLEAR
 
 
-def _best_of(found: list[tuple[list[Candidate], float, Upright]]) -> tuple[Any, ...]:
-    """Choose among verticals; where a scan fits similarly with several, none is the right one."""
+def _best_of(
+    found: list[tuple[list[Candidate], float, Upright]], scan: surfels.Surfels
+) -> tuple[Any, ...]:
+    """Choose among verticals; where a scan fits as well with another, none is the right one."""
     chosen = max(found, key=lambda each: _rank(each[0]))
-    fitting = [
-        listed
+    rivals = [
+        listed[0]
         for listed, *_ in found
-        if listed and listed[0].status != "not found" and _rank(listed) >= CLOSE * _rank(chosen[0])
+        if listed and listed is not chosen[0] and listed[0].status != "not found"
     ]
-    if len(fitting) > 1:
+    if not all(is_clear(chosen[0][0], rival, scan) for rival in rivals):
         return [replace(each, status="ambiguous") for each in chosen[0]], *chosen[1:]
     return chosen
 

@@ -101,9 +101,7 @@ def candidates(
     """
     if len(scan) < LEAST_SURFELS or not len(model):
         return []
-    rng = np.random.default_rng(0)
-    sample = scan.take(np.sort(rng.permutation(len(scan))[:SAMPLE]))
-    small = scan.take(np.sort(rng.permutation(len(scan))[:COARSE]))
+    sample, small = _some(scan, SAMPLE), _some(scan, COARSE)
     axis = main_axis(model)
     rough = []
     for _, pose in poses_near(small, model) if placed else poses(scan, model):
@@ -135,8 +133,7 @@ def _with_status(sample: Surfels, found: list[Candidate]) -> list[Candidate]:
     """Say of each candidate what it is; see README.md."""
     if not found:
         return []
-    best = found[0]
-    cubes = np.unique(np.floor(sample.places / BLOCK), axis=0, return_inverse=True)[1].ravel()
+    best, cubes = found[0], _cubes(sample)
     rivals = [each for each in found[1:] if not _is_better(best, each, cubes)]
     is_certain = best.sigma[:3].max() <= SIGMA[0] and best.sigma[3:].max() <= SIGMA[1]
     if best.least < LEAST_EXPLAINED:
@@ -167,6 +164,21 @@ def _settled(
     best = max(poses, key=lambda pose: _score(faces, small, pose, axis, radius))
     judged = _judge(faces, sample, refine(faces, sample, best, TIGHT[-2:], free), axis, free)
     return replace(judged, status=found.status, worse=found.worse)
+
+
+def is_clear(one: Candidate, other: Candidate, scan: Surfels) -> bool:
+    """Whether one placement is better than another one, perhaps with another vertical."""
+    return _is_better(one, other, _cubes(_some(scan, SAMPLE)))
+
+
+def _some(scan: Surfels, count: int) -> Surfels:
+    """Take so many surfels at random, the same ones each time."""
+    return scan.take(np.sort(np.random.default_rng(0).permutation(len(scan))[:count]))
+
+
+def _cubes(sample: Surfels) -> Any:
+    """Give the number of the cube in which each surfel is: int64[n]."""
+    return np.unique(np.floor(sample.places / BLOCK), axis=0, return_inverse=True)[1].ravel()
 
 
 def _is_better(one: Candidate, other: Candidate, cubes: Any) -> bool:
