@@ -131,6 +131,7 @@ def right(macro, argument, folder):
         "x": "565000", "y": "5934000", "z": "NULL", "camera": "{eye: [1, 2, 3], target: [0, 0, 0]}",
         "packed": r"'\x01\x00\x01\x01\x05\x06\x07'::BLOB", "size": "2",
         **dict.fromkeys(("xmin", "ymin", "zmin"), "0"),
+        "matrix": "[1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]",
     }  # fmt: skip
     return expressions.get(argument) or literal(values[argument])
 

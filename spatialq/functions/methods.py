@@ -145,6 +145,8 @@ def _result(macro: Macro) -> str:
     if macro.name not in catalogue():
         # the others are compositions: of two sets of elements, of one, or of points and elements
         sets = [each for each in macro.arguments if each.rows == "Elements"]
+        if macro.arguments[0].rows == "Points" and not sets:  # the points, changed
+            return "Points"
         return "Pairs" if macro.arguments[0] in sets and len(sets) > 1 else "Query"
     columns = catalogue()[macro.name].output.columns
     if "point_id" in columns and "x" not in columns:

@@ -868,7 +868,7 @@ class Points(PointVerbs):
     def to_model(
         self,
         matrix: list[float],
-    ) -> Query:
+    ) -> Points:
         """Points moved by the matrix of a placement, such as registration gives.
 
         Parameters
@@ -878,7 +878,7 @@ class Points(PointVerbs):
 
         Returns
         -------
-        Query
+        Points
             the columns of the points, with x, y and z in metres of the model.
         """
 

@@ -88,6 +88,8 @@ def run(
             found.append((listed, metres, upright))
             if not options.tilt and _is_sure(listed):
                 break
+        if not found:  # a scan without a vertical
+            continue
         chosen = _best_of(found, scan)
         if best is None or _rank(chosen[0]) > _rank(best[0]):
             best = chosen
