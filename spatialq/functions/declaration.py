@@ -501,6 +501,8 @@ class Declaration:
     takes_unit: bool = False
     """Whether the kernel converts lengths in metres itself, by `CoordinateParameters.metres`; else
     the lengths of a call are converted to the unit of x and y."""
+    finds_unit: bool = False
+    """Whether such a kernel finds the unit of x, y and z itself where `unit` is None."""
     is_spatial: bool = True
     """Whether z is compared with x and y: heights in another unit are converted then."""
     allows_degrees: bool = False

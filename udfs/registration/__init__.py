@@ -48,6 +48,7 @@ DECLARATION = Declaration(
     inputs=PointsAndElementsInput(),
     parameters=Options,
     takes_unit=True,
+    finds_unit=True,
     outputs=(
         Output(
             name="registration",
