@@ -21,8 +21,8 @@ ROUGH = 1.5
 """Multiple of the spread of points on a face that a movement must be more than: faces of a window
 that are some millimetres apart are no movement of one of them."""
 IN_VIEW = 0.03
-"""Share of the surface of an element that must be in view where it is not found: a few rays pass
-between the points of what hides it."""
+"""Share of the surface of an element that must be in view where it is not found or displaced: a few
+rays pass between the points of what hides it."""
 REVEALED = 0.02
 """Share of the surface that must be seen of an element which the model hides."""
 
@@ -172,22 +172,23 @@ def _status(sums: Any, area: Any, is_off: Any, near: Any, options: Options) -> A
     seen, seen_in_view, view, through, _, _, _, _, _, empty = sums.T
     has_stations = options.scanner is not None
     if has_stations:
+        least = np.maximum(options.min_area, IN_VIEW * area)
         share = np.divide(
             seen_in_view, view, out=np.zeros(len(view)), where=view >= options.min_area
         )
-        # what no ray reaches, but has points, is seen, too
-        is_revealed = (view < options.min_area) & (seen >= REVEALED * area)
+        # what hardly a ray reaches, but has points, is seen, too
+        is_revealed = (view < least) & (seen >= REVEALED * area)
         share = np.where(is_revealed, 1.0, share)
         # where nothing is behind, what is around an element says that the scan reaches it
         through = through + np.where(near, empty, 0.0)
-        least = np.maximum(options.min_area, IN_VIEW * area)
+        may_be_moved = seen_in_view >= least
         sees_through = (through >= least) & (through >= options.min_seen * view)
         is_out_of_view = view < least
     else:
         share = (seen >= options.min_area).astype(np.float64)
-        sees_through = is_out_of_view = np.zeros(len(view), bool)
+        may_be_moved = np.ones(len(view), bool)
+        sees_through = is_out_of_view = ~may_be_moved
     is_seen = (seen >= options.min_area) & (share >= options.min_seen)
-    may_be_moved = (seen_in_view >= options.min_area) | (not has_stations)
     # of a moved element the faces in view must be there: others have points by chance
     is_seen &= ~is_off | may_be_moved
     may_be = (seen >= options.min_area) & (share >= options.min_uncertain)
