@@ -268,3 +268,17 @@ def test_a_folder_may_hold_topics(folder, tmp_path):
     for _ in range(2):
         found = write_verdict([tmp_path], tmp_path / "v.bcf", register="none")
     assert found["elements"] == len(building()[1])
+
+
+@pytest.mark.parametrize(
+    "option", [{"faces": True}, {"unit": 0.3048}, {"scanner": [1.0, 2.0, 3.0]}]
+)
+def test_options_that_would_change_the_rows_are_refused(folder, option):
+    files = [folder / "scan.laz", folder / "rooms.ifc"]
+    with pytest.raises(ValueError, match=f"verdict: no option '{next(iter(option))}'; there is "):
+        write_verdict(files, register="none", **option)
+
+
+def test_one_file_is_one_file(folder):
+    with pytest.raises(ValueError, match="verdict: files must be clouds and models"):
+        write_verdict(str(folder / "scan.laz"))

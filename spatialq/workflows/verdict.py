@@ -47,6 +47,8 @@ REGISTER = ("auto", "none")
 KINDS: tuple[Kind, ...] = ("points", "ifc")
 NEARLY = 1.0
 """Metres: of several placements the one that moves no corner of the scan farther is meant."""
+OWN = ("scanner", "faces", "bounds", "unit", "crs")
+"""Options of `coverage` that are not passed on: it gets metres, and gives a row per element."""
 MATRIX = tuple(f"m{row}{column}" for row in range(1, 5) for column in range(1, 5))
 """Columns of `registration`."""
 SAID = ("global_id", "name", "ifc_class", "storey")
@@ -56,7 +58,7 @@ SAID = ("global_id", "name", "ifc_class", "storey")
 @together()
 @files_read_by(COMMAND)
 def write_verdict(
-    files: Sequence[str | os.PathLike[str]],
+    files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     outputs: str | Path | Sequence[str | Path] = (),
     *,
     register: str | Sequence[float] = "auto",
@@ -72,7 +74,7 @@ def write_verdict(
 
     Parameters
     ----------
-    files : sequence of path
+    files : path or paths
         Point clouds, which together are one scan, and IFC files in the same coordinates; or
         patterns or folders of them.
     outputs : path or paths
@@ -95,7 +97,7 @@ def write_verdict(
     progress : callable, optional
         Called with file, rows so far and rows in all.
     **options
-        Options of `coverage`.
+        Options of `coverage`, but for those of the coordinates, and `faces`.
 
     Returns
     -------
@@ -114,6 +116,7 @@ def write_verdict(
     from spatialq.functions.catalogue import catalogue
 
     tick = progress or (lambda *_: None)
+    files = [files] if isinstance(files, str | os.PathLike) else files
     targets = Outputs.of(COMMAND, outputs)
     matrix = _matrix_of(register)
     positions = _positions_of(scanners)
@@ -123,7 +126,8 @@ def write_verdict(
     targets.require_outside([os.fspath(each) for each in files], cloud_files, KINDS)
     crs = crs_of(COMMAND, clouds, crs, override=override_crs)
     unit = None if crs is None else _metres_per_unit(crs, cloud_files[0])
-    parameters = catalogue()["coverage"].parameters
+    parameters = [each for each in catalogue()["coverage"].parameters if each.name not in OWN]
+    _require_options(options, [each.name for each in parameters])
     options = with_numbers(
         COMMAND, options, parameters, cloud_files[0], crs, is_sought=matrix is None
     )
@@ -170,6 +174,14 @@ def _matrix_of(register: Any) -> "FloatArray | None":
         )
         raise ValueError(message)
     return matrix
+
+
+def _require_options(options: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Reject options that there are not."""
+    for name in options:
+        if name not in names:
+            message = f"{COMMAND}: no option '{name}'; there is {', '.join(sorted(names))}"
+            raise ValueError(message)
 
 
 def _positions_of(scanners: Any) -> "FloatArray":
