@@ -61,13 +61,17 @@ class Fitted:
         return self.across, self.across, self.across * self.z_to_xy_scale * self.level
 
     def results(self, function: Function, found: dict[str, Any]) -> dict[str, Any]:
-        """Give heights in the result back in the unit of z."""
+        """Give heights in the result, and what multiplies them, back for the unit of z."""
         if self.level == 1:
             return found
-        return {
-            name: values / self.level if name in function.output.heights else values
-            for name, values in found.items()
-        }
+        output = function.output
+
+        def converted(name: str, values: Any) -> Any:
+            if name in output.heights:
+                return values / self.level
+            return values * self.level if name in output.of_heights else values
+
+        return {name: converted(name, values) for name, values in found.items()}
 
 
 def fit(

@@ -475,6 +475,8 @@ class Output:
     """The names behind a column that the kernel gives as codes 0, 1, 2 ..."""
     heights: Sequence[str] = ()
     """Columns that are given back in the unit of z, where that is not the one of x and y."""
+    of_heights: Sequence[str] = ()
+    """Columns by which heights are multiplied, such as those of a matrix that moves points."""
     nulls: Mapping[str, int] = field(default_factory=dict)
     """What the kernel gives in a column of integers where there is no value."""
     of_strays: Mapping[str, Any] = field(default_factory=dict)

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import spatialq as sq
+from spatialq.errors import CrsWarning
 
 from ..element_tables import put
 from .cases import HOUSE, ROOMS, pose, scan, storey
@@ -78,3 +79,21 @@ def test_a_known_unit_is_taken(con):
         "SELECT DISTINCT unit FROM registration('feet', 'elements', crs := 'EPSG:25832')"
     ).fetchall()
     assert units == [(1.0,)]
+
+
+def test_feet_across_and_metres_up(con):
+    con.execute(
+        "CREATE OR REPLACE VIEW mixed AS "
+        "SELECT point_id, x * 3937 / 1200 AS x, y * 3937 / 1200 AS y, z FROM scan"
+    )
+    with pytest.warns(CrsWarning, match="heights were converted"):
+        con.execute(
+            "CREATE TABLE of_mixed AS "
+            "FROM registration('mixed', 'elements', crs := 'EPSG:2263+5703')"
+        )
+    con.execute("SET VARIABLE placement = (SELECT matrix FROM of_mixed WHERE status = 'found')")
+    placed = con.execute(
+        "SELECT x, y, z FROM to_model('mixed', getvariable('placement')) ORDER BY point_id"
+    ).fetchnumpy()
+    found = np.stack([placed[axis] for axis in "xyz"], axis=1)
+    assert np.abs(found - TRUTH).max() < 0.03

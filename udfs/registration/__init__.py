@@ -72,6 +72,7 @@ DECLARATION = Declaration(
             work=work,
             examples=("FROM registration('points', 'elements') WHERE status <> 'not found'",),
             codes={"status": STATUSES, "up": UPS},
+            of_heights=("m13", "m23", "m33", "m43"),
         ),
     ),
 )
