@@ -118,7 +118,10 @@ def test_the_matrix_of_a_run(world, tmp_path):
     assert [row[:3] for row in found] == [(str(world.ifc), str(world.ifc), sum(expected.values()))]
     for more, said in (
         (["--matrix", "class", "-o", "x.bcf"], "output: 'x.bcf' must end in one of .csv, .json"),
-        (["--matrix", "mood"], "clash: --matrix must be one of class, name, storey, file, got"),
+        (
+            ["--matrix", "mood"],
+            "clash: --matrix must be one of class, name, storey, storey_unified, file, got",
+        ),
         (["-o", "no/x.png"], "output: 'no/x.png': there is no folder"),
         (["--matrix", "file", "--executor", "serial", "-o", "job"], "clash: --matrix is no option"),
     ):

@@ -20,6 +20,7 @@ WORKFLOWS = {
     "lod": "spatialq.workflows.lod.write_lod",
     "tiles": "spatialq.workflows.tiles.write_tiles",
     "seeds": "spatialq.cluster.run",
+    "verdict": "spatialq.workflows.verdict.write_verdict",
 }
 IN_METRES = ("clash", "seeds")
 """Commands that convert lengths themselves."""
@@ -28,6 +29,7 @@ NO_OPTIONS = {
         "window_size", "overlap", "min_points", "cell_size", "ties", "source", "thin",
     },  # of its seeds; `write_ground` makes the terrain from ground points
     "intersects_with": {"relations"},  # follows from --closer-than
+    "coverage": {"scanner", "faces"},  # positions are given one by one
 }  # fmt: skip
 OTHERS = {
     "ground": (["--ground-only", "--crs", "EPSG:1", "--override-crs", "--memory", "1GiB"],
@@ -44,6 +46,8 @@ OTHERS = {
                "implicit": True}),
     "seeds": (["--executor", "ray", "--workers", "3", "--tile-size", "500", "--resume"],
               {"executor": "ray", "workers": 3, "tile_size": "500", "resume": True}),
+    "verdict": (["--register", "none", "--scanner", "1,2,3", "--scanner", "4,5,6"],
+                {"register": "none", "scanners": [[1, 2, 3], [4, 5, 6]]}),
 }  # fmt: skip
 
 
@@ -103,10 +107,15 @@ def default_of(parameter):
     """The default of a parameter, lengths as texts with their unit."""
     if parameter.default is None or not parameter.is_length:
         return parameter.default
-    unit = "m" if parameter.unit == "metres" else "u"
     if parameter.is_list:
-        return tuple(f"{value:g}{unit}" for value in parameter.default)
-    return f"{parameter.default:g}{unit}"
+        return tuple(map(text_of, parameter.default))
+    if parameter.unit == "metres" and parameter.default < 0.1:
+        return f"{1000 * parameter.default:g}mm"
+    return text_of(parameter.default, "m" if parameter.unit == "metres" else "u")
+
+
+def text_of(value, unit="u"):
+    return f"{value:g}{unit}"
 
 
 OUTPUT = {"ground": ("-o", "g.laz"), "seeds": ("-o", "out"), "tiles": ("-o", "tileset.json")}

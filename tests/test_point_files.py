@@ -126,7 +126,11 @@ def test_bounds_of_files_are_those_of_tables(con, folder, name):
     expected = rows(con, call(name, "'pts'", more))
     assert len(expected) > 0
     assert rows(con, call(name, f"'{folder}/'", more)) == expected
-    assert rows(con, call(name, f"'{folder}/'", ", bounds := [900, 0, 901, 1]")) == []
+    nothing = rows(con, call(name, f"'{folder}/'", ", bounds := [900, 0, 901, 1]"))
+    if name == "coverage":  # which has a row of each element
+        assert {row[2] for row in nothing} == {"no data"}
+    else:
+        assert nothing == []
 
 
 @pytest.mark.slow
