@@ -10,7 +10,7 @@
 -- scanner: x, y and z of each position of the scanner, one after the other, in the unit of the
 --     points; NULL where they are not known: then nothing is found to be hidden or missing. (a list
 --     of finite numbers, x, y and z of each position one after the other, or NULL)
--- tolerance: An element that is moved farther is displaced. (metres; > 0)
+-- tolerance: An element that is moved farther is displaced. Less than search. (metres; > 0)
 -- search: How far from its place in the model a face is looked for, along its normal. (metres; >=
 --     0.05 and <= 2)
 -- cell: Edge of the cells into which faces are divided; those of small faces are smaller. (metres;

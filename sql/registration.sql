@@ -64,7 +64,8 @@ ORDER BY r.candidate;
 
 -- Points moved by the matrix of a placement, such as registration gives.
 -- points: Name of a table or view with x, y and z.
--- matrix: 16 numbers, row by row, as registration gives them; not NULL.
+-- matrix: 16 finite numbers, row by row, the last row 0 0 0 1, as registration gives them; not
+--     NULL.
 -- gives: the columns of the points, with x, y and z in metres of the model
 -- example: FROM to_model('scan', getvariable('placement'))
 CREATE OR REPLACE MACRO to_model(
@@ -79,8 +80,11 @@ SELECT
     )
 FROM query_table(spatialq_name('to_model: points must be the name of a table, got ', points)) AS p,
 (
-    SELECT CASE WHEN len(of_model) = 16 THEN of_model ELSE error(
-        'to_model: matrix must be 16 numbers, row by row, as registration gives them, got ' || spatialq_shown(of_model)
+    SELECT CASE
+        WHEN len(of_model) = 16 AND list_bool_and([isfinite(each) FOR each IN of_model])
+        AND of_model[13:] = [0, 0, 0, 1] THEN of_model
+    ELSE error(
+        'to_model: matrix must be 16 finite numbers, row by row, the last row 0 0 0 1, as registration gives them, got ' || spatialq_shown(of_model)
     ) END AS "to"
-    FROM (SELECT spatialq_numbers('to_model: matrix must be 16 numbers, row by row, as registration gives them, got ', matrix) AS of_model)
+    FROM (SELECT spatialq_numbers('to_model: matrix must be 16 finite numbers, row by row, the last row 0 0 0 1, as registration gives them, got ', matrix) AS of_model)
 ) AS m;

@@ -1,19 +1,23 @@
 """From a scan and a model to a verdict on each element: the command and the Python call."""
 
+import warnings
+
 import ifcopenshell
 import ifcopenshell.util.element
 import laspy
 import numpy as np
 import pyarrow.parquet as pq
+import pyproj
 import pytest
 from PIL import Image
 
 import spatialq
 from spatialq.data.meshes import Meshes
 from spatialq.demo.scanner import Change, rooms, scan, stations_in
+from spatialq.errors import FileWarning
 from spatialq.export.coordinated import Element
 from spatialq.export.coordinated_ifc import guid_of, write_coordinated_ifc
-from spatialq.workflows.verdict import write_verdict
+from spatialq.workflows.verdict import _is_near, write_verdict
 
 from .command_line import rows as rows_of
 from .command_line import spatialq_command
@@ -68,9 +72,11 @@ def _class_of(name):
     return f"Ifc{kinds.get(name.removeprefix('annex ').split()[0], 'Covering')}"
 
 
-def _write_cloud(path, points):
+def _write_cloud(path, points, crs=None):
     cloud = laspy.LasData(laspy.LasHeader(point_format=6, version="1.4"))
     cloud.header.scales = [1e-4] * 3
+    if crs is not None:
+        cloud.header.add_crs(pyproj.CRS(crs))
     cloud.xyz = points
     cloud.write(path)
 
@@ -163,6 +169,9 @@ def test_what_is_printed(folder, scanners):
     assert result.returncode == 0, result.stderr
     assert MOVED[0] in result.stdout
     assert "not found" in result.stdout
+    # what needs work comes first
+    first, second = (result.stdout.index(name) for name in (MISSING, MOVED[0]))
+    assert first < second < result.stdout.index(HIDDEN)
     (row,) = rows_of("verdict", *arguments)
     require_right(row["verdicts"])
 
@@ -178,10 +187,98 @@ def test_what_is_printed(folder, scanners):
          "verdict: register must be 'auto', 'none' or the 16 numbers of a rigid movement"),
         (["scan.laz", "rooms.ifc", "--scanner", "1,2"],
          "verdict: --scanner must be 3 numbers with commas between, got '1,2'"),
+        (["scan.laz", "rooms.ifc", "--scanner", "nan,0,0"],
+         "verdict: scanners must be positions of three finite numbers each"),
+        (["scan.laz", "rooms.ifc", "--crs", "EPSG:4326"],
+         "verdict: 'scan.laz' is in WGS 84 (EPSG:4326), which is not projected"),
         (["scan.laz", "rooms.ifc", "-o", "v.txt"], "must end in one of"),
+        (["scan.la*", "rooms.ifc", "-o", "scan.las"], "which the next run would read"),
+        (["scan.laz", "room*.ifc", "-o", "rooms2.ifc"], "which the next run would read"),
+        ([".", "-o", "v.ifc"], "which the next run would read"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said(folder, arguments, sentence):
     result = spatialq_command("verdict", *arguments, cwd=folder)
     assert result.returncode == 1
     assert sentence in result.stderr
+
+
+def test_positions_must_have_three_numbers(folder):
+    files = [folder / "scan.laz", folder / "rooms.ifc"]
+    for wrong in ([1.0, 2.0, 3.0], [(1.0, 2.0)], [("a", 0, 0)], 5):
+        with pytest.raises(ValueError, match="verdict: scanners must be positions of three"):
+            write_verdict(files, scanners=wrong)
+
+
+def test_a_scan_without_points(folder, tmp_path):
+    _write_cloud(tmp_path / "empty.laz", np.empty((0, 3)))
+    with pytest.warns(FileWarning, match="the scan has no points: the scan is used where it lies"):
+        found = write_verdict([tmp_path / "empty.laz", folder / "rooms.ifc"])
+    assert found["statuses"] == {"no data": found["elements"]}
+
+
+def test_a_scan_far_from_the_models_is_said(folder):
+    files = [folder / "elsewhere.laz", folder / "rooms.ifc"]
+    with pytest.warns(FileWarning, match="no point of the scan is near an element"):
+        write_verdict(files, register="none")
+
+
+def test_a_scanner_far_from_the_points_is_said(folder):
+    files = [folder / "scan.laz", folder / "rooms.ifc"]
+    with pytest.warns(FileWarning, match="scanner at 1000, 0, 0 is .* m from the points"):
+        write_verdict(files, register="none", scanners=[(1.0, 1.0, 1.5), (1000.0, 0.0, 0.0)])
+
+
+def test_a_scan_whose_unit_is_found_is_not_said_to_be_in_metres(folder, tmp_path):
+    points = laspy.read(folder / "elsewhere.laz").xyz
+    _write_cloud(tmp_path / "feet.laz", points / 0.3048)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = write_verdict(
+            [tmp_path / "feet.laz", folder / "rooms.ifc"], tmp_path / "v.laz", tolerance=0.01
+        )
+    assert found["sentence"].endswith("its unit is feet")
+    assert by_name(found["verdicts"])[MOVED[0]]["dx"] == pytest.approx(0.03, abs=0.005)
+    moved = laspy.read(tmp_path / "v.laz").xyz
+    matrix = np.reshape(found["matrix"], (4, 4))
+    wanted = laspy.read(tmp_path / "feet.laz").xyz @ matrix[:3, :3].T + matrix[:3, 3]
+    np.testing.assert_allclose(moved, wanted, atol=1e-4)
+
+
+def test_feet_across_and_metres_up(folder, tmp_path):
+    points = laspy.read(folder / "elsewhere.laz").xyz
+    foot = 1200 / 3937
+    _write_cloud(tmp_path / "mixed.laz", points / [foot, foot, 1], "EPSG:2263+5703")
+    found = write_verdict([tmp_path / "mixed.laz", folder / "rooms.ifc"])
+    moved = by_name(found["verdicts"])[MOVED[0]]
+    assert moved["status"] == "displaced"
+    assert moved["dx"] == pytest.approx(0.03, abs=0.005)
+
+
+def test_of_places_in_feet_the_own_one_is_meant(folder):
+    corners = np.array([(0.0, 0.0, 0.0), (30.0, 20.0, 10.0)]).T
+    to_metres = np.diag([0.3048, 0.3048, 0.3048, 1.0])
+    assert _is_near(to_metres, corners, 0.3048)
+    assert not _is_near(to_metres, corners, 1.0)
+
+
+def test_a_folder_may_hold_topics(folder, tmp_path):
+    for name in ("scan.laz", "rooms.ifc"):
+        (tmp_path / name).symlink_to(folder / name)
+    for _ in range(2):
+        found = write_verdict([tmp_path], tmp_path / "v.bcf", register="none")
+    assert found["elements"] == len(building()[1])
+
+
+@pytest.mark.parametrize(
+    "option", [{"faces": True}, {"unit": 0.3048}, {"scanner": [1.0, 2.0, 3.0]}]
+)
+def test_options_that_would_change_the_rows_are_refused(folder, option):
+    files = [folder / "scan.laz", folder / "rooms.ifc"]
+    with pytest.raises(ValueError, match=f"verdict: no option '{next(iter(option))}'; there is "):
+        write_verdict(files, register="none", **option)
+
+
+def test_one_file_is_one_file(folder):
+    with pytest.raises(ValueError, match="verdict: files must be clouds and models"):
+        write_verdict(str(folder / "scan.laz"))

@@ -32,6 +32,8 @@ class Units:
     """Metres in a unit of z."""
     note: str = ""
     """What the user should be warned of."""
+    is_known: bool = True
+    """Whether a CRS or the user says it, or metres are assumed."""
 
     @property
     def level(self) -> float:
@@ -59,13 +61,17 @@ class Fitted:
         return self.across, self.across, self.across * self.z_to_xy_scale * self.level
 
     def results(self, function: Function, found: dict[str, Any]) -> dict[str, Any]:
-        """Give heights in the result back in the unit of z."""
+        """Give heights in the result, and what multiplies them, back for the unit of z."""
         if self.level == 1:
             return found
-        return {
-            name: values / self.level if name in function.output.heights else values
-            for name, values in found.items()
-        }
+        output = function.output
+
+        def converted(name: str, values: Any) -> Any:
+            if name in output.heights:
+                return values / self.level
+            return values * self.level if name in output.of_heights else values
+
+        return {name: converted(name, values) for name, values in found.items()}
 
 
 def fit(
@@ -99,7 +105,7 @@ def fit(
     if units.note and not (frame is not None and frame.is_announced):
         _warn(units.note)
     level = units.level if function.declaration.is_spatial else 1.0
-    lengths = _with_lengths(function, options, units.across)
+    lengths = _with_lengths(function, options, units)
     heights = _with_heights(arguments, level)
     return Fitted(heights, lengths, level, units.level / level, units.across)
 
@@ -125,7 +131,7 @@ def units_for(function: Function, options: CoordinateParameters, frame: Frame | 
         options.function,
         options,
         frame,
-        needs_metres=declared.takes_unit or bool(_lengths(function)),
+        needs_metres=not declared.finds_unit and (declared.takes_unit or bool(_lengths(function))),
         allows_degrees=declared.allows_degrees,
     )
     if units.level == 1 or not declared.is_spatial:
@@ -182,7 +188,7 @@ def units_of(
     if options.unit is not None:
         return Units(options.unit, options.unit)
     if frame is None or not needs_metres:
-        return Units(1.0, 1.0)
+        return Units(1.0, 1.0, is_known=False)
     if frame.doubt:
         message = f"{name}: {frame.doubt}: give unit, such as unit := 0.3048 for feet, or crs"
         raise CrsError(message)
@@ -222,11 +228,12 @@ def _of_crs(
     return Units(*known)
 
 
-def _with_lengths(function: Function, options: Any, unit: float) -> Any:
+def _with_lengths(function: Function, options: Any, units: Units) -> Any:
     """Convert the parameters of a call that are lengths in metres."""
-    if unit == 1:
+    unit, declared = units.across, function.declaration
+    if unit == 1 and not (declared.finds_unit and units.is_known):
         return options
-    if function.declaration.takes_unit:
+    if declared.takes_unit:
         return replace(options, unit=unit)
     lengths = {name: getattr(options, name) / unit for name in _lengths(function)}
     return replace(options, **lengths) if lengths else options

@@ -475,6 +475,8 @@ class Output:
     """The names behind a column that the kernel gives as codes 0, 1, 2 ..."""
     heights: Sequence[str] = ()
     """Columns that are given back in the unit of z, where that is not the one of x and y."""
+    of_heights: Sequence[str] = ()
+    """Columns by which heights are multiplied, such as those of a matrix that moves points."""
     nulls: Mapping[str, int] = field(default_factory=dict)
     """What the kernel gives in a column of integers where there is no value."""
     of_strays: Mapping[str, Any] = field(default_factory=dict)
@@ -501,6 +503,8 @@ class Declaration:
     takes_unit: bool = False
     """Whether the kernel converts lengths in metres itself, by `CoordinateParameters.metres`; else
     the lengths of a call are converted to the unit of x and y."""
+    finds_unit: bool = False
+    """Whether such a kernel finds the unit of x, y and z itself where `unit` is None."""
     is_spatial: bool = True
     """Whether z is compared with x and y: heights in another unit are converted then."""
     allows_degrees: bool = False

@@ -172,7 +172,7 @@ class Points(PointVerbs):
             points; None where they are not known: then nothing is found to be hidden or missing. (a
             list of finite numbers, x, y and z of each position one after the other, or None)
         tolerance : float | str
-            An element that is moved farther is displaced. (metres; > 0)
+            An element that is moved farther is displaced. Less than search. (metres; > 0)
         search : float | str
             How far from its place in the model a face is looked for, along its normal. (metres; >=
             0.05 and <= 2)
@@ -874,7 +874,8 @@ class Points(PointVerbs):
         Parameters
         ----------
         matrix : list[float]
-            16 numbers, row by row, as registration gives them; not None.
+            16 finite numbers, row by row, the last row 0 0 0 1, as registration gives them; not
+            None.
 
         Returns
         -------

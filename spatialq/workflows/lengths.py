@@ -20,6 +20,8 @@ def with_numbers(
     path: Path,
     crs: str | None,
     remedy: str = "reproject it first",
+    *,
+    is_sought: bool = False,
 ) -> dict[str, Any]:
     """Convert options that are lengths with a unit to numbers; numbers stay as they are.
 
@@ -37,6 +39,8 @@ def with_numbers(
         Its CRS as PROJJSON.
     remedy : str
         What to do about a file in degrees.
+    is_sought : bool
+        Whether the command finds the unit of the file itself where the CRS does not say it.
 
     Raises
     ------
@@ -57,7 +61,8 @@ def with_numbers(
         for each in lengths
         if each.name in options
     }
-    if crs is None and (unit.is_assumed or any(each.in_metres for each in lengths)):
+    needs_unit = not is_sought and any(each.in_metres for each in lengths)
+    if crs is None and (unit.is_assumed or needs_unit):
         message = (
             f"{command}: the CRS of '{path}' is not known, so its coordinates are taken for "
             "metres; --crs, or crs in Python, says what it is, such as EPSG:25832"

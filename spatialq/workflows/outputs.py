@@ -144,7 +144,9 @@ class Outputs:
             targets += self.in_folder(folder, sources)
         require_outputs(self.command, sources, targets, endings)
 
-    def require_outside(self, given: Any, sources: Sequence[Path]) -> None:
+    def require_outside(
+        self, given: Any, sources: Sequence[Path], kinds: Sequence[Kind] = ("points",)
+    ) -> None:
         """Reject outputs that the next run would read, since they are new in a folder of inputs.
 
         Parameters
@@ -153,18 +155,20 @@ class Outputs:
             What the user gave as `source`.
         sources : sequence of Path
             The files that it means.
+        kinds : sequence of str
+            What is read of a folder.
 
         Raises
         ------
         FileError
-            If an output matches a pattern, or is a point cloud in a folder that is given.
+            If an output matches a pattern, or is of these kinds and in a folder that is given.
         """
         targets = [*self.paths]
         for folder in self.folders:
             targets += self.in_folder(folder, sources)
         for each in _paths(self.command, "source", given):
             for target in targets:
-                if would_match(each, target):
+                if would_match(each, target, kinds):
                     reason = f"output must not be one of '{each}', which the next run would read"
                     raise FileError.of(self.command, target, reason)
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.meshes import Meshes
-from spatialq.errors import FileError, FileWarning, files_read_by
+from spatialq.errors import CrsError, FileError, FileWarning, files_read_by
 from spatialq.export.atomic import together
 from spatialq.export.ifc import ENDINGS as MODEL
-from spatialq.io.formats import files_of, reader_of
+from spatialq.io.formats import Kind, files_of, reader_of
 from spatialq.io.source import LAS, Progress
 from spatialq.runtime import budget
 from spatialq.workflows.clash_bcf import SUFFIXES as BCF
@@ -44,8 +44,11 @@ if TYPE_CHECKING:
 
 ENDINGS = (*TABLE, *LAS, *BCF, *MODEL, *PICTURE)
 REGISTER = ("auto", "none")
+KINDS: tuple[Kind, ...] = ("points", "ifc")
 NEARLY = 1.0
 """Metres: of several placements the one that moves no corner of the scan farther is meant."""
+OWN = ("scanner", "faces", "bounds", "unit", "crs")
+"""Options of `coverage` that are not passed on: it gets metres, and gives a row per element."""
 MATRIX = tuple(f"m{row}{column}" for row in range(1, 5) for column in range(1, 5))
 """Columns of `registration`."""
 SAID = ("global_id", "name", "ifc_class", "storey")
@@ -55,7 +58,7 @@ SAID = ("global_id", "name", "ifc_class", "storey")
 @together()
 @files_read_by(COMMAND)
 def write_verdict(
-    files: Sequence[str | os.PathLike[str]],
+    files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     outputs: str | Path | Sequence[str | Path] = (),
     *,
     register: str | Sequence[float] = "auto",
@@ -71,7 +74,7 @@ def write_verdict(
 
     Parameters
     ----------
-    files : sequence of path
+    files : path or paths
         Point clouds, which together are one scan, and IFC files in the same coordinates; or
         patterns or folders of them.
     outputs : path or paths
@@ -94,7 +97,7 @@ def write_verdict(
     progress : callable, optional
         Called with file, rows so far and rows in all.
     **options
-        Options of `coverage`.
+        Options of `coverage`, but for those of the coordinates, and `faces`.
 
     Returns
     -------
@@ -113,26 +116,33 @@ def write_verdict(
     from spatialq.functions.catalogue import catalogue
 
     tick = progress or (lambda *_: None)
+    files = [files] if isinstance(files, str | os.PathLike) else files
     targets = Outputs.of(COMMAND, outputs)
     matrix = _matrix_of(register)
+    positions = _positions_of(scanners)
     cloud_files, models = _sorted_by_kind(files)
     clouds = open_clouds(cloud_files, cloud_files, targets, ENDINGS)
     targets.check(models, ENDINGS)
+    targets.require_outside([os.fspath(each) for each in files], cloud_files, KINDS)
     crs = crs_of(COMMAND, clouds, crs, override=override_crs)
-    unit = _metres_per_unit(crs)
-    parameters = catalogue()["coverage"].parameters
-    options = with_numbers(COMMAND, options, parameters, cloud_files[0], crs)
+    unit = None if crs is None else _metres_per_unit(crs, cloud_files[0])
+    parameters = [each for each in catalogue()["coverage"].parameters if each.name not in OWN]
+    _require_options(options, [each.name for each in parameters])
+    options = with_numbers(
+        COMMAND, options, parameters, cloud_files[0], crs, is_sought=matrix is None
+    )
     with budget.within(COMMAND, memory, targets.beside):
         elements, meshes = _read_models(models, tick)
         read = read_points(clouds, None, tick)
         xyz = np.stack(read.xyz)
         sentence = ""
         if matrix is None:
-            matrix, sentence = _register(xyz, meshes, None if crs is None else unit, device)
-        else:
-            matrix = matrix @ np.diag([*unit, 1.0])
+            matrix, sentence = _register(xyz, meshes, unit, device)
+        elif unit is not None:
+            matrix = matrix @ _scaling(unit)
         points = apply(matrix, xyz)
-        stations = apply(matrix, np.array(scanners, np.float64).reshape(-1, 3).T).T
+        stations = apply(matrix, positions.T).T
+        _warn_of_far_scanners(positions, stations, points)
         rows = _judge(points, elements, meshes, stations.ravel(), device, options)
         found = Verdict(rows, elements, meshes, clouds, points, read.point_id)
         _write(found, targets, device, tick)
@@ -166,13 +176,53 @@ def _matrix_of(register: Any) -> "FloatArray | None":
     return matrix
 
 
+def _require_options(options: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Reject options that there are not."""
+    for name in options:
+        if name not in names:
+            message = f"{COMMAND}: no option '{name}'; there is {', '.join(sorted(names))}"
+            raise ValueError(message)
+
+
+def _positions_of(scanners: Any) -> "FloatArray":
+    """Give the positions of an argument `scanners`, float64[n, 3]."""
+    try:
+        positions = np.array(list(scanners), np.float64)
+        is_right = not positions.size or (positions.ndim == 2 and positions.shape[1] == 3)
+    except (TypeError, ValueError):
+        is_right = False
+    if not is_right or not np.isfinite(positions).all():
+        message = (
+            f"{COMMAND}: scanners must be positions of three finite numbers each, x, y and z in "
+            f"the coordinates of the clouds, got {scanners!r}"
+        )
+        raise ValueError(message)
+    return positions.reshape(-1, 3)
+
+
+def _warn_of_far_scanners(
+    positions: "FloatArray", stations: "FloatArray", points: "FloatArray"
+) -> None:
+    """Warn of a scanner that is farther from the points than they are from each other."""
+    if not points.size:
+        return
+    low, high = points.min(axis=1), points.max(axis=1)
+    apart = np.linalg.norm(np.maximum(np.maximum(low - stations, stations - high), 0), axis=1)
+    for k in np.flatnonzero(apart > np.linalg.norm(high - low))[:1]:
+        message = (
+            f"{COMMAND}: the scanner at {', '.join(f'{each:.15g}' for each in positions[k])} is "
+            f"{apart[k]:,.0f} m from the points: positions must be in the coordinates of the clouds"
+        )
+        warnings.warn(message, FileWarning, stacklevel=6)
+
+
 def _sorted_by_kind(files: Sequence[str | os.PathLike[str]]) -> tuple[list[Path], list[Path]]:
     """Find the files, and tell clouds from models."""
-    named = (path for each in files for path in files_of(COMMAND, os.fspath(each)))
+    named = (path for each in files for path in files_of(COMMAND, os.fspath(each), KINDS))
     # each once, however it is named
     found = list({path.resolve(): path for path in named}.values())
-    kinds = {path: reader_of(COMMAND, path, ("points", "ifc")).kind for path in found}
-    clouds, models = ([p for p in found if kinds[p] == kind] for kind in ("points", "ifc"))
+    kinds = {path: reader_of(COMMAND, path, KINDS).kind for path in found}
+    clouds, models = ([p for p in found if kinds[p] == kind] for kind in KINDS)
     for what, there in (("a point cloud", clouds), ("an IFC file", models)):
         if not there:
             names = ", ".join(f"'{path}'" for path in found) or "none"
@@ -181,12 +231,31 @@ def _sorted_by_kind(files: Sequence[str | os.PathLike[str]]) -> tuple[list[Path]
     return clouds, models
 
 
-def _metres_per_unit(crs: str | None) -> "FloatArray":
-    """Say how long the units of x, y and z are."""
-    from spatialq.io.crs import metres_per_unit
+def _metres_per_unit(crs: str, path: Path) -> "FloatArray":
+    """Say how long the units of x, y and z are.
 
-    across, up = (crs and metres_per_unit(crs)) or (1.0, 1.0)
+    Raises
+    ------
+    CrsError
+        If x and y are degrees.
+    """
+    from spatialq.io import crs as crs_text
+
+    known = crs_text.metres_per_unit(crs)
+    if known is None:
+        message = (
+            f"{COMMAND}: '{path}' is in {crs_text.name(crs)}, which is not projected, so its "
+            "points cannot be compared with models in metres; reproject it first, or correct its "
+            "CRS with --crs and --override-crs"
+        )
+        raise CrsError(message)
+    across, up = known
     return np.array([across, across, up])
+
+
+def _scaling(unit: "FloatArray") -> "FloatArray":
+    """Give the matrix that makes metres of coordinates."""
+    return np.diag([*unit, 1.0])
 
 
 def _read_models(models: Sequence[Path], tick: Progress) -> "tuple[pa.Table, Meshes]":
@@ -232,26 +301,32 @@ def _register(
     """
     from spatialq.execution.run import run
 
-    known = None if unit is None else float(unit[0])
-    found = run("registration", *xyz, elements=meshes, unit=known, device=device)
-    statuses = _named("registration", "status", found)
+    scaling = np.eye(4) if unit is None else _scaling(unit)
+    metric = xyz if unit is None else apply(scaling, xyz)
+    known = None if unit is None else 1.0
+    found = run("registration", *metric, elements=meshes, unit=known, device=device)
+    statuses = _named("registration", "status", found) or ["not found"]
     matrices = np.stack([found[name] for name in MATRIX], axis=1).reshape(-1, 4, 4)
-    sentence = str(found["sentence"][0])
+    sentence = str(found["sentence"][0]) if len(matrices) else "the scan has no points"
     if statuses[0] == "found":
-        return matrices[0], sentence
+        return matrices[0] @ scaling, sentence
     if statuses[0] == "ambiguous":
         # of several places the scan's own coordinates may mean one
-        own = [k for k, each in enumerate(matrices) if _is_near(each, xyz)]
+        near = zip(matrices, found["unit"], strict=True)
+        own = [k for k, (each, length) in enumerate(near) if _is_near(each, metric, length)]
         if len(own) == 1:
-            return matrices[own[0]], f"the placement nearest to its coordinates; {sentence}"
+            return matrices[
+                own[0]
+            ] @ scaling, f"the placement nearest to its coordinates; {sentence}"
         message = (
             f"{COMMAND}: {sentence}; choose one of the matrices of registration as register, or "
             "'none' to use the scan where it lies"
         )
         raise ValueError(message)
-    message = f"{COMMAND}: {sentence}: the scan is used where it lies"
+    taken = ", and its coordinates are taken for metres" if unit is None else ""
+    message = f"{COMMAND}: {sentence}: the scan is used where it lies{taken}"
     warnings.warn(message, FileWarning, stacklevel=6)
-    return np.diag([*(np.ones(3) if unit is None else unit), 1.0]), sentence
+    return scaling, sentence
 
 
 def _named(function: str, column: str, found: Mapping[str, Any]) -> list[str]:
@@ -262,10 +337,10 @@ def _named(function: str, column: str, found: Mapping[str, Any]) -> list[str]:
     return [names[code] for code in found[column]]
 
 
-def _is_near(matrix: "FloatArray", xyz: "FloatArray") -> bool:
-    """Whether a movement leaves a scan nearly where it is."""
+def _is_near(matrix: "FloatArray", xyz: "FloatArray", unit: float) -> bool:
+    """Whether a movement, from coordinates of a unit to metres, leaves a scan nearly in place."""
     corners = np.stack([xyz.min(axis=1), xyz.max(axis=1)], axis=1)
-    return bool(np.abs(apply(matrix, corners) - corners).max(initial=0.0) < NEARLY)
+    return bool(np.abs(apply(matrix, corners) - unit * corners).max(initial=0.0) < NEARLY)
 
 
 def _judge(
@@ -281,6 +356,8 @@ def _judge(
 
     scanner = tuple(map(float, stations)) or None
     found = run("coverage", *points, elements=meshes, scanner=scanner, device=device, **options)
+    if points.size:
+        _warn_of_nothing_near(found)
     of_element = {int(row): k for k, row in enumerate(found["element"])}
     measured = {
         name: values.tolist() for name, values in found.items() if name not in ("element", "face")
@@ -292,6 +369,16 @@ def _judge(
         | {"file_name": said["file_name"][row]}
         for row in range(len(meshes))
     ]
+
+
+def _warn_of_nothing_near(found: Mapping[str, Any]) -> None:
+    """Warn if no element has data, as of a scan that is somewhere else."""
+    if set(_named("coverage", "status", found)) <= {"no data", "not applicable"}:
+        message = (
+            f"{COMMAND}: no point of the scan is near an element: its coordinates are not those of "
+            "the models, or their unit is another one; register 'auto' looks for its place"
+        )
+        warnings.warn(message, FileWarning, stacklevel=7)
 
 
 def _known(value: Any) -> Any:

@@ -42,6 +42,7 @@ COLOURS = {
 """Of elements, by status."""
 ISSUES = ("not found", "displaced")
 """Statuses of which there are topics."""
+SEVERITY = (*ISSUES, *(status for status in COLOURS if status not in ISSUES))
 FADED = "40C8C8C8"
 """AARRGGBB of what is around an element."""
 RANGE = 0.05
@@ -51,6 +52,9 @@ COLD, EVEN, WARM, UNKNOWN = (40, 90, 200), (90, 190, 110), (220, 50, 40), (150, 
 MOST_OTHERS = 40
 """Elements around one that are shown with it."""
 PROPERTY_SET = "Verdict"
+DECIMALS = 4
+"""Of coordinates of points in metres, far below the noise of a scan: moved ones have digits without
+end, which no LAS file can keep."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,8 @@ def write_points(verdict: Verdict, deviation: "FloatArray", target: Path, tick: 
         return spread
 
     colours = 257 * colours_of(deviation).astype(np.uint16)
-    added = dict(zip("xyz", map(by_position, verdict.points), strict=True))
+    rounded = np.round(verdict.points, DECIMALS)
+    added = dict(zip("xyz", map(by_position, rounded), strict=True))
     for name, channel in zip(("red", "green", "blue"), colours.T, strict=True):
         added[name] = by_position(np.ascontiguousarray(channel))
     added["deviation"] = by_position(deviation.astype(np.float32))
@@ -132,7 +137,7 @@ def write_topics(verdict: Verdict, target: Path) -> int:
 
 def _topics(verdict: Verdict) -> Iterator[Topic]:
     numbers = [k for k, row in enumerate(verdict.rows) if row["status"] in ISSUES]
-    numbers.sort(key=lambda k: (ISSUES.index(verdict.rows[k]["status"]), -_moved_by(verdict, k), k))
+    numbers.sort(key=lambda k: gravity(verdict.rows[k]))
     from spatialq.geometry import boxes
 
     limits = boxes.of(verdict.meshes)
@@ -151,8 +156,9 @@ def _topics(verdict: Verdict) -> Iterator[Topic]:
         )
 
 
-def _moved_by(verdict: Verdict, k: int) -> float:
-    return float(np.linalg.norm(movement(verdict.rows[k])))
+def gravity(row: dict[str, Any]) -> tuple[int, float]:
+    """Give what sorts rows: what is not found first, then what is displaced, farthest first."""
+    return SEVERITY.index(row["status"]), -float(np.linalg.norm(movement(row)))
 
 
 def movement(row: dict[str, Any]) -> "FloatArray":

@@ -158,3 +158,11 @@ def test_issues_select_what_failed(reports):
             for ending, schema in (("markup.bcf", "markup"), (".bcfv", "visinfo")):
                 if name.endswith(ending):
                     schemas[schema].validate(archive.read(name).decode())
+
+
+def test_rows_of_several_models_name_them(folder, tmp_path):
+    write_house(tmp_path / "second.ifc")
+    models = folder / "house.ifc", tmp_path / "second.ifc"
+    found = json.loads(spatialq_command("check", *models, folder / "wrong.ids", "--json").stdout)
+    names = {row["file_name"].rpartition("/")[2] for row in found["failed"]}
+    assert names == {"house.ifc", "second.ifc"}

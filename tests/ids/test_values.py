@@ -119,3 +119,13 @@ def test_a_word_has_no_punctuation_separators_and_other_characters():
 def test_a_pattern_that_backtracks_takes_no_time():
     value = Value(1, base="xs:string", patterns=(("(a+)+b", translated("(a+)+b")),))
     assert not value.of_texts(["a" * 100_000]).any()
+
+
+def test_long_values_are_said_in_short():
+    codes = Value(1, enumeration=tuple(f"Ss_{k}" for k in range(2000)))
+    assert str(codes).startswith("one of 'Ss_0', 'Ss_1', ")
+    assert str(codes).endswith("'Ss_19' and 1,980 more")
+    pattern = "a|" * 5000 + "b"
+    assert len(str(Value(1, patterns=((pattern, pattern),)))) < 250
+    assert str(Value(1, simple="x" * 300)) == f"'{'x' * 200}…'"
+    assert str(Value(1, enumeration=("a", "b"))) == "one of 'a', 'b'"

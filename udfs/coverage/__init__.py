@@ -38,7 +38,10 @@ class Options(PointParameters):
         must_be=POSITIONS,
     )
     tolerance: float = parameter(
-        0.01, "An element that is moved farther is displaced.", unit="metres", above=0
+        0.01,
+        "An element that is moved farther is displaced. Less than search.",
+        unit="metres",
+        above=0,
     )
     search: float = parameter(
         0.35,
@@ -81,11 +84,12 @@ class Options(PointParameters):
     faces: bool = parameter(False, "Whether to give a row for each planar face of an element.")
 
     def check(self) -> None:
-        """Reject positions that are none."""
+        """Reject positions that are none, and a tolerance that nothing could exceed."""
         super().check()
-        if self.scanner is not None and (
-            len(self.scanner) % 3 or not all(abs(each) < float("inf") for each in self.scanner)
-        ):
+        if self.tolerance >= self.search:
+            self.reject("tolerance", f"less than search, {self.search:g} metres")
+        given = (0.0,) * 3 if self.scanner is None else self.scanner
+        if not given or len(given) % 3 or not all(abs(each) < float("inf") for each in given):
             self.reject("scanner", POSITIONS)
 
 

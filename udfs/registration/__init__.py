@@ -48,6 +48,7 @@ DECLARATION = Declaration(
     inputs=PointsAndElementsInput(),
     parameters=Options,
     takes_unit=True,
+    finds_unit=True,
     outputs=(
         Output(
             name="registration",
@@ -71,6 +72,7 @@ DECLARATION = Declaration(
             work=work,
             examples=("FROM registration('points', 'elements') WHERE status <> 'not found'",),
             codes={"status": STATUSES, "up": UPS},
+            of_heights=("m13", "m23", "m33", "m43"),
         ),
     ),
 )

@@ -28,7 +28,7 @@ LISTED = """SELECT
 FROM {rows} AS r
 ORDER BY r.candidate"""
 """Of the rows that the kernel gives, those of the function."""
-MATRIX_TEXT = "16 numbers, row by row, as registration gives them"
+MATRIX_TEXT = "16 finite numbers, row by row, the last row 0 0 0 1, as registration gives them"
 
 MACROS = (
     Macro(
@@ -79,7 +79,10 @@ MACROS = (
     )
 FROM query_table({checked("name", "to_model", "points", TABLE)}) AS p,
 (
-    SELECT CASE WHEN len(of_model) = 16 THEN of_model ELSE error(
+    SELECT CASE
+        WHEN len(of_model) = 16 AND list_bool_and([isfinite(each) FOR each IN of_model])
+        AND of_model[13:] = [0, 0, 0, 1] THEN of_model
+    ELSE error(
         'to_model: matrix must be {MATRIX_TEXT}, got ' || spatialq_shown(of_model)
     ) END AS "to"
     FROM (SELECT {checked("numbers", "to_model", "matrix", MATRIX_TEXT)} AS of_model)

@@ -57,7 +57,8 @@ def check(
         raise typer.Exit(UNUSABLE) from error
     summary = report.summary()
     failed = report.failed
-    shown = failed.select(BRIEF).slice(0, 0 if output is not None else limit).to_pylist()
+    brief = BRIEF if len(report.models) == 1 else (*BRIEF, "file_name")
+    shown = failed.select(brief).slice(0, 0 if output is not None else limit).to_pylist()
     if as_json:
         show_json({"passed": report.has_passed, "specifications": summary, "failed": shown})
     else:

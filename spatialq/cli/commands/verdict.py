@@ -68,6 +68,7 @@ def verdict(
 ) -> None:
     """Compare a scan with building models: which elements were built, where, and how well seen."""
     from spatialq.workflows.verdict import REGISTER, write_verdict
+    from spatialq.workflows.verdict_outputs import gravity
 
     matrix = register if register in REGISTER else _numbers("register", register, 16)
     with progress() as update:
@@ -94,6 +95,7 @@ def verdict(
         return
     show([{"status": name, "elements": n} for name, n in row["statuses"].items()], as_json=False)
     odd = [each for each in row["verdicts"] if each["status"] not in AS_MODELLED]
+    odd.sort(key=gravity)
     if odd and limit:
         brief = ({name: each[name] for name in BRIEF} for each in odd[:limit])
         show([rounded(each) for each in brief], as_json=False)

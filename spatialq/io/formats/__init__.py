@@ -192,12 +192,14 @@ def files_of(
     return [each for each in found if each.suffix.lower() not in OF_ANYTHING] or found
 
 
-def would_match(given: str | Path, path: Path) -> bool:
+def would_match(
+    given: str | os.PathLike[str], path: Path, kinds: Sequence[Kind] = ("points",)
+) -> bool:
     """Whether a file that is not there yet would be one of those that a folder or pattern means."""
     if _is_folder(given):
         reader = find_reader(path)
-        is_cloud = reader is not None and reader.kind == "points"
-        is_new = is_cloud and path.suffix.lower() not in OF_ANYTHING
+        is_read = reader is not None and reader.kind in kinds
+        is_new = is_read and path.suffix.lower() not in OF_ANYTHING
         return is_new and path.resolve().parent == Path(given).resolve()
     return is_pattern(given) and matches(given, path)
 

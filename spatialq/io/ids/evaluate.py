@@ -13,7 +13,7 @@ import numpy as np
 
 from spatialq.io.ids.facts import Facts
 from spatialq.io.ids.reader import VOIDS, Facet, Specification, bare
-from spatialq.io.ids.values import Value
+from spatialq.io.ids.values import Value, quoted
 from spatialq.io.ids.worker import (
     ALONE,
     EMPTY,
@@ -298,7 +298,7 @@ class Model:
                 " ".join(self.facts.texts[each] for each in (system[one], code[one]) if each >= 0)
                 for one in mine
             }
-            there = ", ".join(f"'{each}'" for each in sorted(said)[:MOST_SAID])
+            there = ", ".join(map(quoted, sorted(said)[:MOST_SAID]))
             wanted = str(value) if value is not None else "a code"
             return f"its classification is {there}, not {wanted} of {bare(facet.values['system'])}"
 
@@ -323,7 +323,7 @@ class Model:
                 return "it has no material"
             mine = [each for one in material[of_owner(row)] for each in names_of(one)]
             said = sorted({self.facts.texts[each] for each in name[mine]})
-            names = ", ".join(f"'{each}'" for each in said[:MOST_SAID])
+            names = ", ".join(map(quoted, said[:MOST_SAID]))
             return f"its material is {names or 'without a name'}, not {value}"
 
         return Outcome(has, ~there, found)
@@ -401,7 +401,7 @@ def _shown(kind: int, value: Any) -> str:
         return "an object or list"
     if isinstance(value, bool):
         return str(value).lower()
-    return "empty" if kind == EMPTY else f"'{value}'"
+    return "empty" if kind == EMPTY else quoted(str(value))
 
 
 def entity_name(facet: Facet | None) -> str:

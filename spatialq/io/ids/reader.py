@@ -18,6 +18,7 @@ from spatialq.io.ids.values import (
     ORDERED,
     SAME_BASE,
     Value,
+    quoted,
 )
 
 READER = "check_ids"
@@ -462,4 +463,4 @@ class _Document:
         try:
             return translated(pattern)
         except PatternError as error:
-            self.fail(node.line, f"the pattern '{pattern}' is none of XML Schema: {error}")
+            self.fail(node.line, f"the pattern {quoted(pattern)} is none of XML Schema: {error}")

@@ -40,6 +40,10 @@ ORDERED = {"xs:date", "xs:dateTime", "xs:double", "xs:duration", "xs:integer", "
 """Types that have bounds."""
 COUNTED = {"xs:string", "xs:anyURI"}
 """Types that have lengths."""
+MOST_SAID = 20
+"""Values of an enumeration, and patterns, that a sentence names; a file may have thousands."""
+LONGEST = 200
+"""Characters of a text that a sentence quotes."""
 TRUTH = {"true": True, "1": True, "false": False, "0": False}
 SECONDS = {"Y": 31_556_952, "M": 2_629_746, "W": 604_800, "D": 86_400}
 OF_TIME = {"H": 3600, "M": 60, "S": 1}
@@ -163,20 +167,32 @@ class Value:
         )
 
     def __str__(self) -> str:
-        """Say it as the end of a sentence: 'Foo', one of 'Foo' and 'Bar', >= 1 and < 2."""
+        """Say it as the end of a sentence: 'Foo', one of 'Foo', 'Bar', >= 1 and < 2."""
         if self.simple is not None:
-            return f"'{self.simple}'"
+            return quoted(self.simple)
         said = []
         if self.enumeration:
-            names = ", ".join(f"'{each}'" for each in self.enumeration)
+            names = _listed(self.enumeration, ", ")
             said.append(f"one of {names}" if len(self.enumeration) > 1 else names)
         if self.patterns:
-            said.append("matching " + " or ".join(f"'{source}'" for source, _ in self.patterns))
+            said.append("matching " + _listed([source for source, _ in self.patterns], " or "))
         signs = dict(zip(BOUNDS, (">=", ">", "<=", "<"), strict=True))
         said += [f"{signs[name]} {bound}" for name, bound in self.bounds.items()]
         words = {"length": "of", "minLength": "of at least", "maxLength": "of at most"}
         said += [f"{words[name]} {size} characters" for name, size in self.lengths.items()]
         return " and ".join(said) or "anything"
+
+
+def quoted(text: str) -> str:
+    """Give a text in quotes, of a long one the beginning."""
+    return f"'{text}'" if len(text) <= LONGEST else f"'{text[:LONGEST]}…'"
+
+
+def _listed(texts: Sequence[str], separator: str) -> str:
+    """Name the first of some texts, and how many more there are."""
+    named = separator.join(map(quoted, texts[:MOST_SAID]))
+    more = len(texts) - MOST_SAID
+    return f"{named} and {more:,} more" if more > 0 else named
 
 
 def is_same(value: Known, text: str) -> bool:
