@@ -63,7 +63,7 @@ OF_SPACE = ("classify_ground", "detect_planes", "plane_points", "plane_nodes", "
 
 def points():
     """A hill with a house, without noise: x, y and z in metres."""
-    found = scene(2, terrain=hill, side=40.0, n=4000, x0=X0, y0=Y0)
+    found = scene(2, terrain=hill, side=40.0, n=8000, x0=X0, y0=Y0)
     return np.array([p[1:4] for p in found]).T
 
 
