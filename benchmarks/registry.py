@@ -82,7 +82,7 @@ BENCHMARKS = [
               slow=True),
     Benchmark("interrupt_commands", "info --points 2000 --side 100 --moments 1", slow=True),
     Benchmark("intersects_with", "{house} --repeat 1", slow=True),
-    Benchmark("intersects_with_accuracy", "--pairs 3 --data {folder}"),
+    Benchmark("intersects_with_accuracy", "--pairs 3 --data {folder}", slow=True),
     Benchmark("large_clouds", "run {tiles} owm_ground --memory 1GB", "run {tiles}", slow=True),
     Benchmark("lod_compact", "{cloud}", "{cloud}"),
     Benchmark("lod_export", "{cloud} --commit none", "{cloud} --commit none"),
