@@ -67,7 +67,7 @@ ORDER BY r.candidate;
 -- matrix: 16 finite numbers, row by row, the last row 0 0 0 1, as registration gives them; not
 --     NULL.
 -- gives: the columns of the points, with x, y and z in metres of the model
--- example: FROM to_model('scan', getvariable('placement'))
+-- example: FROM to_model('points', [1, 0, 0, 10, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1])
 CREATE OR REPLACE MACRO to_model(
     points,
     matrix

@@ -87,7 +87,7 @@ FROM query_table({checked("name", "to_model", "points", TABLE)}) AS p,
     ) END AS "to"
     FROM (SELECT {checked("numbers", "to_model", "matrix", MATRIX_TEXT)} AS of_model)
 ) AS m""",
-        ("FROM to_model('scan', getvariable('placement'))",),
+        ("FROM to_model('points', [1, 0, 0, 10, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1])",),
         "the columns of the points, with x, y and z in metres of the model",
     ),
 )
