@@ -59,6 +59,13 @@ CLOUD = Argument(
     "'tiles/', or a list of these, whose files are one cloud with the point_ids of read_points.",
     rows="Points",
 )
+ELEMENTS = Argument(
+    "elements",
+    "Name of a table or view with global_id and mesh; spatial_elements says which elements are "
+    "considered.",
+    rows="Elements",
+)
+"""The second argument of functions of points and elements."""
 DEVICE = Argument("device", "'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.", "'auto'", "text")
 MEMORY = Argument(
     "memory",
@@ -154,6 +161,17 @@ class Sql:
 def indent(text: str, levels: int = 1) -> str:
     """Move lines to the right, but the first."""
     return text.replace("\n", "\n" + "    " * levels)
+
+
+def of_points_and_elements(function: str, parameters: Iterable[Parameter]) -> str:
+    """Write the table that the kernel of a function of points and elements gives."""
+    return f"""query(
+    spatialq_{function}_sql(
+        {checked("tables", function, "points", TABLE_OR_FILES)},
+        {checked("text", function, "elements", TABLE)},
+        to_json({indent(struct(parameters), 2)})
+    )
+)"""
 
 
 def render(macro: Macro) -> str:

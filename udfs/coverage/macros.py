@@ -6,14 +6,10 @@ from spatialq.functions.declaration import parameters_of
 from spatialq.functions.macros import (
     CALL,
     CLOUD,
-    TABLE,
-    TABLE_OR_FILES,
-    Argument,
+    ELEMENTS,
     Macro,
     arguments_of,
-    checked,
-    indent,
-    struct,
+    of_points_and_elements,
 )
 
 from . import DECLARATION, Options
@@ -27,23 +23,12 @@ MACROS = (
         OUTPUT.summary,
         (
             replace(CLOUD, doc=CLOUD.doc.format(attributes="")),
-            Argument(
-                "elements",
-                "Name of a table or view with global_id and mesh; spatial_elements says which "
-                "elements are considered.",
-                rows="Elements",
-            ),
+            ELEMENTS,
             *arguments_of(PARAMETERS),
             *CALL,
         ),
         f"""SELECT c.*
-FROM query(
-    spatialq_coverage_sql(
-        {checked("tables", "coverage", "points", TABLE_OR_FILES)},
-        {checked("text", "coverage", "elements", TABLE)},
-        to_json({indent(struct(PARAMETERS), 2)})
-    )
-) AS c
+FROM {of_points_and_elements("coverage", PARAMETERS)} AS c
 ORDER BY c.global_id, c.face""",
         tuple(OUTPUT.examples),
         "global_id face status seen visible offset tilt dx dy dz thickness spread points area: "

@@ -12,6 +12,8 @@ from spatialq.runtime.threads import chunks, in_threads, workers
 from .faces import Faces
 from .samples import Samples, look_up
 
+SUPPORT = 0.3
+"""Share of what is in view along an axis that must have points, or its movement is not known."""
 ALIGNED = 0.8
 """Cosine between a face and the surface around a point that may be on it: 37 degrees."""
 WIDER = 0.6
@@ -468,7 +470,7 @@ def _measure(  # type: ignore[no-untyped-def]
         for f in range(f0, f1):
             a = axis_of[f]
             sign = base = 0.0
-            if a >= 0 and axes[e, a, 6] >= 0.3 * axes[e, a, 7]:
+            if a >= 0 and axes[e, a, 6] >= SUPPORT * axes[e, a, 7]:
                 for k in range(3):
                     sign += axes[e, a, k] * normal[f, k]
                 sign = 1.0 if sign > 0.0 else -1.0

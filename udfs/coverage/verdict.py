@@ -9,11 +9,10 @@ from spatialq.geometry import boxes
 
 from . import STATUSES, Options
 from .faces import Faces
+from .match import SUPPORT
 from .samples import Samples
 
 CODES = {name: code for code, name in enumerate(STATUSES)}
-SUPPORT = 0.3
-"""Share of what is in view along an axis that must have points, or its movement is not known."""
 MINOR = 0.2
 """Share of the largest support of an element below which another axis is not used: the narrow ends
 of a wall meet other elements, whose points are taken for theirs."""

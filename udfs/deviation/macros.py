@@ -6,14 +6,10 @@ from spatialq.functions.declaration import parameters_of
 from spatialq.functions.macros import (
     CALL,
     CLOUD,
-    TABLE,
-    TABLE_OR_FILES,
-    Argument,
+    ELEMENTS,
     Macro,
     arguments_of,
-    checked,
-    indent,
-    struct,
+    of_points_and_elements,
 )
 
 from . import DECLARATION, Options
@@ -27,22 +23,11 @@ MACROS = (
         OUTPUT.summary,
         (
             replace(CLOUD, doc=CLOUD.doc.format(attributes=", and nx ny nz where it has them")),
-            Argument(
-                "elements",
-                "Name of a table or view with global_id and mesh; spatial_elements says which "
-                "elements are considered.",
-                rows="Elements",
-            ),
+            ELEMENTS,
             *arguments_of(PARAMETERS),
             *CALL,
         ),
-        f"""FROM query(
-    spatialq_deviation_sql(
-        {checked("tables", "deviation", "points", TABLE_OR_FILES)},
-        {checked("text", "deviation", "elements", TABLE)},
-        to_json({indent(struct(PARAMETERS), 2)})
-    )
-)""",
+        f"""FROM {of_points_and_elements("deviation", PARAMETERS)}""",
         tuple(OUTPUT.examples),
         "point_id global_id face distance angle orientation; distance is in metres",
     ),

@@ -6,14 +6,10 @@ from spatialq.functions.declaration import parameters_of
 from spatialq.functions.macros import (
     CALL,
     CLOUD,
-    TABLE,
-    TABLE_OR_FILES,
-    Argument,
+    ELEMENTS,
     Macro,
     arguments_of,
-    checked,
-    indent,
-    struct,
+    of_points_and_elements,
 )
 
 from .. import detect_planes
@@ -42,25 +38,12 @@ MACROS = (
         OUTPUT.summary,
         (
             replace(CLOUD, doc=CLOUD.doc.format(attributes="")),
-            Argument(
-                "elements",
-                "Name of a table or view with global_id and mesh; spatial_elements says which "
-                "elements are considered.",
-                rows="Elements",
-            ),
+            ELEMENTS,
             *arguments_of(PARAMETERS, *MATCH),
             *arguments_of(each for each in PARAMETERS if each.name in OF_PLANES),
             *CALL,
         ),
-        RANKED.format(
-            rows=f"""query(
-    spatialq_plane_elements_sql(
-        {checked("tables", "plane_elements", "points", TABLE_OR_FILES)},
-        {checked("text", "plane_elements", "elements", TABLE)},
-        to_json({indent(struct(PARAMETERS), 2)})
-    )
-)"""
-        ),
+        RANKED.format(rows=of_points_and_elements("plane_elements", PARAMETERS)),
         tuple(OUTPUT.examples),
         "plane_id rank global_id nearest overlap coverage angle deviation, then the columns of "
         "detect_planes; deviation is in metres, positive outside the element",

@@ -6,14 +6,13 @@ from spatialq.functions.declaration import parameters_of
 from spatialq.functions.macros import (
     CALL,
     CLOUD,
+    ELEMENTS,
     TABLE,
-    TABLE_OR_FILES,
     Argument,
     Macro,
     arguments_of,
     checked,
-    indent,
-    struct,
+    of_points_and_elements,
 )
 
 from . import DECLARATION, MATRIX, Options
@@ -36,25 +35,14 @@ MACROS = (
         OUTPUT.summary,
         (
             replace(CLOUD, doc=CLOUD.doc.format(attributes="")),
-            Argument(
-                "elements",
-                "Name of a table or view with global_id and mesh; spatial_elements says which "
-                "elements are considered.",
-                rows="Elements",
-            ),
+            ELEMENTS,
             *arguments_of(PARAMETERS),
             *CALL,
         ),
         LISTED.format(
             entries=", ".join(f"r.{name}" for name in MATRIX),
             names=", ".join(MATRIX),
-            rows=f"""query(
-    spatialq_registration_sql(
-        {checked("tables", "registration", "points", TABLE_OR_FILES)},
-        {checked("text", "registration", "elements", TABLE)},
-        to_json({indent(struct(PARAMETERS), 2)})
-    )
-)""",
+            rows=of_points_and_elements("registration", PARAMETERS),
         ),
         tuple(OUTPUT.examples),
         "candidate: 1 for the best; status: 'found', 'ambiguous' or 'not found'; matrix: 16 "
