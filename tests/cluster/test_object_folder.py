@@ -451,6 +451,7 @@ def test_a_process_of_another_container_may_live(bucket):
         assert time.monotonic() - begun >= locks.STALE
 
 
+@pytest.mark.filterwarnings("ignore:clash. house_:spatialq.errors.FileWarning")
 def test_a_cell_of_models_fetches_its_own(bucket, tmp_path, monkeypatch):
     monkeypatch.setattr(driver, "executor_of", lambda *_, **__: SerialExecutor())
     monkeypatch.setattr(stage_files, "KEPT", 0)  # nothing is left for the next task
