@@ -28,8 +28,11 @@ from .narrow_phase import comes_first
 from .point_in_solid import is_inside, nearest
 from .surface_cells import over_surface
 
-MAX_CELLS = 20000
-"""Cells of a pair after which its search is given up."""
+MAX_CELLS = 200_000
+"""Cells of a pair after which its search is given up, after some seconds.
+
+Of 4,616 pairs of real models 8 need more than 20,000, 2 more than 60,000, none more than this.
+"""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
