@@ -6,11 +6,11 @@ Half of the pairs are generated: boxes, prisms, pipes and hulls of random points
 until they meet. The others are drawn from all pairs of closed elements of real models whose
 interiors meet. The penetration of a pair is judged by points of the common part that manifold3d
 makes: the farthest of those that are sampled, from which a search goes on, is a bound from below,
-with exact distances to the triangles; and by a bound from above: that with which a second search in
-cells ends, which starts from nothing, or what the first one guarantees unless it was given up,
-whichever is lower. The volume is judged by that of manifold3d, of the meshes as they are. A penetration is right
-if it differs from both bounds by no more than 0.1 mm or 1 %, a volume by no more than 1 %, or by
-0.1 mm times the surface of the common part.
+with exact distances to the triangles; and by a bound from above: that with which a second search
+in cells ends, which starts from nothing, or what the first one guarantees unless it was given up,
+whichever is lower. The volume is judged by that of manifold3d, of the meshes as they are. A
+penetration is right if it differs from both bounds by no more than 0.1 mm or 1 %, a volume by no
+more than 1 %, or by 0.1 mm times the surface of the common part.
 """
 
 import argparse

@@ -34,7 +34,7 @@ NO_OPTIONS = {
 OTHERS = {
     "ground": (["--ground-only", "--crs", "EPSG:1", "--override-crs", "--memory", "1GiB"],
                {"ground_only": True, "crs": "EPSG:1", "override_crs": True, "memory": "1GiB"}),
-    "planes": (["--up", "y"], {"up": "y"}),
+    "planes": (["--up", "y", "--colour"], {"up": "y", "colour": True}),
     "clash": (["--closer-than", "5cm", "--exclude", "systems, duplicates"],
               {"closer_than": 0.05, "exclude": "systems, duplicates"}),
     "features": (["--nodata", "-9999", "--band", "2", "--show", "pca1, q1"],

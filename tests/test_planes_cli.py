@@ -141,6 +141,24 @@ def test_real_files(tmp_path, kind):
     assert np.asarray(after.plane_distance)[on] == pytest.approx(distance, abs=1e-5)
 
 
+def test_points_have_the_colours_of_the_picture(tmp_path):
+    source = write_scene(tmp_path / "a.las")
+    targets = [tmp_path / "plain.laz", tmp_path / "p.png"]
+    planes = spatialq.write_planes(source, targets)["planes"]
+    outputs = ("-o", tmp_path / "p.laz", "--colour")
+    assert spatialq_command("planes", source, *outputs).returncode == 0
+    before, after = laspy.read(source), laspy.read(tmp_path / "p.laz")
+    np.testing.assert_array_equal(after.xyz, before.xyz)
+    np.testing.assert_array_equal(after.plane_id, laspy.read(targets[0]).plane_id)
+    colours = np.column_stack([after.red, after.green, after.blue])
+    of_planes = {k: np.unique(colours[after.plane_id == k], axis=0) for k in range(len(planes) + 1)}
+    assert all(len(each) == 1 for each in of_planes.values())
+    assert len({tuple(each[0]) for each in of_planes.values()}) == len(planes) + 1
+    pixels = np.asarray(Image.open(targets[1]).convert("RGB")).reshape(-1, 3)
+    largest = max(planes, key=lambda plane: plane["area"])["plane_id"]
+    assert (pixels == of_planes[largest][0] // 257).all(axis=1).any()
+
+
 def test_a_cloud_without_planes(tmp_path):
     header = laspy.LasHeader(point_format=0)
     header.scales = [0.001] * 3

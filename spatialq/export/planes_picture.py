@@ -178,6 +178,23 @@ def _cut_away(
     return cut
 
 
+def colours_of_planes(planes: Sequence[Mapping[str, Any]], up: str = "z") -> "NDArray[np.uint8]":
+    """Give the colours that planes have in their picture.
+
+    Parameters
+    ----------
+    planes : sequence of mappings
+        With `plane_id nx ny nz area orientation`.
+    up : 'x', 'y' or 'z'
+
+    Returns
+    -------
+    uint8[p + 1, 3]
+        Red, green and blue by `plane_id`; row 0 is that of points without a plane.
+    """
+    return _colours(planes, _view(planes, up))
+
+
 def _colours(planes: Sequence[Mapping[str, Any]], axes: "FloatArray") -> "NDArray[np.uint8]":
     """Colours by `plane_id`: hues a golden angle apart, darker at a flat angle to the light."""
     light = np.array([-0.4, 0.75, 0.55])  # from above, a little left

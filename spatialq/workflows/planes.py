@@ -47,6 +47,7 @@ def write_planes(
     crs: str | None = None,
     override_crs: bool = False,
     up: str = "z",
+    colour: bool = False,
     bounds: Sequence[float] | None = None,
     resolution: float | str | None = None,
     device: str = "auto",
@@ -75,7 +76,10 @@ def write_planes(
     override_crs : bool
         Whether `crs` also takes the place of one that the source names.
     up : 'x', 'y' or 'z'
-        The axis that points up, for `orientation` and the picture.
+        The axis that points up, for `orientation`, the picture and the colours.
+    colour : bool
+        Whether points in .las and .laz files get the colours of their planes in the picture, in the
+        place of their own; their point format becomes one with colours.
     bounds : four of float, optional
         xmin, ymin, xmax, ymax in the unit of x and y: only the points inside or on the border are
         considered and written.
@@ -117,6 +121,7 @@ def write_planes(
     from spatialq.database.transport.arrow import structs
     from spatialq.execution.call import call_outputs
     from spatialq.execution.units import units_for
+    from spatialq.export.planes_picture import colours_of_planes
     from spatialq.functions.catalogue import catalogue
 
     paths, targets = input_files(COMMAND, source), Outputs.of(COMMAND, outputs, ENDINGS)
@@ -152,7 +157,8 @@ def write_planes(
         planes: list[dict[str, Any]] = table.to_pylist()
         if assign in functions:
             of_points = results[assign.name]
-            _write_clouds(clouds, targets, points, of_points, tick, crs)
+            colours = colours_of_planes(planes, up) if colour else None
+            _write_clouds(clouds, targets, points, of_points, colours, tick, crs)
             _write_pictures(targets, points, of_points, planes, named(paths), up, crs)
         for target in targets.ending_in(*TABLE, *VECTOR):
             _write_table(table, crs and with_one_unit(crs), target)
@@ -181,10 +187,11 @@ def _write_clouds(
     targets: Outputs,
     points: Points,
     of_points: "dict[str, NDArray[Any]]",
+    colours: "NDArray[np.uint8] | None",
     tick: Progress,
     crs: str | None,
 ) -> None:
-    """Write the points with their planes."""
+    """Write the points with their planes; with the colours of those, by plane, if given."""
     from spatialq.export.las import write_copy
 
     if not (wanted := las_outputs(clouds, targets)):
@@ -195,12 +202,16 @@ def _write_clouds(
         rows = points.rows_of(group)
         fields = fields_of(plane_id[rows], distance[rows])
         keep = None if points.keep is None else points.keep[rows]
-        if are_las(group):
+        if colours is None and are_las(group):
             paths = [cloud.path for cloud in group]
             report = partial(tick, target)
             write_copy(paths, target, fields=fields, keep=keep, progress=report, crs=crs)
         else:
             added = {field.name: field.values for field in fields}
+            if colours is not None:
+                of_group = 257 * colours[plane_id[rows]].astype(np.uint16)
+                channels = np.ascontiguousarray(of_group.T)
+                added |= dict(zip(("red", "green", "blue"), channels, strict=True))
             write_with_columns(group, target, added, tick, crs=crs, keep=keep)
 
 

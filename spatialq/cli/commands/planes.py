@@ -66,6 +66,12 @@ def planes(
     ] = None,
     options: dict[str, Any],
     up: Annotated[str, typer.Option(help="Axis that points up: x, y or z.")] = "z",
+    colour: Annotated[
+        bool,
+        typer.Option(
+            "--colour", help="Colour the points of .las and .laz files by plane, as in the picture."
+        ),
+    ] = False,
     crs: Crs = None,
     override_crs: OverrideCrs = False,
     bounds: Bounds = None,
@@ -86,6 +92,7 @@ def planes(
             "--override-crs": override_crs,
             "--resolution": resolution,
             "--up": up != "z",
+            "--colour": colour,
         }
         run_job(
             function,
@@ -111,6 +118,7 @@ def planes(
             crs=crs,
             override_crs=override_crs,
             up=up,
+            colour=colour,
             bounds=box,
             resolution=resolution,
             device=device,
