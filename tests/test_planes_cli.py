@@ -155,8 +155,9 @@ def test_points_have_the_colours_of_the_picture(tmp_path):
     assert all(len(each) == 1 for each in of_planes.values())
     assert len({tuple(each[0]) for each in of_planes.values()}) == len(planes) + 1
     pixels = np.asarray(Image.open(targets[1]).convert("RGB")).reshape(-1, 3)
-    largest = max(planes, key=lambda plane: plane["area"])["plane_id"]
-    assert (pixels == of_planes[largest][0] // 257).all(axis=1).any()
+    drawn = set(map(tuple, np.unique(pixels, axis=0).tolist()))
+    shown = {tuple((each[0] // 257).tolist()) for each in of_planes.values()}
+    assert len(shown & drawn) > len(planes) / 2  # others are hidden, or only an outline
 
 
 def test_a_cloud_without_planes(tmp_path):
