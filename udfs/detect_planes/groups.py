@@ -46,6 +46,9 @@ BESIDE = 0.9
 """Two nodes are beside each other if their centres are closer than BESIDE times the sum of their
 sides."""
 
+ROUNDED = 1.000001
+"""Factor of a distance that makes it certain that no rounding of coordinates hides a neighbour."""
+
 SMOOTH = 0.7
 """Minimum share of the pairs of nodes beside each other at which a bent surface is continuous."""
 
@@ -339,6 +342,7 @@ def unite(
     """
     n_planes = planes.shape[0]
     own, other = np.empty(owner.size, np.int32), np.empty(owner.size, np.int32)
+    first, following = np.full(n_planes, -1, np.int32), np.empty(owner.size, np.int32)
     plane, boxes, noises = np.empty(5), np.empty((n_planes, 6)), np.zeros(n_planes)
     surround(owner, means, sides, boxes)
     points = np.zeros(n_planes)
@@ -346,9 +350,12 @@ def unite(
         if owner[k] >= 0:
             points[owner[k]] += counts[k]
             noises[owner[k]] += counts[k] * variances[k]
+    for k in range(owner.size - 1, -1, -1):
+        if owner[k] >= 0:
+            following[k], first[owner[k]] = first[owner[k]], k
     for rank in range(n_planes):
         q = order[rank]
-        n = listed(owner, q, own)
+        n = linked(first[q], following, own)
         for p in range(n_planes):
             larger = sizes[p] > sizes[q] or (sizes[p] == sizes[q] and p < q)
             if n == 0 or not larger:
@@ -362,23 +369,64 @@ def unite(
                 p, 2
             ] * planes[q, 2]
             if not same and 1.0 - cosine * cosine <= BENT * BENT and meet(boxes[p], boxes[q]):
-                m = listed(owner, p, other)
+                m = linked(first[p], following, other)
                 for i in range(n):
                     other[m + i] = own[i]
                 merged(counts, means, covariances, other, m + n, plane)
                 same = is_bent(
-                    plane, other, m, m + n, min_offset, bend, counts, means, variances, normals,
-                    sides,
+                    plane, other, m, m + n, boxes[p], boxes[q], min_offset, bend, counts, means,
+                    variances, normals, sides,
                 )  # fmt: skip
             if same:
                 for i in range(n):
                     owner[own[i]] = p
+                first[p] = interleave(first[p], first[q], following)
                 sizes[p], sizes[q], n = sizes[p] + sizes[q], 0.0, 0
                 points[p], noises[p] = points[p] + points[q], noises[p] + noises[q]
                 for i in range(6):
                     boxes[p, i] = min(boxes[p, i], boxes[q, i])
-                m = listed(owner, p, other)
+                m = linked(first[p], following, other)
                 merged(weights, means, covariances, other, m, planes[p])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def linked(k, following, chosen):
+    """List the nodes of a plane, which are linked in ascending order; return their number.
+
+    Parameters
+    ----------
+    k : int
+        The first node; -1 where there is none.
+    following : int32[nodes]
+        The next node of the plane of each node, -1 after the last.
+    chosen : int32[nodes]
+        Out.
+    """
+    n = 0
+    while k >= 0:
+        chosen[n] = k
+        n += 1
+        k = following[k]
+    return n
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def interleave(a, b, following):
+    """Link the nodes of two planes, see `linked`; return the first."""
+    head = last = -1
+    while a >= 0 or b >= 0:
+        if b < 0 or (a >= 0 and a < b):
+            k = a
+            a = following[a]
+        else:
+            k = b
+            b = following[b]
+        if last < 0:
+            head = k
+        else:
+            following[last] = k
+        last = k
+    return head
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -410,8 +458,19 @@ def meet(a, b):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def is_beside(k, box, means, sides):
+    """Tell whether a node may be beside one of those in a box of `surround`."""
+    reach = BESIDE * ROUNDED * sides[k]
+    for i in range(3):
+        if means[k, i] - reach > -box[3 + i] or means[k, i] + reach < box[i]:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def is_bent(
-    plane, chosen, first, n, min_offset, bend, counts, means, variances, normals, sides
+    plane, chosen, first, n, box, other_box, min_offset, bend, counts, means, variances, normals,
+    sides,
 ):  # fmt: skip
     """Tell whether two planes are parts of one surface that is a little bent.
 
@@ -423,7 +482,10 @@ def is_bent(
     plane : float64[5]
         Plane through all nodes.
     chosen : int32[]
-        Nodes of one plane, and from `first` to n those of the other.
+        Nodes of one plane, and from `first` to n those of the other; those that are not near the
+        other plane may be lost.
+    box, other_box : float64[6]
+        Around the nodes of each plane, see `surround`.
     """
     total = across = 0.0
     for i in range(n):
@@ -442,10 +504,17 @@ def is_bent(
         squares += counts[k] * (d * d)
     if squares > limit * points:
         return False
+    facing = 0
+    for t in range(first):
+        if is_beside(chosen[t], other_box, means, sides):
+            chosen[facing] = chosen[t]
+            facing += 1
     near = smooth = 0
     for s in range(first, n):
         i = chosen[s]
-        for t in range(first):
+        if not is_beside(i, box, means, sides):
+            continue
+        for t in range(facing):
             j = chosen[t]
             x, y, z = (
                 means[i, 0] - means[j, 0],
