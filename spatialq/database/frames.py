@@ -6,9 +6,10 @@ which columns of which tables x, y and z are made.
 """
 
 import json
+import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import duckdb
@@ -22,7 +23,8 @@ from spatialq.database.syntax import parse
 from spatialq.errors import CrsWarning, SpatialqError
 from spatialq.execution.units import units_of
 from spatialq.functions.declaration import CoordinateParameters
-from spatialq.functions.sql_text import literal, parts_of
+from spatialq.functions.sql_text import identifier, literal, parts_of
+from spatialq.io import crs as crs_text
 from spatialq.io.access import for_connection
 from spatialq.io.source import READER, Layout
 
@@ -85,8 +87,25 @@ def frame_json(names: Any, queries: Any, places: Any, tables: Any, views: Any) -
         entries = [_entry(row) for row in (*(table_rows or ()), *(view_rows or ()))]
         known = Lineage(tuple(place), {each.path: each for each in entries})
         frame = known.frame(name, query)
+        if name and query is None and known.entry(parts_of(name)) is None:
+            frame = replace(frame, doubt=_doubt_of(frame.subject))
         found.append(json.dumps(asdict(frame)))
     return pa.array(found, pa.string())
+
+
+def _doubt_of(subject: str) -> str:
+    """Say why a table without a comment may not be in metres: a file that was read here is not.
+
+    A table that DuckDB makes of a file, by CREATE TABLE AS, does not have its CRS.
+    """
+    for file, crs in instances.current().systems.items():
+        if crs is not None and crs_text.metres_per_unit(crs) != (1.0, 1.0):
+            return (
+                f"{subject} does not state its CRS, which may be that of {file}, "
+                f"{crs_text.name(crs)} (a comment on the table, "
+                '{"crs": "EPSG:..."}, states it for good)'
+            )
+    return ""
 
 
 def _entry(row: Sequence[Any]) -> Entry:
@@ -125,6 +144,44 @@ def systems(con: duckdb.DuckDBPyConnection, query: str) -> list[tuple[str, str]]
     """
     found = _lineage(con).systems(query)
     return [(subject, read_crs(subject, crs)) for subject, crs in found]
+
+
+CREATES = re.compile(
+    r"""\s* CREATE \s+ (?:OR \s+ REPLACE \s+)? (?:(?:TEMP|TEMPORARY) \s+)? TABLE \s+
+    (?P<name>(?:"(?:[^"]|"")*"|[^\s"(;])+) \s+ AS \b (?P<query>.*)""",
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
+)
+"""A statement that makes a table of a query; with IF NOT EXISTS it may find one."""
+
+
+def note_created(con: duckdb.DuckDBPyConnection, statement: str) -> None:
+    """Write the CRS into the comment of the table that a statement has made of a query, if any."""
+    if match := CREATES.match(statement):
+        note_crs(con, match["name"], match["query"].rstrip().removesuffix(";"))
+
+
+@for_connection
+def note_crs(con: duckdb.DuckDBPyConnection, table: str, query: str) -> None:
+    """Write the CRS of the x, y and z of a query into the comment of the table made of it.
+
+    Nothing is written where the CRS is not known, or their unit cannot be told.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+    table : str
+        As it is written in SQL.
+    query : str
+        One statement without a semicolon.
+    """
+    made = "spatialq made"
+    text = f"WITH {identifier(made)} AS ({query}) FROM owm_ground({literal(made)})"
+    frame = _lineage(con).frame(made, text)
+    if frame.crs is not None and not (frame.doubt or frame.conflict):
+        comment = json.dumps(
+            {"crs": crs_text.compact(read_crs(table, frame.crs))}, ensure_ascii=False
+        )
+        con.execute(f"COMMENT ON TABLE {table} IS {literal(comment)}")
 
 
 @for_connection

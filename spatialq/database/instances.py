@@ -93,6 +93,8 @@ class Instance:
         """By their names, folded."""
         self.calls: deque[log.Entry] = deque(maxlen=log.CALLS_KEPT)
         """Those that `call_log` has not written yet."""
+        self.systems: dict[str, str | None] = {}
+        """CRS of the point clouds and grids that queries have read, PROJJSON, by path."""
         self._kept: duckdb.DuckDBPyConnection | None = None
         """Asked when no connection that was noted is left, but others are."""
         self._last = UNKNOWN

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from spatialq.database import exchange
+from spatialq.database import exchange, frames
 from spatialq.database.sources import require_one_crs
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ def run(
     """Run the statements of a query one after the other; `last` gets the last one, and runs it.
 
     Those before it are run by `before`, or without looking at their rows.
+
+    A table that is made of a query states the CRS of its x, y and z.
 
     Nothing runs if the query cannot be parsed. The coordinate systems of a statement's tables are
     compared when those before it have run, since they may make the tables. Of several, an error
@@ -51,6 +53,7 @@ def run(
         if exchange.imported(con, statement.query):
             (statement,) = con.extract_statements(IMPORTED)
         result = show(statement)
+        frames.note_created(con, statement.query)
         exchange.finish_export(con, statement.query)
         return result
 

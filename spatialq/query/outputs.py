@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spatialq.database.frames import note_crs
 from spatialq.database.sources import require_one_crs
 from spatialq.database.table_files import write_table
 from spatialq.errors import QueryError
@@ -183,7 +184,7 @@ class Outputs:
             return geometries.frame(rows, names, known if crs is None else crs)
 
     def create(self, name: str, *, replace: bool = False) -> None:
-        """Create a table of the rows.
+        """Create a table of the rows, which states their CRS.
 
         Parameters
         ----------
@@ -199,7 +200,9 @@ class Outputs:
         """
         verb = "CREATE OR REPLACE TABLE" if replace else "CREATE TABLE"
         with self._running("create") as rows:
-            self._con.execute(f"{verb} {written(name, 'create')} AS {rows.sql_query()}")
+            table = written(name, "create")
+            self._con.execute(f"{verb} {table} AS {rows.sql_query()}")
+            note_crs(self._con, table, statement_of(self._con, self._step))
 
     def write(self, path: str | os.PathLike[str], **options: Any) -> int:
         """Write the rows to a file; its ending tells the format.

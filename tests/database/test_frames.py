@@ -4,10 +4,13 @@ import threading
 import warnings
 
 import duckdb
+import laspy
+import numpy as np
+import pyproj
 import pytest
 
 import spatialq
-from spatialq.database import frames, sources, syntax
+from spatialq.database import frames, sources, statements, syntax
 from spatialq.errors import CrsError, CrsWarning
 
 # A `unit` that contradicts what is known is an error: so these tests see that it is known.
@@ -206,3 +209,63 @@ def test_comment_that_is_nested_too_deeply(con):
     nested = '{"crs": ' + "[" * 100_000
     con.execute(f"COMMENT ON TABLE feet IS '{nested}'")
     assert "is not known" in frame(con, CALL.format(name="feet"))
+
+
+@pytest.fixture
+def cloud(tmp_path):
+    """A file in feet."""
+    header = laspy.LasHeader(point_format=6, version="1.4")
+    header.add_crs(pyproj.CRS(FEET))
+    las = laspy.LasData(header)
+    las.x, las.y, las.z = np.arange(81) % 9, np.arange(81) // 9, np.zeros(81)
+    las.write(tmp_path / "feet.las")
+    return tmp_path / "feet.las"
+
+
+def test_a_table_that_duckdb_makes_of_a_file_in_feet_is_not_taken_for_metres(cloud):
+    con = spatialq.connect()
+    con.execute("CREATE TABLE before AS SELECT range AS point_id, 0.0 AS x, 0.0 AS y, 0.0 AS z "
+                "FROM range(9)")  # fmt: skip
+    assert "is not known" in frame(con, CALL.format(name="before"))
+    con.execute(f"CREATE TABLE made AS FROM read_las('{cloud}')")
+    said = frame(con, CALL.format(name="made"))
+    assert "'made' does not state its CRS, which may be that of" in said
+    assert "feet.las" in said
+    for argument in ("unit := 0.3048", f"crs := '{FEET}'"):
+        assert frame(con, CALL.format(name=f"made', {argument})").removesuffix("')")) == ""
+    con.execute(f"""COMMENT ON TABLE made IS '{{"crs": "{FEET}"}}'""")
+    assert frame(con, CALL.format(name="made")) == ""
+
+
+@pytest.mark.parametrize(
+    ("query", "is_known"),
+    [
+        ("FROM read_las('{file}')", True),
+        ("SELECT point_id, round(x, 2) AS x, y, z FROM read_las('{file}') WHERE x > 1", True),
+        ("WITH q AS (FROM feet) FROM q ORDER BY z", True),
+        ("SELECT * REPLACE (x * 0.3048 AS x) FROM feet", False),
+        ("SELECT count(*) AS n FROM feet", False),
+        ("SELECT 1 AS x", False),
+    ],
+)
+def test_a_table_made_by_a_command_or_a_query_states_its_crs(con, cloud, query, is_known):
+    text = query.format(file=cloud)
+    for verb in ("CREATE TABLE", "create or replace temp table"):
+        statements.run(
+            con, "test", f'{verb} "a b" AS {text};', lambda each: con.execute(each).fetchall()
+        )
+        ((comment,), *_) = con.execute(
+            "SELECT comment FROM duckdb_tables() WHERE table_name = 'a b' ORDER BY temporary DESC"
+        ).fetchall()
+        assert comment == ('{"crs": "EPSG:2230"}' if is_known else None)
+    con.execute('DROP TABLE "a b"; DROP TABLE "a b"')
+    spatialq.from_sql(con, text).create("a b")
+    said = con.execute("SELECT comment FROM duckdb_tables() WHERE table_name = 'a b'")
+    assert said.fetchall() == [('{"crs": "EPSG:2230"}' if is_known else None,)]
+
+
+def test_a_table_that_was_there_keeps_its_comment(con, cloud):
+    query = f"CREATE TABLE IF NOT EXISTS mine AS FROM read_las('{cloud}')"
+    statements.run(con, "test", query, lambda each: con.execute(each).fetchall())
+    said = con.execute("SELECT comment FROM duckdb_tables() WHERE table_name = 'mine'").fetchall()
+    assert said == [("not JSON",)]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from spatialq.database import instances
 from spatialq.functions.sql_text import literal
 from spatialq.io.files import find_files, warn_about
 from spatialq.io.filters import check_bounds, inside
@@ -48,6 +49,7 @@ def _query(
     queries = []
     for source in sources:
         warn_about(READER, source)
+        instances.current().systems[repr(str(source.path))] = source.crs
         plan = {"grid": plan_of(source), "bounds": bounds}
         text = literal(json.dumps(plan))
         n = max(len(source.spans(box)), 1)

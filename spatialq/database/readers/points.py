@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spatialq.data.arrow import ARROW_TYPES, SQL_TYPES
+from spatialq.database import instances
 from spatialq.database.sql_functions import OTHER_COLUMNS, POINT_COLUMNS
 from spatialq.errors import FileError
 from spatialq.functions.sql_text import identifier, literal
@@ -53,6 +54,7 @@ def _query(
     sources = find_clouds(caller, path, to_crs, resolution)
     for source in sources:
         warn_about(caller, source)
+        instances.current().systems[repr(str(source.path))] = source.crs
     box = check_bounds(caller, bounds)
     schema = unified_schema(caller, sources)
     names = check_columns(caller, columns, schema)
