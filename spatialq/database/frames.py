@@ -23,7 +23,7 @@ from spatialq.database.syntax import parse
 from spatialq.errors import CrsWarning, SpatialqError
 from spatialq.execution.units import units_of
 from spatialq.functions.declaration import CoordinateParameters
-from spatialq.functions.sql_text import identifier, literal, parts_of
+from spatialq.functions.sql_text import literal, parts_of
 from spatialq.io import crs as crs_text
 from spatialq.io.access import for_connection
 from spatialq.io.source import READER, Layout
@@ -148,8 +148,8 @@ def systems(con: duckdb.DuckDBPyConnection, query: str) -> list[tuple[str, str]]
 
 CREATES = re.compile(
     r"""\s* CREATE \s+ (?:OR \s+ REPLACE \s+)? (?:(?:TEMP|TEMPORARY) \s+)? TABLE \s+
-    (?P<name>(?:"(?:[^"]|"")*"|[^\s"(;])+) \s+ AS \b (?P<query>.*)""",
-    re.IGNORECASE | re.DOTALL | re.VERBOSE,
+    (?P<name>(?:"(?:[^"]|"")*"|[^\s"(;])+) \s+ AS \b""",
+    re.IGNORECASE | re.VERBOSE,
 )
 """A statement that makes a table of a query; with IF NOT EXISTS it may find one."""
 
@@ -157,7 +157,7 @@ CREATES = re.compile(
 def note_created(con: duckdb.DuckDBPyConnection, statement: str) -> None:
     """Write the CRS into the comment of the table that a statement has made of a query, if any."""
     if match := CREATES.match(statement):
-        note_crs(con, match["name"], match["query"].rstrip().removesuffix(";"))
+        note_crs(con, match["name"], statement)
 
 
 @for_connection
@@ -172,11 +172,9 @@ def note_crs(con: duckdb.DuckDBPyConnection, table: str, query: str) -> None:
     table : str
         As it is written in SQL.
     query : str
-        One statement without a semicolon.
+        Or the statement that made the table of it.
     """
-    made = "spatialq made"
-    text = f"WITH {identifier(made)} AS ({query}) FROM owm_ground({literal(made)})"
-    frame = _lineage(con).frame(made, text)
+    frame = _lineage(con).frame_of_rows(query)
     if frame.crs is not None and not (frame.doubt or frame.conflict):
         comment = json.dumps(
             {"crs": crs_text.compact(read_crs(table, frame.crs))}, ensure_ascii=False

@@ -137,6 +137,15 @@ class Lineage:
         except RecursionError:
             return Frame(repr(name), doubt=f"the query of {name!r} is nested too deeply to be read")
 
+    def frame_of_rows(self, query: str) -> Frame:
+        """Give the frame of the rows of a query."""
+        name = "rows"
+        try:
+            parsed = parse(query)
+            return self._of_axes(name, Scope({name: (parsed[0], Scope())} if parsed else {}))
+        except RecursionError:
+            return Frame(repr(name), doubt="the query is nested too deeply to be read")
+
     def _frame(self, name: str, query: str | None) -> Frame:
         scopes = {id(scope): scope for scope in self._scopes(name, query)}
         frames = {self._of_axes(name, scope) for scope in scopes.values()}
