@@ -14,7 +14,7 @@ from PIL import Image
 import spatialq
 from spatialq.data.meshes import Meshes
 from spatialq.demo.scanner import Change, rooms, scan, stations_in
-from spatialq.errors import FileWarning
+from spatialq.errors import FileWarning, PlacementWarning
 from spatialq.export.coordinated import Element
 from spatialq.export.coordinated_ifc import guid_of, write_coordinated_ifc
 from spatialq.workflows.verdict import _is_near, write_verdict
@@ -219,7 +219,7 @@ def test_a_scan_without_points(folder, tmp_path):
 
 def test_a_scan_far_from_the_models_is_said(folder):
     files = [folder / "elsewhere.laz", folder / "rooms.ifc"]
-    with pytest.warns(FileWarning, match="no point of the scan is near an element"):
+    with pytest.warns(PlacementWarning, match="the scan has no point near the elements"):
         write_verdict(files, register="none")
 
 

@@ -356,8 +356,6 @@ def _judge(
 
     scanner = tuple(map(float, stations)) or None
     found = run("coverage", *points, elements=meshes, scanner=scanner, device=device, **options)
-    if points.size:
-        _warn_of_nothing_near(found)
     of_element = {int(row): k for k, row in enumerate(found["element"])}
     measured = {
         name: values.tolist() for name, values in found.items() if name not in ("element", "face")
@@ -369,16 +367,6 @@ def _judge(
         | {"file_name": said["file_name"][row]}
         for row in range(len(meshes))
     ]
-
-
-def _warn_of_nothing_near(found: Mapping[str, Any]) -> None:
-    """Warn if no element has data, as of a scan that is somewhere else."""
-    if set(_named("coverage", "status", found)) <= {"no data", "not applicable"}:
-        message = (
-            f"{COMMAND}: no point of the scan is near an element: its coordinates are not those of "
-            "the models, or their unit is another one; register 'auto' looks for its place"
-        )
-        warnings.warn(message, FileWarning, stacklevel=7)
 
 
 def _known(value: Any) -> Any:
