@@ -141,7 +141,8 @@ def _query(
         if name is not None:
             require_table(sentence, name)
     assert a is not None
-    of_points = caller if isinstance(divisible()[caller].inputs, PointsAndElementsInput) else ""
+    known = divisible().get(caller)
+    of_points = caller if known and isinstance(known.inputs, PointsAndElementsInput) else ""
     request = Request.new(text, within=b is None, of_points=of_points)
     request.choose(function, caller)  # wrong ones are rejected while the query is bound
     sources = []
