@@ -6,6 +6,7 @@ import ifcopenshell
 import ifcopenshell.util.element
 import laspy
 import numpy as np
+import openpyxl
 import pyarrow.parquet as pq
 import pyproj
 import pytest
@@ -149,6 +150,14 @@ def test_every_output(folder, scanners, tmp_path):
     on_moved = np.abs(cloud.deviation - 0.03) < 0.01
     assert on_moved.sum() > 500
     assert (np.asarray(cloud.red)[on_moved] > np.asarray(cloud.green)[on_moved]).all()
+    book = openpyxl.load_workbook(tmp_path / "v.xlsx")
+    assert book.sheetnames == ["rows", "unmodelled"]
+    header, *things = book["unmodelled"].iter_rows(values_only=True)
+    assert header[:2] == ("cluster_id", "point_count")
+    source_things = write_verdict([folder / "scan.laz", folder / "rooms.ifc"], register="none")
+    assert [row[1] for row in things] == [
+        each["point_count"] for each in source_things["unmodelled"]
+    ]
     model = ifcopenshell.open(tmp_path / "v.ifc")
     sets = {each.Name: ifcopenshell.util.element.get_pset(each, "Verdict")
             for each in model.by_type("IfcElement")}  # fmt: skip
