@@ -49,7 +49,7 @@ def files(world, tmp_path_factory):
 
 def write_files(world, folder):
     (folder / "tiles").mkdir()
-    for path in (world.las, world.ifc, world.scan):
+    for path in (world.las, world.ifc, world.scan, world.site):
         shutil.copy(path, folder)
     write_bcf(folder / "clashes.bcf")
     with spatialq.connect(str(folder / "demo.duckdb")) as con:

@@ -142,8 +142,8 @@ def call_outputs(
     found, device = _run_planned(task, plan, functions, arguments, options)
     inputs = functions[0].inputs
     if isinstance(inputs, PointsAndElementsInput) and inputs.are_placed:
-        xyz = (arguments[axis] for axis in "xyz")
-        warn_if_misplaced(options.function, *xyz, options.metres, arguments[ELEMENTS])
+        xyz = [arguments[axis] for axis in "xyz"]
+        warn_if_misplaced(options.function, xyz, options.metres, arguments[ELEMENTS])
     results = {
         each.name: fitted.results(each, crowd.results(each, found[each.name])) for each in functions
     }

@@ -1,6 +1,7 @@
 """A scan that does not lie where the elements are: its user is told."""
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from spatialq.data.meshes import Meshes
@@ -9,14 +10,14 @@ from spatialq.functions.implementations import call
 from spatialq.runtime.callers import level_of_caller
 
 
-def warn_if_misplaced(name: str, x: Any, y: Any, z: Any, metres: float, elements: Meshes) -> None:
+def warn_if_misplaced(name: str, xyz: Sequence[Any], metres: float, elements: Meshes) -> None:
     """Warn of a scan that lies beside the elements.
 
     Parameters
     ----------
     name : str
         The function that was called.
-    x, y, z : float64[n]
+    xyz : three of float64[n]
         Of the scan.
     metres : float
         In a unit of x, y and z.
@@ -26,7 +27,7 @@ def warn_if_misplaced(name: str, x: Any, y: Any, z: Any, metres: float, elements
     -----
     PlacementWarning
     """
-    warn_of_placement(name, call("misplaced", x, y, z, metres, elements))
+    warn_of_placement(name, call("misplaced", *xyz, metres, elements))
 
 
 def warn_of_placement(name: str, sentence: str) -> None:

@@ -16,7 +16,6 @@ from spatialq.runtime.cuda import on_gpu
 from . import decide, surfels
 from .cpu import CLEAR, UNITS, off_by
 from .decide import (
-    FOUR,
     LEAST_EXPLAINED,
     LEAST_SHARE,
     LEAST_SURFELS,
@@ -28,7 +27,7 @@ from .decide import (
     judge,
     some,
 )
-from .refine import FINE, RADII, Faces, refine
+from .refine import FINE, FOUR, RADII, Faces, refine
 from .search import Pose, classes_of, main_axis, poses_near
 
 if TYPE_CHECKING:

@@ -180,7 +180,8 @@ def sample_core(part: Part, metres: float, elements: TaskResult, count: int) -> 
     points = part.own(part.points())
     xyz = [points[axis] for axis in "xyz"]
     box = misplaced.box_around(Meshes.named(elements.arrays), metres)
-    return vars(misplaced.sample(*xyz, metres, box, count * len(xyz[0])))
+    found: Columns = vars(misplaced.sample(*xyz, metres, box, count * len(xyz[0])))
+    return found
 
 
 def tell(

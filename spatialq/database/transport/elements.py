@@ -301,8 +301,7 @@ def _pairs(
     with request.within_memory(function.name):
         result, _ = call(function, given, *request.choose(function), transport=transport, note=note)
         if caller := request.source["of_points"]:
-            xyz = a.meshes.vertices.T
-            warn_if_misplaced(caller, *xyz, 1.0, other.meshes)
+            warn_if_misplaced(caller, a.meshes.vertices.T, 1.0, other.meshes)
     # an element that is in both sets does not meet itself
     keep = slice(None) if is_one else a.identity[result["a"]] != other.identity[result["b"]]
     result = {name: values[keep] for name, values in result.items()}
