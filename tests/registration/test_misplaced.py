@@ -119,6 +119,12 @@ def test_a_few_elements_of_a_scan_that_fits():
         assert said(points, HOUSE.take(np.array(rows))) == ""
 
 
+def test_walls_without_floors_of_a_scan_that_fits(con):
+    view(con)
+    con.execute("CREATE OR REPLACE VIEW walls AS FROM elements WHERE ifc_class = 'IfcWall'")
+    con.sql("SELECT count(*) FROM deviation('points', 'walls', unit := 1)").fetchall()
+
+
 def test_units_are_told():
     points = scan(HOUSE, 1)
     assert said(points * 1000).endswith("in millimetres it would be among them: unit := 0.001")

@@ -168,9 +168,10 @@ def _by_chance(faces: Faces, scan: surfels.Surfels, here: Candidate, axis: float
         other = judge(faces, scan, Pose(np.eye(3), shift), axis, FOUR)
         chance = np.maximum(chance, np.bincount(classes, other.is_on, 3))
     there = np.bincount(classes, here.is_on, 3)
-    asked = (counts >= LEAST_SHARE * len(scan)) & (
-        chance >= np.maximum(LEAST_CHANCE[0], LEAST_CHANCE[1] * counts)
-    )
+    is_some = counts >= LEAST_SHARE * len(scan)
+    asked = is_some & (chance >= np.maximum(LEAST_CHANCE[0], LEAST_CHANCE[1] * counts))
+    # where all walls fit, its height would have been found: these are elements without floors
+    asked[0] &= not (is_some[1:] & (there >= LEAST_EXPLAINED * counts)[1:]).all()
     found = np.flatnonzero(asked & (there < TIMES * chance))
     if not found.size:
         return ""
