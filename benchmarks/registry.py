@@ -90,6 +90,7 @@ BENCHMARKS = [
               data="ifc/Schependomlaan_ROOT-staal.ifczip", slow=True),
     Benchmark("owm_ground", "tiny --repeat 1"),
     Benchmark("coverage", "--rooms 1 --seeds 1 --beams 20000", "--seeds 11 12 13 14", slow=True),
+    Benchmark("unmodelled", "--things 3 --beams 5000"),
     Benchmark("pins", "--points 2000 --elements 100 --repeat 1"),
     Benchmark("plane_elements", "{house} --points 3000 --repeat 1"),
     Benchmark("plane_nodes", "--points 3000 --repeat 1"),

@@ -118,6 +118,7 @@ _registered.update(
     {
         "jobs_sql": "spatialq.cluster.sql_calls:table_sql",
         "jobs_table": "spatialq.cluster.sql_calls:jobs_table",
+        "misplaced": "spatialq.udfs.registration.misplaced:sentence",
         "ql4bim_sql": "spatialq.ql4bim.sql_macro:ql4bim_sql",
         "query_to_bcf": "spatialq.workflows.clash_bcf:write",
         "query_to_clash_model": "spatialq.workflows.clash_model:write",

@@ -443,6 +443,27 @@ def run(
 
 @overload
 def run(
+    function: Literal["unmodelled"],
+    x: Any,
+    y: Any,
+    z: Any,
+    point_id: Any = None,
+    *,
+    elements: Any,
+    max_distance: float = 0.1,
+    gap: float = 0.1,
+    min_points: int = 50,
+    max_rmse: float = 0.02,
+    bounds: Sequence[float] | None = None,
+    unit: float | None = None,
+    crs: str | None = None,
+    device: str = "auto",
+    memory: str | float | None = None,
+    progress: Callable[[float, str], object] | None = None,
+) -> dict[str, Any]: ...
+
+@overload
+def run(
     function: list[str] | tuple[str, ...],
     x: Any,
     y: Any,

@@ -74,6 +74,10 @@ class StrayPointsWarning(UserWarning):
     """A few points that are far from all others were left out."""
 
 
+class PlacementWarning(UserWarning):
+    """A scan does not lie where the elements are that it is compared with."""
+
+
 class ScriptError(SpatialqError, ValueError):
     """A QL4BIM script is wrong: the message shows the place.
 

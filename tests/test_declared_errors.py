@@ -32,6 +32,7 @@ CALLS = {
     "pops_features": "pops_features('cells', {})",
     "pops_patches": "pops_patches('cells', {})",
     "registration": "registration('pts', 'walls', {})",
+    "unmodelled": "unmodelled('pts', 'walls', {})",
 }
 NOT_IN_MACROS = {("intersects_with", "relations"), ("distance", "k")}
 

@@ -49,7 +49,7 @@ def files(world, tmp_path_factory):
 
 def write_files(world, folder):
     (folder / "tiles").mkdir()
-    for path in (world.las, world.ifc, world.scan):
+    for path in (world.las, world.ifc, world.scan, world.site):
         shutil.copy(path, folder)
     write_bcf(folder / "clashes.bcf")
     with spatialq.connect(str(folder / "demo.duckdb")) as con:
@@ -191,7 +191,7 @@ def test_the_examples_of_the_macros(con):
                 continue
             for example in re.findall("^example: (.*)", macro.comment, re.MULTILINE):
                 assert f"{macro.name}(" in example
-                if macro.name in ("plane_elements", "coverage"):
+                if macro.name in ("plane_elements", "coverage", "unmodelled"):
                     continue  # the village is not in the coordinates of the house
                 if macro.name == "check_ids":
                     continue  # the folder of the files that the tables name was renamed

@@ -19,6 +19,7 @@ CALLS = {
     "deviation('points', {})": "deviation: elements",
     "plane_elements('points', {})": "plane_elements: elements",
     "coverage('points', {})": "coverage: elements",
+    "unmodelled('points', {})": "unmodelled: elements",
     "lod_select({}, {{eye: [1, 2, 3], target: [0, 0, 0]}})": "lod_select: lod",
 }
 

@@ -6,6 +6,7 @@ import ifcopenshell
 import ifcopenshell.util.element
 import laspy
 import numpy as np
+import openpyxl
 import pyarrow.parquet as pq
 import pyproj
 import pytest
@@ -14,7 +15,7 @@ from PIL import Image
 import spatialq
 from spatialq.data.meshes import Meshes
 from spatialq.demo.scanner import Change, rooms, scan, stations_in
-from spatialq.errors import FileWarning
+from spatialq.errors import FileWarning, PlacementWarning
 from spatialq.export.coordinated import Element
 from spatialq.export.coordinated_ifc import guid_of, write_coordinated_ifc
 from spatialq.workflows.verdict import _is_near, write_verdict
@@ -149,6 +150,14 @@ def test_every_output(folder, scanners, tmp_path):
     on_moved = np.abs(cloud.deviation - 0.03) < 0.01
     assert on_moved.sum() > 500
     assert (np.asarray(cloud.red)[on_moved] > np.asarray(cloud.green)[on_moved]).all()
+    book = openpyxl.load_workbook(tmp_path / "v.xlsx")
+    assert book.sheetnames == ["rows", "unmodelled"]
+    header, *things = book["unmodelled"].iter_rows(values_only=True)
+    assert header[:2] == ("cluster_id", "point_count")
+    source_things = write_verdict([folder / "scan.laz", folder / "rooms.ifc"], register="none")
+    assert [row[1] for row in things] == [
+        each["point_count"] for each in source_things["unmodelled"]
+    ]
     model = ifcopenshell.open(tmp_path / "v.ifc")
     sets = {each.Name: ifcopenshell.util.element.get_pset(each, "Verdict")
             for each in model.by_type("IfcElement")}  # fmt: skip
@@ -219,7 +228,7 @@ def test_a_scan_without_points(folder, tmp_path):
 
 def test_a_scan_far_from_the_models_is_said(folder):
     files = [folder / "elsewhere.laz", folder / "rooms.ifc"]
-    with pytest.warns(FileWarning, match="no point of the scan is near an element"):
+    with pytest.warns(PlacementWarning, match="the scan has no point near the elements"):
         write_verdict(files, register="none")
 
 

@@ -1,6 +1,7 @@
 """The generated world of the demo: a village as a laser scan, one of its houses as a model.
 
-That house has a scan of its own, as it was built, in the coordinates of the model.
+That house has scans of its own, as it was built and while it is built, in the coordinates of the
+model.
 """
 
 import json
@@ -13,13 +14,14 @@ from typing import NamedTuple, TypeVar
 from spatialq.demo.house import write_house
 from spatialq.demo.house_plan import HouseTruth, house_truth
 from spatialq.demo.house_scan import write_scan
+from spatialq.demo.house_site import write_site
 from spatialq.demo.scene import build_scene
 from spatialq.demo.village import VillageTruth, write_village
 from spatialq.runtime.extras import require
 
 __all__ = ["HouseTruth", "VillageTruth", "World", "write_house", "write_village", "write_world"]
 
-VERSION = 2  # of the generator: a higher one writes existing files anew
+VERSION = 3  # of the generator: a higher one writes existing files anew
 
 Truth = TypeVar("Truth")
 
@@ -30,12 +32,15 @@ class World(NamedTuple):
     las: Path
     ifc: Path
     scan: Path
+    site: Path
     village: VillageTruth
     house: HouseTruth
 
 
 def write_world(folder: str | Path, *, n_points: int = 2_500_000, seed: int = 7) -> World:
-    """Write ``village.laz``, ``house.ifc`` and ``house.laz`` unless they are there already.
+    """Write the village, the house and two scans of it unless they are there already.
+
+    These are ``village.laz``, ``house.ifc``, ``house.laz`` and ``site.laz``.
 
     A file ``world.json`` beside them says what they were made with; where it does not fit, they
     are written anew. Each file appears whole or not at all.
@@ -49,21 +54,23 @@ def write_world(folder: str | Path, *, n_points: int = 2_500_000, seed: int = 7)
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    las, ifc, scan = (folder / name for name in ("village.laz", "house.ifc", "house.laz"))
+    names = "village.laz", "house.ifc", "house.laz", "site.laz"
+    las, ifc, scan, site = (folder / name for name in names)
     stamp = folder / "world.json"
     recipe = {"version": VERSION, "n_points": n_points, "seed": seed}
     require("ifc", "demo", ifc)
-    is_whole = all(path.exists() for path in (las, ifc, scan))
+    is_whole = all(path.exists() for path in (las, ifc, scan, site))
     if is_whole and (made := _read(stamp)).get("recipe") == recipe:
         points = {int(code): count for code, count in made["points"].items()}
-        return World(las, ifc, scan, VillageTruth(points, build_scene(seed)), house_truth())
+        return World(las, ifc, scan, site, VillageTruth(points, build_scene(seed)), house_truth())
     stamp.unlink(missing_ok=True)
     village = _replace(las, lambda path: write_village(path, n_points=n_points, seed=seed))
     house = _replace(ifc, write_house)
     _replace(scan, write_scan)
+    _replace(site, lambda path: write_site(path, ifc))
     text = json.dumps({"recipe": recipe, "points": village.points}, indent=1)
     _replace(stamp, lambda path: path.write_text(text, encoding="utf-8"))
-    return World(las, ifc, scan, village, house)
+    return World(las, ifc, scan, site, village, house)
 
 
 def _read(stamp: Path) -> dict[str, dict[str, int]]:

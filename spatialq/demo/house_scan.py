@@ -27,11 +27,16 @@ def write_scan(path: str | Path, *, seed: int = 7) -> None:
     seed
         Of where the beams meet the faces, and of the noise.
     """
-    import laspy
-
     rng = np.random.default_rng(seed)
     faces = [face for wall in WALLS for face in _wall_faces(wall, rng)]
     faces += [_floor(foot, rng) for foot in (0.0, STOREY)]
+    write_las(path, np.concatenate(faces) / 1000.0)
+
+
+def write_las(path: str | Path, xyz: FloatArray) -> None:
+    """Write points, float64[n, 3] in metres, as a scan that was generated."""
+    import laspy
+
     header = laspy.LasHeader(version="1.4", point_format=6)
     header.scales = np.full(3, 0.001)
     header.creation_date = dt.date(2026, 9, 14)
@@ -39,7 +44,7 @@ def write_scan(path: str | Path, *, seed: int = 7) -> None:
     header.system_identifier = "generated, not measured"
     header.uuid = uuid.UUID(int=0)
     las = laspy.LasData(header)
-    las.xyz = np.concatenate(faces) / 1000.0
+    las.xyz = xyz
     las.return_number = las.number_of_returns = np.ones(len(las.xyz), np.uint8)
     las.classification = np.full(len(las.xyz), 6, np.uint8)
     las.write(str(path), do_compress=Path(path).suffix.lower() != ".las")

@@ -11,12 +11,13 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from spatialq.data.frame import Frame
-from spatialq.execution.bounds import within
+from spatialq.execution.bounds import ELEMENTS, within
+from spatialq.execution.placement import warn_if_misplaced
 from spatialq.execution.strays import leave_out
 from spatialq.execution.units import fit
 from spatialq.execution.validation import require_unique
 from spatialq.functions.catalogue import Function
-from spatialq.functions.declaration import Device, GridInput, Size
+from spatialq.functions.declaration import Device, GridInput, PointsAndElementsInput, Size
 from spatialq.planner import log, process
 from spatialq.planner.plan import Plan, plan_call
 from spatialq.planner.rates import Transport
@@ -122,6 +123,8 @@ def call_outputs(
     -----
     StrayPointsWarning
         If points are left out, see `strays.leave_out`.
+    PlacementWarning
+        If the points lie beside the elements that they are compared with.
     """
     arguments = within(arguments, options)
     fitted = fit(functions[0], arguments, options, frame)
@@ -137,6 +140,10 @@ def call_outputs(
     task = (None if progress else current()) or Task(progress or observer())
     plan = planned(functions, size, options, requested, purpose, transport=transport, note=note)
     found, device = _run_planned(task, plan, functions, arguments, options)
+    inputs = functions[0].inputs
+    if isinstance(inputs, PointsAndElementsInput) and inputs.are_placed:
+        xyz = [arguments[axis] for axis in "xyz"]
+        warn_if_misplaced(options.function, xyz, options.metres, arguments[ELEMENTS])
     results = {
         each.name: fitted.results(each, crowd.results(each, found[each.name])) for each in functions
     }

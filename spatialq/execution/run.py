@@ -94,6 +94,8 @@ def run(
     -----
     StrayPointsWarning
         If a few points are far from all others and are left out: `spatialq.data.strays`.
+    PlacementWarning
+        If the points lie beside the elements that they are compared with.
 
     Examples
     --------

@@ -450,6 +450,8 @@ class PointsAndElementsInput:
 
     attributes: Mapping[str, str] = field(default_factory=dict)
     """As of `PointsInput`."""
+    are_placed: bool = True
+    """Whether the points must lie where the elements are: a scan that lies elsewhere is told of."""
 
     columns: ClassVar[tuple[str, ...]] = ("x", "y", "z")
 

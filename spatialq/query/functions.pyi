@@ -883,6 +883,63 @@ class Points(PointVerbs):
             the columns of the points, with x, y and z in metres of the model.
         """
 
+    def unmodelled(
+        self,
+        elements: Elements | str,
+        *,
+        max_distance: float | str = 0.1,
+        gap: float | str = 0.1,
+        min_points: int = 50,
+        max_rmse: float | str = 0.02,
+        bounds: Sequence[float] | None = None,
+        unit: float | str | None = None,
+        crs: str | None = None,
+        device: str = "auto",
+        memory: str | float | None = None,
+    ) -> Query:
+        """Things in a scan that are in no element of a building model: clusters of points that are
+        far from all faces, one row each, the one with the most points first.
+
+        Parameters
+        ----------
+        elements : Elements | str
+            A query, or the name of a table or view with global_id and mesh; spatial_elements says
+            which elements are considered.
+        max_distance : float | str
+            Points farther than this from all faces belong to no element. (metres; > 0)
+        gap : float | str
+            Edge of the cubes into which these points are sorted: points in cubes that touch are of
+            one cluster. (metres; > 0)
+        min_points : int
+            Clusters of fewer points are left out. (>= 1)
+        max_rmse : float | str
+            A cluster is a plane if the root mean square distance of its points from the best one is
+            no more, and less than a third of their spread along it. (metres; > 0)
+        bounds : Sequence[float] | None
+            xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
+            border are considered; None takes all. ([xmin, ymin, xmax, ymax], finite numbers with
+            the minima first, or None)
+        unit : float | str | None
+            Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
+            and 1 where none is known. (metres; > 0 or None)
+        crs : str | None
+            Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
+            known of the table or file.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
+
+        Returns
+        -------
+        Query
+            Columns cluster_id: 1 for the cluster with the most points; point_count; cx cy cz: mean
+            of the points; xmin ymin zmin xmax ymax zmax: their box; size: its longest side in
+            metres; is_plane; nx ny nz d: of the plane, NULL if it is none; rmse: metres, of the
+            points from the best plane.
+        """
+
 
 class Elements(ElementVerbs):
     def above(

@@ -1,5 +1,6 @@
 """Tables between DuckDB, Arrow and Python, as workflows and commands need them."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +16,24 @@ def dicts(result: "duckdb.DuckDBPyConnection | duckdb.DuckDBPyRelation") -> list
 
 
 def write_arrow(
-    table: "pa.Table", target: Path, query: str = "FROM result", *, crs: str | None = None
+    table: "pa.Table",
+    target: Path,
+    query: str = "FROM result",
+    *,
+    crs: str | None = None,
+    sheets: "Mapping[str, pa.Table] | None" = None,
 ) -> None:
     """Write an Arrow table, which the query knows as `result`, to a Parquet, CSV or JSON file.
 
-    The CRS (PROJJSON) is that of its geometries.
+    The CRS (PROJJSON) is that of its geometries; `sheets` are other tables of a workbook.
     """
     from spatialq.database.connection import connect_quietly
     from spatialq.database.table_files import write_table
 
     with connect_quietly() as con:
         con.register("result", table)
-        write_table(con, query, target, crs=crs)
+        others = sheets or {}
+        for name, other in others.items():
+            con.register(name, other)
+        options = {"sheets": {name: f"FROM {name}" for name in others}} if others else {}
+        write_table(con, query, target, crs=crs, **options)

@@ -78,7 +78,8 @@ def write_verdict(
         Point clouds, which together are one scan, and IFC files in the same coordinates; or
         patterns or folders of them.
     outputs : path or paths
-        By their endings: .parquet, .csv, .json, .xlsx a row per element; .las, .laz the points in
+        By their endings: .parquet, .csv, .json, .xlsx a row per element, and on a second sheet of
+        .xlsx things of the scan that are in no element; .las, .laz the points in
         the coordinates of the models, coloured by their `deviation`, which is a field; .bcf a topic
         for each element that is displaced or not found; .ifc a model of the elements coloured by
         status, with a property set of the verdict; .png a picture of these.
@@ -104,7 +105,8 @@ def write_verdict(
     dict
         points, elements, matrix (16 numbers, row by row: from coordinates of the clouds to metres
         of the models), sentence (how that was found), `statuses` (how many elements have each),
-        `verdicts` (the rows), outputs.
+        `verdicts` (the rows), `unmodelled` (those of `unmodelled`, in the coordinates of the
+        models), outputs.
 
     Raises
     ------
@@ -144,8 +146,9 @@ def write_verdict(
         stations = apply(matrix, positions.T).T
         _warn_of_far_scanners(positions, stations, points)
         rows = _judge(points, elements, meshes, stations.ravel(), device, options)
+        things = _unmodelled(points, meshes, device)
         found = Verdict(rows, elements, meshes, clouds, points, read.point_id)
-        _write(found, targets, device, tick)
+        _write(found, things, targets, device, tick)
     return {
         "points": points.shape[1],
         "elements": len(rows),
@@ -153,6 +156,7 @@ def write_verdict(
         "sentence": sentence,
         "statuses": dict(Counter(row["status"] for row in rows).most_common()),
         "verdicts": rows,
+        "unmodelled": things.to_pylist(),
         "outputs": targets.names,
     }
 
@@ -356,8 +360,6 @@ def _judge(
 
     scanner = tuple(map(float, stations)) or None
     found = run("coverage", *points, elements=meshes, scanner=scanner, device=device, **options)
-    if points.size:
-        _warn_of_nothing_near(found)
     of_element = {int(row): k for k, row in enumerate(found["element"])}
     measured = {
         name: values.tolist() for name, values in found.items() if name not in ("element", "face")
@@ -371,26 +373,42 @@ def _judge(
     ]
 
 
-def _warn_of_nothing_near(found: Mapping[str, Any]) -> None:
-    """Warn if no element has data, as of a scan that is somewhere else."""
-    if set(_named("coverage", "status", found)) <= {"no data", "not applicable"}:
-        message = (
-            f"{COMMAND}: no point of the scan is near an element: its coordinates are not those of "
-            "the models, or their unit is another one; register 'auto' looks for its place"
-        )
-        warnings.warn(message, FileWarning, stacklevel=7)
-
-
 def _known(value: Any) -> Any:
     return None if isinstance(value, float) and np.isnan(value) else value
 
 
-def _write(verdict: Verdict, targets: Outputs, device: str, tick: Progress) -> None:
+def _unmodelled(points: "FloatArray", meshes: Meshes, device: str) -> "pa.Table":
+    """Give the things in the scan that are in no element."""
+    import pyarrow as pa
+
+    from spatialq.functions.catalogue import catalogue
+
+    found = _compared("unmodelled", points, meshes, device)
+    columns = catalogue()["unmodelled"].output.columns
+    return pa.table({name: pa.array(found[name], from_pandas=True) for name in columns})
+
+
+def _compared(
+    function: str, points: "FloatArray", meshes: Meshes, device: str
+) -> Mapping[str, Any]:
+    """Compare all points with the elements; how they lie `coverage` has said already."""
+    from spatialq.execution.call import call_as_given
+    from spatialq.functions.catalogue import catalogue
+
+    known = catalogue()[function]
+    arguments = {**dict(zip("xyz", points, strict=True)), "point_id": None, "elements": meshes}
+    return call_as_given(known, arguments, known.choose({}), device)[0]
+
+
+def _write(
+    verdict: Verdict, things: "pa.Table", targets: Outputs, device: str, tick: Progress
+) -> None:
     """Write all outputs."""
     import pyarrow as pa
 
     for target in targets.ending_in(*TABLE):
-        write_arrow(pa.Table.from_pylist(verdict.rows), target)
+        sheets = {"unmodelled": things} if target.suffix.lower() == ".xlsx" else None
+        write_arrow(pa.Table.from_pylist(verdict.rows), target, sheets=sheets)
     for target in targets.ending_in(*BCF):
         write_topics(verdict, target)
     for target in targets.ending_in(*MODEL):
@@ -405,9 +423,7 @@ def _write(verdict: Verdict, targets: Outputs, device: str, tick: Progress) -> N
 
 def _deviations(verdict: Verdict, device: str) -> "FloatArray":
     """Give the signed distance of each point from the elements, metres; NaN if that is far."""
-    from spatialq.execution.run import run
-
-    found = run("deviation", *verdict.points, elements=verdict.meshes, device=device)
+    found = _compared("deviation", verdict.points, verdict.meshes, device)
     distance: FloatArray = np.full(verdict.points.shape[1], np.nan)
     distance[found["point_id"]] = found["distance"]
     return distance

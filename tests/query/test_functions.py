@@ -104,6 +104,7 @@ def rows_of(site, name):
     return sq.table(site, tables[kind])
 
 
+@pytest.mark.filterwarnings("ignore::spatialq.errors.PlacementWarning")  # no house there
 @pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_each_method_gives_the_rows_of_its_macro(site, name):
@@ -126,6 +127,7 @@ def test_each_method_gives_the_rows_of_its_macro(site, name):
     assert sorted(map(str, found.fetchall())) == sorted(map(str, expected.fetchall()))
 
 
+@pytest.mark.filterwarnings("ignore::spatialq.errors.PlacementWarning")  # no house there
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(METHODS.keys() & catalogue().keys()))
 def test_arguments_arrive(site, name):

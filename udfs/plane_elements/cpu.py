@@ -32,7 +32,7 @@ def run(
     Raises
     ------
     ValueError
-        As `detect_planes`, or if points and elements are in different coordinate systems.
+        As `detect_planes`.
     """
     progress.stage("planes", 0.7)
     with progress.nested():

@@ -18,8 +18,6 @@ MARGIN = 1e-6
 """Metres, for rounding of coordinates: a point this far beside a triangle still is on it."""
 MIN_POINTS = 10
 """Points on an element below which its coverage is not used."""
-APART = 10.0
-"""Multiple of the larger extent: cloud and model farther apart are not in one system."""
 
 
 def match(
@@ -44,11 +42,6 @@ def match(
         `nearest overlap coverage angle deviation` (float64; NaN in such a row), and the columns
         of the plane. Of a plane the best element first: by `nearest`, then `overlap`, then the
         smaller deviation.
-
-    Raises
-    ------
-    ValueError
-        If points and elements are so far apart that they cannot be in one coordinate system.
     """
     progress.stage("samples of planes", 0.6)
     sample = Sample.of(x, y, z, labels, planes, options.metres)
@@ -132,8 +125,6 @@ def _measure(
     _extents(sample.axes, sample.starts, sample.points, extents)
     around = np.ascontiguousarray(extents[:, :6])
     plane, element = rtree.pairs(around, limits, options.max_offset + MARGIN)
-    if not len(plane):
-        _require_one_system(around, limits)
     side = np.empty(len(elements), np.int8)
     meshes = elements.arrays
     bits = meshes[0].view(np.uint64)
@@ -162,27 +153,6 @@ def _measure(
 
     in_threads(some, k)
     return (plane, element), measures
-
-
-def _require_one_system(around: Any, limits: Any) -> None:
-    around, limits = around[boxes.not_empty(around)], limits[boxes.not_empty(limits)]
-    if not (len(around) and len(limits)):
-        return
-    (low, high), (west, east) = (
-        (each[:, :3].min(axis=0), each[:, 3:].max(axis=0)) for each in (around, limits)
-    )
-    extent = max(np.linalg.norm(high - low), np.linalg.norm(east - west))
-    if np.maximum(low - east, west - high).max() > APART * extent:
-        message = (
-            f"{Options.FUNCTION}: points and elements must be in one coordinate system, but the "
-            f"planes are at x y z {_text(low)} to {_text(high)} m, "
-            f"the elements at {_text(west)} to {_text(east)} m"
-        )
-        raise ValueError(message)
-
-
-def _text(point: Any) -> str:
-    return " ".join(f"{value:.1f}" for value in point)
 
 
 @njit(cache=True, nogil=True)

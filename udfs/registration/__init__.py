@@ -45,7 +45,7 @@ class Options(PointParameters):
 
 
 DECLARATION = Declaration(
-    inputs=PointsAndElementsInput(),
+    inputs=PointsAndElementsInput(are_placed=False),
     parameters=Options,
     takes_unit=True,
     finds_unit=True,

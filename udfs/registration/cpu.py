@@ -12,6 +12,7 @@ from spatialq.runtime import progress
 from . import MATRIX, STATUSES, UPS, surfels
 from .decide import Candidate, candidates, is_clear
 from .refine import Faces
+from .search import Pose
 from .uprights import AXES, Upright, uprights
 
 if TYPE_CHECKING:
@@ -226,7 +227,7 @@ def _sentence(
         count = sum(other.status == "ambiguous" for other in listed)
         return f"one of {count} placements that fit about equally well: {share}"
     if middle is not None:
-        return f"the scan {_off(each, middle)}: moved there, {share}"
+        return f"the scan {off_by(each.pose, middle)}: moved there, {share}"
     said = f"the scan fits in one place: {share}"
     if upright.name != "z":
         said += ", its vertical is not the z-axis" if upright.name == "other" else ", y is up"
@@ -235,9 +236,8 @@ def _sentence(
     return said
 
 
-def _off(each: Candidate, middle: Any) -> str:
-    """Say where a scan lies that would have to be moved to fit."""
-    pose = each.pose
+def off_by(pose: Pose, middle: Any) -> str:
+    """Say where a scan with this middle lies that would have to be moved to fit."""
     off = middle - (pose.turn @ middle + pose.shift)
     parts = [
         f"{1000 * abs(metres):.0f} mm {names[0] if metres > 0 else names[1]}"

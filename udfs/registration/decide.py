@@ -101,24 +101,24 @@ def candidates(
     """
     if len(scan) < LEAST_SURFELS or not len(model):
         return []
-    sample, small = _some(scan, SAMPLE), _some(scan, COARSE)
+    sample, small = some(scan, SAMPLE), some(scan, COARSE)
     axis = main_axis(model)
     rough = []
     for _, pose in poses_near(small, model) if placed else poses(scan, model):
         moved = refine(faces, small, pose, RADII)
-        rough.append((_score(faces, small, moved, axis), moved))
+        rough.append((score(faces, small, moved, axis), moved))
     middle = small.places.mean(axis=0)
     rough.sort(key=lambda each: -each[0])
     likely = [pose for score, pose in rough if score >= LIKELY * rough[0][0]]
     for pose in _distinct(likely, middle, KEPT, NEARBY):
-        for moved in _beside(pose, BESIDE):
+        for moved in beside(pose, BESIDE):
             better = refine(faces, small, moved, FINE)
-            rough.append((_score(faces, small, better, axis), better))
+            rough.append((score(faces, small, better, axis), better))
     rough.sort(key=lambda each: -each[0])
     fine: list[Candidate] = []
     for pose in _distinct([pose for _, pose in rough], middle, KEPT, SAME):
         moved = refine(faces, sample, pose, FINE, SIX if tilt else FOUR)
-        fine.append(_judge(faces, sample, moved, axis, SIX if tilt else FOUR))
+        fine.append(judge(faces, sample, moved, axis, SIX if tilt else FOUR))
     fine.sort(key=lambda each: -each.score)
     kept = _distinct([each.pose for each in fine], middle, KEPT, SAME)
     fine = [each for each in fine if any(each.pose is pose for pose in kept)]
@@ -133,8 +133,8 @@ def _with_status(sample: Surfels, found: list[Candidate]) -> list[Candidate]:
     """Say of each candidate what it is; see README.md."""
     if not found:
         return []
-    best, cubes = found[0], _cubes(sample)
-    rivals = [each for each in found[1:] if not _is_better(best, each, cubes)]
+    best, cubes = found[0], cubes_of(sample)
+    rivals = [each for each in found[1:] if not is_better(best, each, cubes)]
     is_certain = best.sigma[:3].max() <= SIGMA[0] and best.sigma[3:].max() <= SIGMA[1]
     if best.least < LEAST_EXPLAINED:
         status = "not found"
@@ -159,29 +159,29 @@ def _settled(
     Elements that were built some centimetres off are near enough to their faces to pull at a
     placement. Within `TIGHT` of the others they do not count, whichever way they are off.
     """
-    poses = [refine(faces, small, each, TIGHT, free) for each in _beside(found.pose, AROUND)]
+    poses = [refine(faces, small, each, TIGHT, free) for each in beside(found.pose, AROUND)]
     radius = TIGHT[-1]
-    best = max(poses, key=lambda pose: _score(faces, small, pose, axis, radius))
-    judged = _judge(faces, sample, refine(faces, sample, best, TIGHT[-2:], free), axis, free)
+    best = max(poses, key=lambda pose: score(faces, small, pose, axis, radius))
+    judged = judge(faces, sample, refine(faces, sample, best, TIGHT[-2:], free), axis, free)
     return replace(judged, status=found.status, worse=found.worse)
 
 
 def is_clear(one: Candidate, other: Candidate, scan: Surfels) -> bool:
     """Whether one placement is better than another one, perhaps with another vertical."""
-    return _is_better(one, other, _cubes(_some(scan, SAMPLE)))
+    return is_better(one, other, cubes_of(some(scan, SAMPLE)))
 
 
-def _some(scan: Surfels, count: int) -> Surfels:
+def some(scan: Surfels, count: int) -> Surfels:
     """Take so many surfels at random, the same ones each time."""
     return scan.take(np.sort(np.random.default_rng(0).permutation(len(scan))[:count]))
 
 
-def _cubes(sample: Surfels) -> Any:
+def cubes_of(sample: Surfels) -> Any:
     """Give the number of the cube in which each surfel is: int64[n]."""
     return np.unique(np.floor(sample.places / BLOCK), axis=0, return_inverse=True)[1].ravel()
 
 
-def _is_better(one: Candidate, other: Candidate, cubes: Any) -> bool:
+def is_better(one: Candidate, other: Candidate, cubes: Any) -> bool:
     """Whether one candidate explains more of the scan than another one by more than chance.
 
     The difference is summed up in cubes, which are the independent observations.
@@ -194,7 +194,7 @@ def _is_better(one: Candidate, other: Candidate, cubes: Any) -> bool:
     )
 
 
-def _beside(pose: Pose, steps: tuple[float, ...]) -> list[Pose]:
+def beside(pose: Pose, steps: tuple[float, ...]) -> list[Pose]:
     """List a placement, and those that are shifted a little, either way along each axis."""
     shifts = [sign * step * axis for step in steps for axis in np.eye(3) for sign in (1, -1)]
     return [pose, *(Pose(pose.turn, pose.shift + shift) for shift in shifts)]
@@ -218,9 +218,8 @@ def _is_same(one: Pose, other: Pose, middle: Any, same: tuple[float, float]) -> 
     return bool(np.linalg.norm(off) <= same[0] and angle <= same[1])
 
 
-def _score(
-    faces: Faces, scan: Surfels, pose: Pose, axis: float, radius: float = TOLERANCE
-) -> float:
+def score(faces: Faces, scan: Surfels, pose: Pose, axis: float, radius: float = TOLERANCE) -> float:
+    """Sum up what a pose explains, each kind of surface by its weight."""
     distance = faces.measure(scan, pose, radius, np.empty((len(scan), 6)))
     classes = classes_of(scan.normals @ pose.turn.T, axis)
     return _weighted(distance, weights_of(classes), radius)
@@ -232,9 +231,12 @@ def _weighted(distance: Any, weights: Any, radius: float) -> float:
     return float((weights[is_on] * (1 - (distance[is_on] / radius) ** 2) ** 2).sum())
 
 
-def _judge(faces: Faces, scan: Surfels, pose: Pose, axis: float, free: Any) -> Candidate:
+def judge(
+    faces: Faces, scan: Surfels, pose: Pose, axis: float, free: Any, radius: float = TOLERANCE
+) -> Candidate:
+    """Measure what speaks for a pose: surfels within the radius of a face are explained."""
     jacobian = np.empty((len(scan), 6))
-    distance = faces.measure(scan, pose, TOLERANCE, jacobian)
+    distance = faces.measure(scan, pose, radius, jacobian)
     is_on = ~np.isnan(distance)
     classes = classes_of(scan.normals @ pose.turn.T, axis)
     counts = np.bincount(classes, minlength=3)
@@ -244,7 +246,7 @@ def _judge(faces: Faces, scan: Surfels, pose: Pose, axis: float, free: Any) -> C
     return Candidate(
         pose,
         float(is_on.mean()),
-        _weighted(distance, weights, TOLERANCE),
+        _weighted(distance, weights, radius),
         float((on[asked] / counts[asked]).min()),
         float(np.sqrt(np.mean(distance[is_on] ** 2))) if is_on.any() else np.nan,
         deviations(scan, distance, jacobian, free),

@@ -66,8 +66,11 @@ def poses(scan: Surfels, model: Surfels) -> list[tuple[float, Pose]]:
     return [each for each in best if each[0] >= LEAST_PEAK * best[0][0]]
 
 
-def poses_near(scan: Surfels, model: Surfels) -> list[tuple[float, Pose]]:
-    """List placements that move a scan little, see `WINDOW`, the best first; as `poses`."""
+def poses_near(scan: Surfels, model: Surfels, *, storeys: bool = False) -> list[tuple[float, Pose]]:
+    """List placements that move a scan little, see `WINDOW`, the best first; as `poses`.
+
+    With `storeys` those, too, that move it straight up or down by the model's height at most.
+    """
     middle = scan.places.mean(axis=0)
     score = _scores_of_turns(scan, model)
     most = int(WINDOW[1] / 180 * BINS)
@@ -86,8 +89,13 @@ def poses_near(scan: Surfels, model: Surfels) -> list[tuple[float, Pose]]:
     weights = weights_of(classes)
     places = (scan.places - middle) @ turn.T + middle
     steps = np.arange(-math.ceil(WINDOW[0] / cell), math.ceil(WINDOW[0] / cell) + 1)
+    tried = np.stack(np.meshgrid(steps, steps, steps), axis=-1).reshape(-1, 3)
+    if storeys:
+        up = np.arange(steps[-1] + 1, shape[2])
+        upright = np.concatenate([-up, up])[:, None] * np.array([0, 0, 1])
+        tried = np.concatenate([tried, upright])
     found = []
-    for cells in np.stack(np.meshgrid(steps, steps, steps), axis=-1).reshape(-1, 3):
+    for cells in tried:
         shift = cells * cell
         at = np.round((places + shift - corner) / cell).astype(np.int64)
         inside = ((at >= 0) & (at < shape)).all(axis=1)

@@ -60,7 +60,9 @@ class Surfels:
         return Surfels(self.places + by, self.normals, self.area)
 
 
-def of_cloud(x: Any, y: Any, z: Any, metres: float, edge: float) -> Surfels:
+def of_cloud(
+    x: Any, y: Any, z: Any, metres: float, edge: float, *, box: Any = None, share: int = 1
+) -> Surfels:
     """Find the cells of a cloud whose points lie on a plane.
 
     Parameters
@@ -71,15 +73,20 @@ def of_cloud(x: Any, y: Any, z: Any, metres: float, edge: float) -> Surfels:
         In a unit of x, y and z.
     edge : float
         Metres: of a cell.
+    box : float64[2, 3], optional
+        In the unit of x, y and z: points outside are left out.
+    share : int
+        One of so many cells is looked at, whichever points there are.
     """
     if not x.size:
         return Surfels(np.empty((0, 3)), np.empty((0, 3)), np.empty(0))
-    low = np.array([values.min() for values in (x, y, z)])
+    low = np.array([values.min() for values in (x, y, z)]) if box is None else box[0]
+    high = np.full(3, np.inf) if box is None else box[1]
     keys, moments, used = _table(1 << 12)
     for first, stop in steps(0, x.size):
         at = first
         while at < stop:
-            at = _add(x, y, z, at, stop, low, metres / edge, keys, moments, used)
+            at = _add(x, y, z, at, stop, low, high, metres / edge, share, keys, moments, used)
             if at < stop:
                 grown = _table(2 * keys.size)
                 _move(keys, moments, *grown)
@@ -119,13 +126,22 @@ def _slot(key, keys):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _add(x, y, z, first, stop, low, scale, keys, moments, used):  # type: ignore[no-untyped-def]
+def _add(  # type: ignore[no-untyped-def]
+    x, y, z, first, stop, low, high, scale, share, keys, moments, used
+):
     """Sum up points in their cells; return the first that is left because the table is full."""
     mask = (1 << 21) - 1
     for i in range(first, stop):
+        if not (
+            (x[i] >= low[0]) & (x[i] <= high[0]) & (y[i] >= low[1]) & (y[i] <= high[1])
+            & (z[i] >= low[2]) & (z[i] <= high[2])
+        ):  # fmt: skip
+            continue
         u, v, w = (x[i] - low[0]) * scale, (y[i] - low[1]) * scale, (z[i] - low[2]) * scale
         p, q, r = int(u), int(v), int(w)
         key = ((p & mask) << 42) | ((q & mask) << 21) | (r & mask)
+        if share > 1 and (key * 0x9E3779B97F4A7C1 >> 31) % share != 0:
+            continue
         slot = _slot(key, keys)
         if keys[slot] < 0:
             if 2 * used[0] > keys.size:
@@ -158,14 +174,14 @@ def _move(keys, moments, to_keys, to_moments, used):  # type: ignore[no-untyped-
                 to_moments[slot, k] = moments[i, k]
 
 
-def of_meshes(meshes: "Meshes") -> Surfels:
-    """Spread surfels evenly over the faces of meshes."""
+def of_meshes(meshes: "Meshes", most: int = MAX_SURFELS) -> Surfels:
+    """Spread surfels evenly over the faces of meshes, so many at most."""
     corners = meshes.vertices[meshes.global_faces]
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     double = np.linalg.norm(across, axis=1)
     is_face = double > 0
     corners, across, area = corners[is_face], across[is_face], double[is_face] / 2
-    cell = max(SPACING**2, float(area.sum()) / MAX_SURFELS)
+    cell = max(SPACING**2, float(area.sum()) / most)
     # small faces of a finely divided surface share their surfels by their running sum
     ends = np.floor(np.cumsum(area) / cell).astype(np.int64)
     counts = np.diff(ends, prepend=0)

@@ -14,18 +14,23 @@ from spatialq.cluster.job import Job
 from spatialq.cluster.method import open_points
 from spatialq.cluster.models import MODELS, connected, read_model, read_models
 from spatialq.cluster.points import CorePart
-from spatialq.cluster.staged import Make, StagedWork, method_of, write_table
+from spatialq.cluster.staged import Make, StagedWork, method_of, write_found, write_table
 from spatialq.data.columns import Text
 from spatialq.data.meshes import Meshes
 from spatialq.errors import FileWarning
+from spatialq.execution.placement import warn_of_placement
 from spatialq.execution.units import Fitted
 from spatialq.functions.catalogue import Function
-from spatialq.functions.stages import Columns, OfCores, TaskResult
+from spatialq.functions.stages import Columns, OfCores, Part, TaskResult
 from spatialq.io.files import require_file
 from spatialq.udfs.plane_elements.macros import RANKED
+from spatialq.udfs.registration import misplaced
+from spatialq.udfs.registration.surfels import Surfels
 
-ELEMENTS = "elements"
-"""The stage that joins those of all models."""
+ELEMENTS, PLACEMENT = "elements", "placement"
+"""The stages that join those of all models, and that find where the points lie beside them."""
+LOOKED_AT = 4
+"""Cores that this stage reads at most."""
 MORE = {"elements": None, "geometry": "auto"}
 BODIES = """
 SELECT global_id, mesh, is_no_body(ifc_class) AS is_no_body, len(mesh.faces) > 0 AS has_faces
@@ -77,7 +82,23 @@ class ElementWork(StagedWork):
         has_bodies = any(facts["has_bodies"] for facts in found)
         self.elements = self.once(ELEMENTS, join, caller, OfCores(MODELS), has_bodies)
         self.shared[ELEMENTS] = job.path(ELEMENTS, ELEMENTS)
+        self._check_placement()
         self.write = self.write_all = write_named
+
+    def _check_placement(self) -> None:
+        """Compare some of the cores that are near the elements with these, and warn."""
+        metres, box = self.options.metres, self.elements.facts["box"]
+        if box is None or not self.cloud.size:
+            return
+        cores = [core for core in self.layout.cores() if _is_in(core.box, box, metres)]
+        cores = cores[:: max(1, len(cores) // LOOKED_AT)][:LOOKED_AT]
+        given = metres, self.elements, len(cores)
+        tasks = (self.task(core.name, write_found, sample_core, given, core) for core in cores)
+        for _ in self.job.files(PLACEMENT, tasks, len(cores)):
+            pass
+        ends = self.cloud.low, self.cloud.high
+        samples = OfCores(PLACEMENT) if cores else None
+        self.once("placed", tell, self.job.call.function, metres, ends, samples, self.elements)
 
 
 class PlaneElementWork(ElementWork):
@@ -124,7 +145,7 @@ def write_elements(data: dict[str, Any], path: Path) -> dict[str, Any]:
     return facts | {"has_bodies": bool(bodies.any())}
 
 
-def join(caller: str, models: Iterator[TaskResult], has_bodies: bool) -> Columns:  # noqa: FBT001
+def join(caller: str, models: Iterator[TaskResult], has_bodies: bool) -> TaskResult:  # noqa: FBT001
     """Put the elements of all models one after the other, those that are considered.
 
     Warns
@@ -143,7 +164,45 @@ def join(caller: str, models: Iterator[TaskResult], has_bodies: bool) -> Columns
         message = f"{caller}: no element of the models has a mesh"
         warnings.warn(message, FileWarning, stacklevel=2)
     named = {"global_id": np.concatenate(names), "has_id": np.concatenate(has_id)}
-    return vars(everything) | named
+    box = misplaced.box_around(everything, 1.0)
+    return TaskResult(vars(everything) | named, {"box": None if box is None else box.tolist()})
+
+
+def _is_in(core: Sequence[float], box: Any, metres: float) -> bool:
+    """Whether a core may have points in a box; one of which nothing is known may."""
+    (west, south, _), (east, north, _) = box
+    xmin, ymin, xmax, ymax = (metres * each for each in core)
+    return not (xmin > east or ymin > north or xmax < west or ymax < south)
+
+
+def sample_core(part: Part, metres: float, elements: TaskResult, count: int) -> Columns:
+    """Give the surfels of one of so many cores."""
+    points = part.own(part.points())
+    xyz = [points[axis] for axis in "xyz"]
+    box = misplaced.box_around(Meshes.named(elements.arrays), metres)
+    found: Columns = vars(misplaced.sample(*xyz, metres, box, count * len(xyz[0])))
+    return found
+
+
+def tell(
+    caller: str,
+    metres: float,
+    ends: tuple[Sequence[float], Sequence[float]],
+    samples: Iterator[TaskResult] | None,
+    elements: TaskResult,
+) -> Columns:
+    """Warn of points that lie beside the elements.
+
+    Warns
+    -----
+    PlacementWarning
+    """
+    parts = [each.arrays for each in samples or ()]
+    scan = Surfels(*(np.concatenate([each[name] for each in parts])
+                     for name in ("places", "normals", "area"))) if parts else None  # fmt: skip
+    meshes, corners = Meshes.named(elements.arrays), np.array(ends, np.float64).T
+    warn_of_placement(caller, misplaced.of_sample(scan, corners, metres, meshes))
+    return {}
 
 
 def write_named(

@@ -17,8 +17,10 @@ from spatialq.database.transport.queries import Source, call_of, lookups_of, nam
 from spatialq.database.transport.refusal import require_table
 from spatialq.database.transport.request import Request, Transport
 from spatialq.execution.call import call
+from spatialq.execution.placement import warn_if_misplaced
 from spatialq.execution.validation import meshes_with, reject_meshes, require_whole_meshes
-from spatialq.functions.catalogue import Function
+from spatialq.functions.catalogue import Function, divisible
+from spatialq.functions.declaration import PointsAndElementsInput
 from spatialq.functions.sql_text import literal
 from spatialq.geometry.indexed_meshes import IndexedMeshes
 
@@ -139,7 +141,9 @@ def _query(
         if name is not None:
             require_table(sentence, name)
     assert a is not None
-    request = Request.new(text, within=b is None)
+    known = divisible().get(caller)
+    of_points = caller if known and isinstance(known.inputs, PointsAndElementsInput) else ""
+    request = Request.new(text, within=b is None, of_points=of_points)
     request.choose(function, caller)  # wrong ones are rejected while the query is bound
     sources = []
     for part, table in enumerate([a] if b is None else [a, b]):
@@ -296,6 +300,8 @@ def _pairs(
     given = {"a": a.meshes, "b": None if is_one else other.meshes}
     with request.within_memory(function.name):
         result, _ = call(function, given, *request.choose(function), transport=transport, note=note)
+        if caller := request.source["of_points"]:
+            warn_if_misplaced(caller, a.meshes.vertices.T, 1.0, other.meshes)
     # an element that is in both sets does not meet itself
     keep = slice(None) if is_one else a.identity[result["a"]] != other.identity[result["b"]]
     result = {name: values[keep] for name, values in result.items()}
