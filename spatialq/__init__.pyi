@@ -158,6 +158,22 @@ def run(
 
 @overload
 def run(
+    function: Literal["contours"],
+    x: Any,
+    y: Any,
+    z: Any,
+    *,
+    interval: float = 10.0,
+    base: float = 0.0,
+    unit: float | None = None,
+    crs: str | None = None,
+    device: str = "auto",
+    memory: str | float | None = None,
+    progress: Callable[[float, str], object] | None = None,
+) -> dict[str, Any]: ...
+
+@overload
+def run(
     function: Literal["coverage"],
     x: Any,
     y: Any,
@@ -443,6 +459,27 @@ def run(
 
 @overload
 def run(
+    function: Literal["terrain_derivatives"],
+    x: Any,
+    y: Any,
+    z: Any,
+    *,
+    gradient: Literal["horn", "zevenbergen_thorne"] = "horn",
+    slope_unit: Literal["degrees", "percent"] = "degrees",
+    azimuth: float = 315.0,
+    altitude: float = 45.0,
+    z_factor: float = 1.0,
+    ruggedness: Literal["riley", "wilson"] = "riley",
+    edges: bool = False,
+    unit: float | None = None,
+    crs: str | None = None,
+    device: str = "auto",
+    memory: str | float | None = None,
+    progress: Callable[[float, str], object] | None = None,
+) -> dict[str, Any]: ...
+
+@overload
+def run(
     function: list[str] | tuple[str, ...],
     x: Any,
     y: Any,
@@ -516,6 +553,24 @@ def run_elements(
 
 @overload
 def run_grid(
+    function: Literal["contours"],
+    z: Any,
+    *,
+    dx: float,
+    dy: float | None = None,
+    x0: float = 0.0,
+    y0: float = 0.0,
+    interval: float = 10.0,
+    base: float = 0.0,
+    unit: float | None = None,
+    crs: str | None = None,
+    device: str = "auto",
+    memory: str | float | None = None,
+    progress: Callable[[float, str], object] | None = None,
+) -> dict[str, Any]: ...
+
+@overload
+def run_grid(
     function: Literal["pops_features"],
     z: Any,
     *,
@@ -557,6 +612,29 @@ def run_grid(
     min_points: int = 3,
     min_patches: int = 1,
     quantiles: Literal["median_unbiased", "linear"] = "median_unbiased",
+    unit: float | None = None,
+    crs: str | None = None,
+    device: str = "auto",
+    memory: str | float | None = None,
+    progress: Callable[[float, str], object] | None = None,
+) -> dict[str, Any]: ...
+
+@overload
+def run_grid(
+    function: Literal["terrain_derivatives"],
+    z: Any,
+    *,
+    dx: float,
+    dy: float | None = None,
+    x0: float = 0.0,
+    y0: float = 0.0,
+    gradient: Literal["horn", "zevenbergen_thorne"] = "horn",
+    slope_unit: Literal["degrees", "percent"] = "degrees",
+    azimuth: float = 315.0,
+    altitude: float = 45.0,
+    z_factor: float = 1.0,
+    ruggedness: Literal["riley", "wilson"] = "riley",
+    edges: bool = False,
     unit: float | None = None,
     crs: str | None = None,
     device: str = "auto",

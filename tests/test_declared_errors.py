@@ -32,6 +32,8 @@ CALLS = {
     "pops_features": "pops_features('cells', {})",
     "pops_patches": "pops_patches('cells', {})",
     "registration": "registration('pts', 'walls', {})",
+    "contours": "contours('cells', {})",
+    "terrain_derivatives": "terrain_derivatives('cells', {})",
 }
 NOT_IN_MACROS = {("intersects_with", "relations"), ("distance", "k")}
 
