@@ -49,6 +49,7 @@ from spatialq.workflows.features import write_features as write_features
 from spatialq.workflows.ground import write_ground as write_ground
 from spatialq.workflows.lod import write_lod as write_lod
 from spatialq.workflows.planes import write_planes as write_planes
+from spatialq.workflows.terrain import write_terrain_products as write_terrain_products
 from spatialq.workflows.tiles import write_tiles as write_tiles
 
 __version__: str
@@ -103,6 +104,7 @@ __all__ = [
     "write_ground",
     "write_lod",
     "write_planes",
+    "write_terrain_products",
     "write_tiles",
 ]
 

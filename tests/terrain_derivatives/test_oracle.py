@@ -169,7 +169,7 @@ def test_degrees_are_refused(tmp_path):
 def test_a_real_terrain():
     path = real_file("data/dem/SainteHelens.dem")
     with rasterio.open(path) as file:
-        z, spacing = file.read(1, masked=True).filled(np.nan).astype(np.float64), file.res
+        z, spacing = file.read(1, masked=True, out_dtype="float64").filled(np.nan), file.res
     z = z[:300, :300]
     assert_same(
         run_on(z, *spacing), {k: v[::-1] for k, v in derivatives(z[::-1], *spacing).items()}
