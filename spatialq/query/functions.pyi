@@ -865,6 +865,18 @@ class Points(PointVerbs):
             scan; up: its vertical, 'z', 'y' or 'other'; sentence.
         """
 
+    def surface_model(
+        self,
+    ) -> Points:
+        """The surface model of a cloud: the highest point of each cell of a grid.
+
+        Returns
+        -------
+        Points
+            x y: the centre of a cell, whose edges are multiples of the resolution; z: the highest
+            point; points: how many there are; a cell without a point has no row.
+        """
+
     def to_model(
         self,
         matrix: list[float],
@@ -1658,6 +1670,29 @@ class Nodes(NodeVerbs):
     ...
 
 class Grid(GridVerbs):
+    def canopy_height(
+        self,
+        terrain: Grid | str,
+        *,
+        pit_depth: float = 1.0,
+    ) -> Query:
+        """Heights of a surface model above a terrain of the same cells, with pits filled.
+
+        Parameters
+        ----------
+        terrain : Grid | str
+            The terrain, with the same cells: name of a table or view of cells x, y, z.
+        pit_depth : float
+            A cell that is lower than the median of its neighbours by more than this is a pit, which
+            gets the median; in the unit of z; None fills none.
+
+        Returns
+        -------
+        Query
+            x y: the centre of a cell of the terrain; z: height above it, 0 or more, NULL where the
+            surface has none and no pit was filled; is_pit: whether z is that of the neighbours.
+        """
+
     def contours(
         self,
         *,
@@ -1883,5 +1918,28 @@ class Grid(GridVerbs):
         -------
         Grid
             Columns x y z slope aspect hillshade profile_curvature plan_curvature tpi tri roughness.
+        """
+
+    def volume_between(
+        self,
+        after: Grid | str,
+        *,
+        level_of_detection: float = 0.0,
+    ) -> Query:
+        """How much was cut and filled from one terrain grid to another of the same cells.
+
+        Parameters
+        ----------
+        after : Grid | str
+            The later terrain, with the same cells: name of a table or view of cells x, y, z.
+        level_of_detection : float
+            Changes of height up to this count as none; in the unit of z.
+
+        Returns
+        -------
+        Query
+            one row: cells that both have; missing: cells that only one has; unchanged: those whose
+            change is up to level_of_detection; area of all cells; cut and fill: volumes above that,
+            both positive, in units of x by y by z; net: fill less cut; cut_area fill_area.
         """
 
