@@ -31,7 +31,7 @@
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
 -- gives: x y z slope aspect hillshade profile_curvature plan_curvature tpi tri roughness
--- example: SELECT x, y, slope FROM terrain_derivatives('dem.tif') WHERE slope > 30
+-- example: SELECT x, y, slope FROM terrain_derivatives('dem.tif') WHERE slope > 10
 -- example: FROM terrain_derivatives('dem.tif', slope_unit := 'percent', edges := true)
 CREATE OR REPLACE MACRO terrain_derivatives(
     grid,

@@ -92,6 +92,8 @@ def write_terrain_products(
     """
     from spatialq.database.connection import connect_quietly
     from spatialq.database.table_files import write_table
+    from spatialq.database.transport.grid import frame_of
+    from spatialq.execution.units import units_for
     from spatialq.functions.catalogue import catalogue
     from spatialq.io.grid.grids import find_grids
 
@@ -108,6 +110,8 @@ def write_terrain_products(
     of_file = {"nodata": nodata, "band": band, "to_crs": to_crs, "resolution": resolution}
     (grid,) = find_grids(COMMAND, paths, **of_file)
     chosen = catalogue()[DERIVATIVES].choose(options)
+    if len(lines) < len(targets.names):  # degrees are refused before the work is done
+        units_for(catalogue()[DERIVATIVES], chosen, frame_of(grid))
     shown = _shown(show)
     of_contours = {"interval": interval, "base": base}
     if interval is not None:

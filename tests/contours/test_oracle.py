@@ -12,38 +12,13 @@ from spatialq.export.raster import Raster, write_terrain
 from ..conftest import real_file
 from ..kernels import run
 from .cases import CASES
-
-RAISED = 1e-3
+from .oracle import crossings
 
 
 def contours(grid, **options):
     found = run("contours", "cpu", {"grid": grid}, **options)
     found["geometry"] = shapely.from_wkb(found["geometry"])
     return found
-
-
-def crossings(grid, interval, base=0.0):
-    """Where a height crosses the line between two neighbours: (height, x, y), in order."""
-    z = grid.z.astype(np.float64)
-    k = (z - base) / interval
-    z = np.where(k == np.rint(k), z + RAISED * interval, z)
-    found = []
-    for r in range(z.shape[0]):
-        for c in range(z.shape[1]):
-            for r2, c2 in ((r, c + 1), (r + 1, c)):
-                if r2 >= z.shape[0] or c2 >= z.shape[1]:
-                    continue
-                low, high = sorted((z[r, c], z[r2, c2]))
-                first = int(np.ceil((low - base) / interval))
-                for n in range(first, int(np.floor((high - base) / interval)) + 1):
-                    height = base + n * interval
-                    t = (height - z[r, c]) / (z[r2, c2] - z[r, c])
-                    x, y = (
-                        grid.x0 + grid.dx * (c + t * (c2 - c)),
-                        grid.y0 + grid.dy * (r + t * (r2 - r)),
-                    )
-                    found.append((height, x, y))
-    return np.array(sorted(found)).reshape(-1, 3)
 
 
 def assert_apart(lines):
@@ -68,7 +43,7 @@ def test_vertices_are_where_heights_cross_the_grid(case):
     last = np.diff(of, append=-1) != 0
     once = ~(last & closed[of])  # the last vertex of a closed line is the first
     there = np.column_stack([heights, points])[once]
-    expected = crossings(grid, **options)
+    expected = crossings(grid.z, grid.x0, grid.y0, grid.dx, grid.dy, **options)
     assert len(there) == len(expected)
     for height in np.unique(expected[:, 0]):
         ours, truth = (each[each[:, 0] == height, 1:] for each in (there, expected))

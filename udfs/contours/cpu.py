@@ -1,6 +1,7 @@
 """`contours` on the CPU: marching squares by contourpy, one height after the other."""
 
 from math import ceil, floor
+from struct import pack
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,23 +65,27 @@ def run(grid: "Grid", options: "Options") -> dict[str, Any]:
         np.ma.array(z, mask=missing),
         name="serial",
         corner_mask=True,
-        line_type=LineType.Separate,
+        line_type=LineType.ChunkCombinedOffset,
     )
     progress.stage("contours", 1.0)
-    lines: list[tuple[float, NDArray[np.float64]]] = []
+    found: list[tuple[NDArray[Any], ...]] = []
+    geometries: list[bytes] = []
     for k, height in enumerate(heights):
-        lines += [(height, line) for line in trace.lines(height)]
+        (points,), (offsets,) = trace.lines(height)
+        if points is not None:
+            first, stop = offsets[:-1].astype(np.int64), offsets[1:].astype(np.int64)
+            steps = np.hypot(*np.diff(points, axis=0).T)
+            steps[stop[:-1] - 1] = 0  # from the end of a line to the next one
+            is_closed = (points[first] == points[stop - 1]).all(axis=1)
+            found.append((np.full(first.size, height), is_closed, np.add.reduceat(steps, first)))
+            geometries += _wkb(points, first, stop)
         progress.report(k + 1, len(heights))
-    geometries = np.empty(len(lines), object)
-    geometries[:] = [_wkb(line) for _, line in lines]
-    return {
-        "height": np.array([height for height, _ in lines], np.float64),
-        "is_closed": np.array([bool((line[0] == line[-1]).all()) for _, line in lines], np.bool_),
-        "length": np.array(
-            [np.hypot(*np.diff(line, axis=0).T).sum() for _, line in lines], np.float64
-        ),
-        "geometry": geometries,
-    }
+    kinds = (np.float64, np.bool_, np.float64)
+    nothing = tuple(np.empty(0, kind) for kind in kinds)
+    columns = [np.concatenate(parts) for parts in zip(nothing, *found, strict=True)]
+    lines = np.empty(len(geometries), object)
+    lines[:] = geometries
+    return dict(zip(("height", "is_closed", "length"), columns, strict=True)) | {"geometry": lines}
 
 
 def _levels(z: "NDArray[np.float64]", options: "Options") -> list[float]:
@@ -94,6 +99,12 @@ def _levels(z: "NDArray[np.float64]", options: "Options") -> list[float]:
     return [options.base + k * options.interval for k in range(ceil(low), floor(high) + 1)]
 
 
-def _wkb(line: "NDArray[np.float64]") -> bytes:
-    header = np.array([(1, LINE, len(line))], np.dtype("u1, <u4, <u4"))
-    return header.tobytes() + line.astype("<f8").tobytes()
+def _wkb(
+    points: "NDArray[np.float64]", first: "NDArray[np.int64]", stop: "NDArray[np.int64]"
+) -> list[bytes]:
+    """Write runs of points as lines."""
+    text = points.astype("<f8").tobytes()
+    return [
+        pack("<BII", 1, LINE, b - a) + text[16 * a : 16 * b]
+        for a, b in zip(first.tolist(), stop.tolist(), strict=True)
+    ]

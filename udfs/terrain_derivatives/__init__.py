@@ -94,7 +94,7 @@ DECLARATION = Declaration(
             work=work,
             heights=("z", "tpi", "tri", "roughness"),
             examples=(
-                "SELECT x, y, slope FROM terrain_derivatives('dem.tif') WHERE slope > 30",
+                "SELECT x, y, slope FROM terrain_derivatives('dem.tif') WHERE slope > 10",
                 "FROM terrain_derivatives('dem.tif', slope_unit := 'percent', edges := true)",
             ),
             windows=windows,

@@ -21,7 +21,7 @@ def terrain(
     ],
     *,
     output: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Option(
             "--output",
             "-o",
@@ -30,7 +30,7 @@ def terrain(
             ".json or .xlsx for a table of derivatives. Of a job the folder that gets parts/, a "
             "table of derivatives.",
         ),
-    ],
+    ] = None,
     executor: Executor = None,
     workers: Workers = None,
     tile_size: TileSize = None,
@@ -84,7 +84,7 @@ def terrain(
     with progress() as update:
         row = write_terrain_products(
             grids,
-            output,
+            output or (),
             show=names(shown) if shown else (),
             interval=interval,
             base=base,
