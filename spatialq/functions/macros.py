@@ -42,6 +42,8 @@ class Macro:
     gives: str = ""
     """The columns of the result and what they are."""
     is_table: bool = True
+    kind: str = ""
+    """Of the rows of the result, where it does not follow from the arguments, as `Argument.rows`."""
 
 
 AGGREGATE = "_aggregate"

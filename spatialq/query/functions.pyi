@@ -867,14 +867,13 @@ class Points(PointVerbs):
 
     def surface_model(
         self,
-    ) -> Points:
+    ) -> Grid:
         """The surface model of a cloud: the highest point of each cell of a grid.
 
         Returns
         -------
-        Points
-            x y: the centre of a cell, whose edges are multiples of the resolution; z: the highest
-            point; points: how many there are; a cell without a point has no row.
+        Grid
+            Grid
         """
 
     def to_model(
@@ -1675,7 +1674,7 @@ class Grid(GridVerbs):
         terrain: Grid | str,
         *,
         pit_depth: float = 1.0,
-    ) -> Query:
+    ) -> Grid:
         """Heights of a surface model above a terrain of the same cells, with pits filled.
 
         Parameters
@@ -1688,9 +1687,8 @@ class Grid(GridVerbs):
 
         Returns
         -------
-        Query
-            x y: the centre of a cell of the terrain; z: height above it, 0 or more, NULL where the
-            surface has none and no pit was filled; is_pit: whether z is that of the neighbours.
+        Grid
+            Grid
         """
 
     def contours(

@@ -27,6 +27,7 @@ GROUP BY ALL""",
         ("FROM surface_model('points', resolution := 0.5)",),
         "x y: the centre of a cell, whose edges are multiples of the resolution; z: the highest "
         "point; points: how many there are; a cell without a point has no row",
+        kind="Grid",
     ),
     Macro(
         "canopy_height",
@@ -69,5 +70,6 @@ WHERE h.refused IS NULL""",
         ("FROM canopy_height('surface', 'terrain', pit_depth := 2)",),
         "x y: the centre of a cell of the terrain; z: height above it, 0 or more, NULL where the "
         "surface has none and no pit was filled; is_pit: whether z is that of the neighbours",
+        kind="Grid",
     ),
 )

@@ -57,8 +57,8 @@ def run(grid: "Grid", options: "Options") -> dict[str, Any]:
         sin(azimuth) * cos(altitude), cos(azimuth) * cos(altitude), sin(altitude)
     ])  # fmt: skip
     given = (
-        grid.dx,
-        grid.dy,
+        float(grid.dx),
+        float(grid.dy),
         options.z_factor,
         options.gradient == "horn",
         options.slope_unit == "percent",
