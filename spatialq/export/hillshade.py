@@ -64,8 +64,8 @@ def write_hillshade(
     with whole(target) as partial:
         picture.save(partial, format="PNG", transparency=0)
     centre = raster.west + size / 2, raster.north - size / 2
-    lines = (size, 0.0, 0.0, -size, *centre)
-    _write(target.with_suffix(".pgw"), "".join(f"{each!r}\n" for each in lines))
+    numbers = (size, 0.0, 0.0, -size, *centre)
+    _write(target.with_suffix(".pgw"), "".join(f"{each!r}\n" for each in numbers))
     sidecar = target.with_name(f"{target.name}.aux.xml")
     if raster.crs is not None:
         wkt = escape(crs_text.to_wkt(crs_text.from_text(raster.crs)), quote=False)

@@ -43,7 +43,7 @@ class Macro:
     """The columns of the result and what they are."""
     is_table: bool = True
     kind: str = ""
-    """Of the rows of the result, where it does not follow from the arguments, as `Argument.rows`."""
+    """Of the rows of the result, as `Argument.rows`; empty where it follows from the arguments."""
 
 
 AGGREGATE = "_aggregate"

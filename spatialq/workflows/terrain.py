@@ -30,7 +30,7 @@ PLACE = ("x", "y", "z")
 @together()
 @files_read_by(COMMAND)
 def write_terrain_products(
-    source: str | Path,
+    source: str | Path | Sequence[str | Path],
     outputs: str | Path | Sequence[str | Path],
     *,
     show: Sequence[str] = (),
@@ -50,7 +50,7 @@ def write_terrain_products(
     Parameters
     ----------
     source : path
-        One grid: GeoTIFF, ESRI ASCII, SRTM .hgt, USGS .dem, .npy.
+        One grid, or a pattern or list of one: GeoTIFF, ESRI ASCII, SRTM .hgt, USGS .dem, .npy.
     outputs : path or paths
         By their endings: .tif a GeoTIFF with a band for each derivative; .parquet, .csv, .json,
         .xlsx the table that `terrain_derivatives` gives; .gpkg and .fgb the contours; .png the
@@ -107,7 +107,12 @@ def write_terrain_products(
     if lines and interval is None:
         message = f"{COMMAND}: interval must be given for the contours in '{lines[0]}', got none"
         raise ValueError(message)
-    of_file = {"nodata": nodata, "band": band, "to_crs": to_crs, "resolution": resolution}
+    of_file: dict[str, Any] = {
+        "nodata": nodata,
+        "band": band,
+        "to_crs": to_crs,
+        "resolution": resolution,
+    }
     (grid,) = find_grids(COMMAND, paths, **of_file)
     chosen = catalogue()[DERIVATIVES].choose(options)
     if len(lines) < len(targets.names):  # degrees are refused before the work is done

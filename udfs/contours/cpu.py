@@ -59,7 +59,7 @@ def run(grid: "Grid", options: "Options") -> dict[str, Any]:
     z[z == options.base + np.rint((z - options.base) / options.interval) * options.interval] += (
         RAISED * options.interval
     )
-    trace = contour_generator(
+    trace: Any = contour_generator(
         grid.x0 + (grid.first_column + np.arange(z.shape[1])) * grid.dx,
         grid.y0 + (grid.first_row + np.arange(z.shape[0])) * grid.dy,
         np.ma.array(z, mask=missing),

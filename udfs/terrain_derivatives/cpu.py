@@ -85,8 +85,9 @@ def run(grid: "Grid", options: "Options") -> dict[str, Any]:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def derive(
-    z, left, light, dx, dy, z_factor, is_horn, is_percent, is_wilson, edges, found
-):  # fmt: skip
+    z: Any, left: int, light: Any, dx: float, dy: float, z_factor: float, is_horn: Any,
+    is_percent: Any, is_wilson: Any, edges: Any, found: Any,
+) -> None:  # fmt: skip
     """Fill rows of all derivatives.
 
     Parameters
