@@ -31,7 +31,7 @@ from spatialq.workflows import calibration
 
 PLANES = ("detect_planes", "plane_points")
 ELEMENTS = ("direction", "distance", "intersects_with")
-GRIDS = ("pops_features", "pops_patches")
+GRIDS = ("contours", "pops_features", "pops_patches", "terrain_derivatives")
 FUNCTIONS = tuple(catalogue())
 ROWS_TO_COMPILE = 60_000
 """Above the points of a leaf of build_lod, so that all of its code is compiled."""

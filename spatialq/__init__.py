@@ -58,6 +58,7 @@ __all__ = [
     "write_ground",
     "write_lod",
     "write_planes",
+    "write_terrain_products",
     "write_tiles",
 ]
 
@@ -110,6 +111,7 @@ LAZY = {
     "write_ground": "spatialq.workflows.ground",
     "write_lod": "spatialq.workflows.lod",
     "write_planes": "spatialq.workflows.planes",
+    "write_terrain_products": "spatialq.workflows.terrain",
     "write_tiles": "spatialq.workflows.tiles",
 }
 """Where each public name is; `__init__.pyi`, which is generated, tells type checkers the same."""

@@ -49,6 +49,7 @@ from spatialq.workflows.features import write_features as write_features
 from spatialq.workflows.ground import write_ground as write_ground
 from spatialq.workflows.lod import write_lod as write_lod
 from spatialq.workflows.planes import write_planes as write_planes
+from spatialq.workflows.terrain import write_terrain_products as write_terrain_products
 from spatialq.workflows.tiles import write_tiles as write_tiles
 
 __version__: str
@@ -103,6 +104,7 @@ __all__ = [
     "write_ground",
     "write_lod",
     "write_planes",
+    "write_terrain_products",
     "write_tiles",
 ]
 
@@ -149,6 +151,22 @@ def run(
     max_distance: float = 0.4,
     distance_per_slope: float = 0.85,
     bounds: Sequence[float] | None = None,
+    unit: float | None = None,
+    crs: str | None = None,
+    device: str = "auto",
+    memory: str | float | None = None,
+    progress: Callable[[float, str], object] | None = None,
+) -> dict[str, Any]: ...
+
+@overload
+def run(
+    function: Literal["contours"],
+    x: Any,
+    y: Any,
+    z: Any,
+    *,
+    interval: float = 10.0,
+    base: float = 0.0,
     unit: float | None = None,
     crs: str | None = None,
     device: str = "auto",
@@ -443,6 +461,27 @@ def run(
 
 @overload
 def run(
+    function: Literal["terrain_derivatives"],
+    x: Any,
+    y: Any,
+    z: Any,
+    *,
+    gradient: Literal["horn", "zevenbergen_thorne"] = "horn",
+    slope_unit: Literal["degrees", "percent"] = "degrees",
+    azimuth: float = 315.0,
+    altitude: float = 45.0,
+    z_factor: float = 1.0,
+    ruggedness: Literal["riley", "wilson"] = "riley",
+    edges: bool = False,
+    unit: float | None = None,
+    crs: str | None = None,
+    device: str = "auto",
+    memory: str | float | None = None,
+    progress: Callable[[float, str], object] | None = None,
+) -> dict[str, Any]: ...
+
+@overload
+def run(
     function: Literal["unmodelled"],
     x: Any,
     y: Any,
@@ -537,6 +576,24 @@ def run_elements(
 
 @overload
 def run_grid(
+    function: Literal["contours"],
+    z: Any,
+    *,
+    dx: float,
+    dy: float | None = None,
+    x0: float = 0.0,
+    y0: float = 0.0,
+    interval: float = 10.0,
+    base: float = 0.0,
+    unit: float | None = None,
+    crs: str | None = None,
+    device: str = "auto",
+    memory: str | float | None = None,
+    progress: Callable[[float, str], object] | None = None,
+) -> dict[str, Any]: ...
+
+@overload
+def run_grid(
     function: Literal["pops_features"],
     z: Any,
     *,
@@ -578,6 +635,29 @@ def run_grid(
     min_points: int = 3,
     min_patches: int = 1,
     quantiles: Literal["median_unbiased", "linear"] = "median_unbiased",
+    unit: float | None = None,
+    crs: str | None = None,
+    device: str = "auto",
+    memory: str | float | None = None,
+    progress: Callable[[float, str], object] | None = None,
+) -> dict[str, Any]: ...
+
+@overload
+def run_grid(
+    function: Literal["terrain_derivatives"],
+    z: Any,
+    *,
+    dx: float,
+    dy: float | None = None,
+    x0: float = 0.0,
+    y0: float = 0.0,
+    gradient: Literal["horn", "zevenbergen_thorne"] = "horn",
+    slope_unit: Literal["degrees", "percent"] = "degrees",
+    azimuth: float = 315.0,
+    altitude: float = 45.0,
+    z_factor: float = 1.0,
+    ruggedness: Literal["riley", "wilson"] = "riley",
+    edges: bool = False,
     unit: float | None = None,
     crs: str | None = None,
     device: str = "auto",

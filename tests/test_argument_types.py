@@ -120,6 +120,7 @@ def right(macro, argument, folder):
         "ifc_class": "IfcWall", "value": '{"YearComponent": 2024}', "from_crs": "EPSG:25832",
         "to_crs": "EPSG:4326", "folder": str(folder / macro.name),
         "rules": str(folder / "rules.ids"),
+        **dict.fromkeys(("before", "after", "surface", "terrain"), "cells"),
         "old": str(folder / "house.ifc"), "new": str(folder / "house.ifc"),
     }  # fmt: skip
     output = "lod.copc.laz" if macro.name == "write_lod" else "ground.csv"

@@ -33,6 +33,8 @@ CALLS = {
     "pops_patches": "pops_patches('cells', {})",
     "registration": "registration('pts', 'walls', {})",
     "unmodelled": "unmodelled('pts', 'walls', {})",
+    "contours": "contours('cells', {})",
+    "terrain_derivatives": "terrain_derivatives('cells', {})",
 }
 NOT_IN_MACROS = {("intersects_with", "relations"), ("distance", "k")}
 

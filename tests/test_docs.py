@@ -181,6 +181,10 @@ def test_the_examples_of_the_macros(con):
         "FROM clashes AS c JOIN elements AS e ON e.global_id = c.a "
         "JOIN elements AS f ON f.global_id = c.b"
     )
+    for name, height in (("before", 0), ("after", 1), ("surface", 9), ("terrain", 0)):
+        con.execute(
+            f"CREATE TABLE {name} AS SELECT x, y, z + {height} AS z FROM read_grid('dem.tif')"
+        )
     write_ids(Path("rules.ids"), specification(entity("IFCDOOR"), attribute("Name", "none")))
     ran = set()
     for path in sorted((ROOT / "sql").glob("*.sql")):

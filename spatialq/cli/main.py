@@ -23,6 +23,7 @@ from spatialq.cli.commands.planes import planes
 from spatialq.cli.commands.render import render
 from spatialq.cli.commands.run import run
 from spatialq.cli.commands.shell import shell
+from spatialq.cli.commands.terrain import terrain
 from spatialq.cli.commands.tiles import tiles
 from spatialq.cli.commands.verdict import verdict
 from spatialq.cli.commands.warm import warm
@@ -66,8 +67,8 @@ def options(
 
 
 COMMANDS = (
-    info, load, sql, run, shell, ground, seeds, planes, clash, check, diff, verdict, features, lod,
-    tiles, render, jobs, demo, formats, devices, calibrate, warm,
+    info, load, sql, run, shell, ground, seeds, planes, clash, check, diff, verdict, features,
+    terrain, lod, tiles, render, jobs, demo, formats, devices, calibrate, warm,
 )  # fmt: skip
 for command in COMMANDS:
     register(app, command)

@@ -219,8 +219,16 @@ def _said_by_gdal(target: Path) -> Iterator[None]:
         raise FileError.of(WRITER, target, f"cannot be written by GDAL: {error}") from error
 
 
-def hillshade(raster: Raster) -> "NDArray[np.uint8]":
-    """Shade a terrain lit from the north-west, 45 degrees above the horizon.
+def hillshade(
+    raster: Raster, azimuth: float = 315.0, altitude: float = 45.0
+) -> "NDArray[np.uint8]":
+    """Shade a terrain, by default lit from the north-west, 45 degrees above the horizon.
+
+    Parameters
+    ----------
+    raster : Raster
+    azimuth, altitude : float, degrees
+        Where the light comes from, clockwise from north, and its height above the horizon.
 
     Returns
     -------
@@ -249,8 +257,10 @@ def hillshade(raster: Raster) -> "NDArray[np.uint8]":
         return np.asarray(rise / (8 * raster.resolution))
 
     east, south = slope(at), slope(lambda k, way: at(way, k))
-    # the light comes from (-1/2 east, -1/2 south, 1/sqrt 2 up); the normal is (-east, -south, 1)
-    light = ((east + south) / 2 + np.sqrt(0.5)) / np.sqrt(east**2 + south**2 + 1)
+    around, above = np.radians((azimuth, altitude))
+    # the normal is (-east, -south, 1)
+    level = np.cos(above) * (np.cos(around) * south - np.sin(around) * east)
+    light = (level + np.sin(above)) / np.sqrt(east**2 + south**2 + 1)
     grey = np.floor(1.5 + 254 * np.clip(light, 0, 1))
     shade: NDArray[np.uint8] = np.where(np.isnan(z), 0, grey).astype(np.uint8)
     return shade

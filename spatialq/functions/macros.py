@@ -42,6 +42,8 @@ class Macro:
     gives: str = ""
     """The columns of the result and what they are."""
     is_table: bool = True
+    kind: str = ""
+    """Of the rows of the result, as `Argument.rows`; empty where it follows from the arguments."""
 
 
 AGGREGATE = "_aggregate"

@@ -142,6 +142,8 @@ def _stub(method: Method) -> str:
 
 def _result(macro: Macro) -> str:
     """Name the kind of rows that a macro gives; Self where it adds columns to the points."""
+    if macro.kind:
+        return macro.kind
     if macro.name not in catalogue():
         # the others are compositions: of two sets of elements, of one, or of points and elements
         sets = [each for each in macro.arguments if each.rows == "Elements"]
@@ -200,6 +202,8 @@ def _meaning(each: Argument) -> str:
 
 
 def _gives(macro: Macro, result: str) -> str:
+    if macro.kind:
+        return macro.kind
     if macro.name not in catalogue():
         return f"{macro.gives}."
     columns = catalogue()[macro.name].output.columns

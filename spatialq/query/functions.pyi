@@ -865,6 +865,17 @@ class Points(PointVerbs):
             scan; up: its vertical, 'z', 'y' or 'other'; sentence.
         """
 
+    def surface_model(
+        self,
+    ) -> Grid:
+        """The surface model of a cloud: the highest point of each cell of a grid.
+
+        Returns
+        -------
+        Grid
+            Grid
+        """
+
     def to_model(
         self,
         matrix: list[float],
@@ -1715,6 +1726,67 @@ class Nodes(NodeVerbs):
     ...
 
 class Grid(GridVerbs):
+    def canopy_height(
+        self,
+        terrain: Grid | str,
+        *,
+        pit_depth: float = 1.0,
+    ) -> Grid:
+        """Heights of a surface model above a terrain of the same cells, with pits filled.
+
+        Parameters
+        ----------
+        terrain : Grid | str
+            The terrain, with the same cells: name of a table or view of cells x, y, z.
+        pit_depth : float
+            A cell that is lower than the median of its neighbours by more than this is a pit, which
+            gets the median; in the unit of z; None fills none.
+
+        Returns
+        -------
+        Grid
+            Grid
+        """
+
+    def contours(
+        self,
+        *,
+        interval: float = 10.0,
+        base: float = 0.0,
+        unit: float | str | None = None,
+        crs: str | None = None,
+        device: str = "auto",
+        memory: str | float | None = None,
+    ) -> Query:
+        """Contours of a grid: one row per line of equal height, which is closed or ends at the edge
+        of the grid or beside cells without a height.
+
+        Lines never cross or touch; higher ground is to their left.
+
+        Parameters
+        ----------
+        interval : float
+            Difference of height from a contour to the next. (units of z; > 0)
+        base : float
+            Height of one contour, from which the others are counted. (units of z)
+        unit : float | str | None
+            Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
+            and 1 where none is known. (metres; > 0 or None)
+        crs : str | None
+            Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
+            known of the table or file.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
+
+        Returns
+        -------
+        Query
+            Columns height is_closed length geometry.
+        """
+
     def pops_features(
         self,
         *,
@@ -1843,5 +1915,86 @@ class Grid(GridVerbs):
         -------
         Query
             Columns example_id method scale px py feature value.
+        """
+
+    def terrain_derivatives(
+        self,
+        *,
+        gradient: Literal["horn", "zevenbergen_thorne"] = "horn",
+        slope_unit: Literal["degrees", "percent"] = "degrees",
+        azimuth: float = 315.0,
+        altitude: float = 45.0,
+        z_factor: float = 1.0,
+        ruggedness: Literal["riley", "wilson"] = "riley",
+        edges: bool = False,
+        unit: float | str | None = None,
+        crs: str | None = None,
+        device: str = "auto",
+        memory: str | float | None = None,
+    ) -> Grid:
+        """Slope, aspect, hillshade, curvatures, topographic position, ruggedness and roughness of a
+        grid, each from a cell and its eight neighbours: one row per cell, with NULL at the edge of
+        the grid and beside cells without a height.
+
+        Parameters
+        ----------
+        gradient : Literal["horn", "zevenbergen_thorne"]
+            How slope, aspect and hillshade take the gradient: 'horn' of all eight neighbours,
+            'zevenbergen_thorne' of the four nearest, which suits smooth terrain. ('horn' or
+            'zevenbergen_thorne')
+        slope_unit : Literal["degrees", "percent"]
+            Unit of the slope. ('degrees' or 'percent')
+        azimuth : float
+            Where the light of the hillshade comes from, clockwise from north. (degrees; >= 0 and <=
+            360)
+        altitude : float
+            Height of the light of the hillshade above the horizon. (degrees; >= 0 and <= 90)
+        z_factor : float
+            By what heights are multiplied for slope, hillshade and curvatures. (> 0)
+        ruggedness : Literal["riley", "wilson"]
+            What tri is: 'riley' the root of the summed squares of the differences to the eight
+            neighbours, 'wilson' the mean of their absolute values. ('riley' or 'wilson')
+        edges : bool
+            Whether cells at the edge of the grid or beside a cell without a height get values, too:
+            a neighbour that is missing counts as high as the cell itself.
+        unit : float | str | None
+            Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
+            and 1 where none is known. (metres; > 0 or None)
+        crs : str | None
+            Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
+            known of the table or file.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
+
+        Returns
+        -------
+        Grid
+            Columns x y z slope aspect hillshade profile_curvature plan_curvature tpi tri roughness.
+        """
+
+    def volume_between(
+        self,
+        after: Grid | str,
+        *,
+        level_of_detection: float = 0.0,
+    ) -> Query:
+        """How much was cut and filled from one terrain grid to another of the same cells.
+
+        Parameters
+        ----------
+        after : Grid | str
+            The later terrain, with the same cells: name of a table or view of cells x, y, z.
+        level_of_detection : float
+            Changes of height up to this count as none; in the unit of z.
+
+        Returns
+        -------
+        Query
+            one row: cells that both have; missing: cells that only one has; unchanged: those whose
+            change is up to level_of_detection; area of all cells; cut and fill: volumes above that,
+            both positive, in units of x by y by z; net: fill less cut; cut_area fill_area.
         """
 

@@ -113,6 +113,8 @@ def test_each_method_gives_the_rows_of_its_macro(site, name):
     declared = inspect.signature(METHODS[name]).parameters
     if declared.keys() & {"b", "elements"}:
         others = ["elements"]
+    elif declared.keys() & {"after", "terrain"}:
+        others = ["cells"]
     named = NEEDED.get(name, {}) | SMALL.get(name, {})
     found = getattr(rows, name)(*others, **named)
     assert found.sql().startswith("FROM ")

@@ -11,6 +11,7 @@ from spatialq.cluster.methods import (
     elements,
     intersects_with,
     pops_features,
+    terrain_derivatives,
 )
 from spatialq.cluster.staged import method_of
 from spatialq.functions.catalogue import divisible
@@ -23,6 +24,7 @@ OWN = (
     *elements.METHODS,
     *intersects_with.METHODS,
     *pops_features.METHODS,
+    terrain_derivatives.METHOD,
 )
 """Methods of functions that have options, or forms of parts, of their own."""
 

@@ -1,0 +1,97 @@
+"""`spatialq terrain`: slope, aspect, curvatures, contours and hillshade of a terrain grid."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from spatialq.cli.jobs import Executor, Resume, Tasks, TileSize, Workers, run_job
+from spatialq.cli.options import Device, Json, Memory, Resolution, ToCrs, names, with_parameters
+from spatialq.cli.progress import progress
+from spatialq.cli.rendering import show_written
+
+
+@with_parameters("terrain_derivatives", exclude=("memory",))
+def terrain(
+    grids: Annotated[
+        list[str],
+        typer.Argument(
+            help="A GeoTIFF, ESRI ASCII, .hgt, .dem or .npy; for a job also several or patterns."
+        ),
+    ],
+    *,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="File to write; may be given several times: .tif for a raster of derivatives, "
+            ".gpkg or .fgb for contours, .png for the hillshade with contours, .parquet, .csv, "
+            ".json or .xlsx for a table of derivatives. Of a job the folder that gets parts/, a "
+            "table of derivatives.",
+        ),
+    ] = None,
+    executor: Executor = None,
+    workers: Workers = None,
+    tile_size: TileSize = None,
+    resume: Resume = False,
+    options: dict[str, Any],
+    shown: Annotated[
+        str | None,
+        typer.Option(
+            "--show", help="Derivatives that a raster has, such as slope,aspect; by default all."
+        ),
+    ] = None,
+    interval: Annotated[
+        float | None,
+        typer.Option(help="Difference of height of contours, in the unit of the heights."),
+    ] = None,
+    base: Annotated[
+        float, typer.Option(help="Height of one contour, from which others are counted.")
+    ] = 0.0,
+    nodata: Annotated[
+        float | None, typer.Option(help="Value that means that a cell has no value.")
+    ] = None,
+    band: Annotated[int, typer.Option(help="Band to read of a file with several.")] = 1,
+    to_crs: ToCrs = None,
+    resolution: Resolution = None,
+    device: Device = "auto",
+    memory: Memory = None,
+    as_json: Json = False,
+) -> None:
+    """Compute slope, aspect, curvatures and roughness of a terrain grid, contours, a hillshade."""
+    from spatialq.workflows.terrain import write_terrain_products
+
+    of_file: dict[str, Any] = {
+        "nodata": nodata, "band": band, "to_crs": to_crs, "resolution": resolution,
+    }  # fmt: skip
+    tasks = Tasks(executor, workers, tile_size, resume=resume)
+    if tasks.are_wanted:
+        run_job(
+            "terrain_derivatives",
+            grids,
+            output,
+            tasks,
+            device=device,
+            memory=memory,
+            as_json=as_json,
+            command="terrain",
+            refused={"--show": shown, "--interval": interval},
+            **of_file,
+            **options,
+        )
+        return
+    with progress() as update:
+        row = write_terrain_products(
+            grids,
+            output or (),
+            show=names(shown) if shown else (),
+            interval=interval,
+            base=base,
+            **of_file,
+            device=device,
+            memory=memory,
+            progress=update,
+            **options,
+        )
+    show_written(row, as_json=as_json)

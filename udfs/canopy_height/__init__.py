@@ -1,0 +1,1 @@
+"""Surface models of point clouds, and the height of the canopy above a terrain."""
