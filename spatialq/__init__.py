@@ -57,6 +57,7 @@ __all__ = [
     "write_features",
     "write_ground",
     "write_lod",
+    "write_noise",
     "write_planes",
     "write_tiles",
 ]
@@ -109,6 +110,7 @@ LAZY = {
     "write_features": "spatialq.workflows.features",
     "write_ground": "spatialq.workflows.ground",
     "write_lod": "spatialq.workflows.lod",
+    "write_noise": "spatialq.workflows.point_choice",
     "write_planes": "spatialq.workflows.planes",
     "write_tiles": "spatialq.workflows.tiles",
 }

@@ -49,6 +49,7 @@ from spatialq.workflows.features import write_features as write_features
 from spatialq.workflows.ground import write_ground as write_ground
 from spatialq.workflows.lod import write_lod as write_lod
 from spatialq.workflows.planes import write_planes as write_planes
+from spatialq.workflows.point_choice import write_noise as write_noise
 from spatialq.workflows.tiles import write_tiles as write_tiles
 
 __version__: str
@@ -102,6 +103,7 @@ __all__ = [
     "write_features",
     "write_ground",
     "write_lod",
+    "write_noise",
     "write_planes",
     "write_tiles",
 ]
@@ -148,6 +150,27 @@ def run(
     object_width: float = 60.0,
     max_distance: float = 0.4,
     distance_per_slope: float = 0.85,
+    bounds: Sequence[float] | None = None,
+    unit: float | None = None,
+    crs: str | None = None,
+    device: str = "auto",
+    memory: str | float | None = None,
+    progress: Callable[[float, str], object] | None = None,
+) -> dict[str, Any]: ...
+
+@overload
+def run(
+    function: Literal["classify_noise"],
+    x: Any,
+    y: Any,
+    z: Any,
+    point_id: Any = None,
+    *,
+    method: Literal["statistical", "isolated"] = "statistical",
+    mean_k: int = 8,
+    multiplier: float = 2.0,
+    voxel_size: float = 5.0,
+    max_points: int = 6,
     bounds: Sequence[float] | None = None,
     unit: float | None = None,
     crs: str | None = None,
@@ -368,6 +391,26 @@ def run(
     max_angle: float = 5.0,
     max_offset: float = 0.05,
     min_overlap: float = 0.2,
+    bounds: Sequence[float] | None = None,
+    unit: float | None = None,
+    crs: str | None = None,
+    device: str = "auto",
+    memory: str | float | None = None,
+    progress: Callable[[float, str], object] | None = None,
+) -> dict[str, Any]: ...
+
+@overload
+def run(
+    function: Literal["point_features"],
+    x: Any,
+    y: Any,
+    z: Any,
+    point_id: Any = None,
+    *,
+    k: int = 10,
+    radius: float | None = None,
+    min_k: int = 3,
+    mode: Literal["sqrt", "raw", "normalized"] = "sqrt",
     bounds: Sequence[float] | None = None,
     unit: float | None = None,
     crs: str | None = None,

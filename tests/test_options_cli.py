@@ -14,6 +14,7 @@ from spatialq.functions.declaration import BOUNDS, COORDINATES, Parameter
 
 WORKFLOWS = {
     "ground": "spatialq.workflows.ground.write_ground",
+    "noise": "spatialq.workflows.point_choice.write_noise",
     "planes": "spatialq.workflows.planes.write_planes",
     "clash": "spatialq.workflows.clash.find_clashes",
     "features": "spatialq.workflows.features.write_features",
@@ -34,6 +35,8 @@ NO_OPTIONS = {
 OTHERS = {
     "ground": (["--ground-only", "--crs", "EPSG:1", "--override-crs", "--memory", "1GiB"],
                {"ground_only": True, "crs": "EPSG:1", "override_crs": True, "memory": "1GiB"}),
+    "noise": (["--drop-noise", "--crs", "EPSG:1", "--override-crs", "--bounds", "0,0,1,2"],
+              {"drop_noise": True, "crs": "EPSG:1", "override_crs": True, "bounds": (0, 0, 1, 2)}),
     "planes": (["--up", "y"], {"up": "y"}),
     "clash": (["--closer-than", "5cm", "--exclude", "systems, duplicates"],
               {"closer_than": 0.05, "exclude": "systems, duplicates"}),
@@ -118,7 +121,12 @@ def text_of(value, unit="u"):
     return f"{value:g}{unit}"
 
 
-OUTPUT = {"ground": ("-o", "g.laz"), "seeds": ("-o", "out"), "tiles": ("-o", "tileset.json")}
+OUTPUT = {
+    "ground": ("-o", "g.laz"),
+    "noise": ("-o", "n.laz"),
+    "seeds": ("-o", "out"),
+    "tiles": ("-o", "tileset.json"),
+}
 
 
 def test_commands_with_derived_options_are_all_tested():
