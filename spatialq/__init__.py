@@ -59,6 +59,7 @@ __all__ = [
     "write_lod",
     "write_noise",
     "write_planes",
+    "write_thinned",
     "write_tiles",
 ]
 
@@ -112,6 +113,7 @@ LAZY = {
     "write_lod": "spatialq.workflows.lod",
     "write_noise": "spatialq.workflows.point_choice",
     "write_planes": "spatialq.workflows.planes",
+    "write_thinned": "spatialq.workflows.point_choice",
     "write_tiles": "spatialq.workflows.tiles",
 }
 """Where each public name is; `__init__.pyi`, which is generated, tells type checkers the same."""

@@ -50,6 +50,7 @@ from spatialq.workflows.ground import write_ground as write_ground
 from spatialq.workflows.lod import write_lod as write_lod
 from spatialq.workflows.planes import write_planes as write_planes
 from spatialq.workflows.point_choice import write_noise as write_noise
+from spatialq.workflows.point_choice import write_thinned as write_thinned
 from spatialq.workflows.tiles import write_tiles as write_tiles
 
 __version__: str
@@ -105,6 +106,7 @@ __all__ = [
     "write_lod",
     "write_noise",
     "write_planes",
+    "write_thinned",
     "write_tiles",
 ]
 
@@ -476,6 +478,24 @@ def run(
     elements: Any,
     tilt: bool = False,
     placed: bool = False,
+    bounds: Sequence[float] | None = None,
+    unit: float | None = None,
+    crs: str | None = None,
+    device: str = "auto",
+    memory: str | float | None = None,
+    progress: Callable[[float, str], object] | None = None,
+) -> dict[str, Any]: ...
+
+@overload
+def run(
+    function: Literal["thin"],
+    x: Any,
+    y: Any,
+    z: Any,
+    point_id: Any = None,
+    *,
+    method: Literal["voxel", "nearest_to_mean", "poisson"] = "voxel",
+    distance: float = 0.5,
     bounds: Sequence[float] | None = None,
     unit: float | None = None,
     crs: str | None = None,

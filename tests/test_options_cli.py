@@ -15,6 +15,7 @@ from spatialq.functions.declaration import BOUNDS, COORDINATES, Parameter
 WORKFLOWS = {
     "ground": "spatialq.workflows.ground.write_ground",
     "noise": "spatialq.workflows.point_choice.write_noise",
+    "thin": "spatialq.workflows.point_choice.write_thinned",
     "planes": "spatialq.workflows.planes.write_planes",
     "clash": "spatialq.workflows.clash.find_clashes",
     "features": "spatialq.workflows.features.write_features",
@@ -37,6 +38,7 @@ OTHERS = {
                {"ground_only": True, "crs": "EPSG:1", "override_crs": True, "memory": "1GiB"}),
     "noise": (["--drop-noise", "--crs", "EPSG:1", "--override-crs", "--bounds", "0,0,1,2"],
               {"drop_noise": True, "crs": "EPSG:1", "override_crs": True, "bounds": (0, 0, 1, 2)}),
+    "thin": (["--memory", "2GB"], {"memory": "2GB"}),
     "planes": (["--up", "y"], {"up": "y"}),
     "clash": (["--closer-than", "5cm", "--exclude", "systems, duplicates"],
               {"closer_than": 0.05, "exclude": "systems, duplicates"}),
@@ -124,6 +126,7 @@ def text_of(value, unit="u"):
 OUTPUT = {
     "ground": ("-o", "g.laz"),
     "noise": ("-o", "n.laz"),
+    "thin": ("-o", "t.laz"),
     "seeds": ("-o", "out"),
     "tiles": ("-o", "tileset.json"),
 }

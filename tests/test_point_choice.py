@@ -1,4 +1,4 @@
-"""`spatialq noise`: files of points with classified noise, or without it."""
+"""`spatialq noise` and `thin`: files of points with classified noise or without, and thinned."""
 
 import numpy as np
 import pytest
@@ -72,3 +72,15 @@ def test_wrong_options_are_refused_before_files_are_read(cloud, tmp_path):
     with pytest.raises(ValueError, match="noise: outputs must name a file, got none"):
         spatialq.write_noise(cloud, [])
     assert not (tmp_path / "out.laz").exists()
+
+
+def test_thinned_points_are_those_of_the_function(cloud, tmp_path, monkeypatch):
+    words = ["thin", str(cloud), "-o", str(tmp_path / "out.laz"), "--distance", "2m"]
+    monkeypatch.setattr("sys.argv", ["spatialq", *words])
+    main()
+    given, found = read(cloud), read(tmp_path / "out.laz")
+    rows = np.flatnonzero(given["classification"] != 18)
+    kept = spatialq.run("thin", *(given[axis][rows] for axis in "xyz"), distance=2.0, point_id=rows)
+    assert found["x"].tolist() == given["x"][kept["point_id"]].tolist()
+    assert found["classification"].tolist() == given["classification"][kept["point_id"]].tolist()
+    assert 100 < len(found["x"]) < 500

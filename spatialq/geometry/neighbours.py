@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.data.points import all_finite, not_finite
+from spatialq.data.points import all_finite, not_finite, read_only
 from spatialq.runtime import buffers, progress
 from spatialq.runtime.compile_cache import njit
-from spatialq.runtime.threads import in_threads, workers
+from spatialq.runtime.threads import in_threads, steps, workers
 
 LEAF = 12
 """Points of a cell that is not divided, at most."""
@@ -27,6 +27,8 @@ SUBTREES = 6
 """Levels of which each cell is a call of its own, so that threads share the rest."""
 QUERIES = 1 << 12
 """Points of which neighbours are found at once."""
+FEW_TURNS = 1 << 16
+"""Points that are kept or not before the task of the call is asked whether it is to go on."""
 ROOM = 64
 """Cells that wait in a stack: one for each level, of which there are fewer."""
 
@@ -59,11 +61,13 @@ class Neighbours:
         In the order of the tree, in which near ones are near each other.
     order : int64[n]
         Which of the points that were given they are.
+    xyz : three of float64[n]
+        The points in the order of the input, read-only.
     """
 
     def __init__(self, x: Any, y: Any, z: Any) -> None:
         n = x.size
-        self.z = z
+        self.xyz = x, y, z = read_only(x), read_only(y), read_only(z)
         self.levels = max(0, (-(-n // LEAF) - 1).bit_length())
         self.points, self.order = buffers.empty((n, 3)), buffers.empty(n, np.int64)
         self.boxes = np.empty(((2 << self.levels) - 1, 6))
@@ -119,6 +123,28 @@ class Neighbours:
         )
         return np.flatnonzero(few)
 
+    def apart(self, turns: Any, distance: float) -> Any:
+        """Choose points that are nowhere nearer to each other than a distance, as many as fit.
+
+        Parameters
+        ----------
+        turns : int64[n]
+            All rows of the input: each in turn is kept, unless one that is kept is too near.
+        distance : float
+
+        Returns
+        -------
+        bool[n]
+            In the order of the input.
+        """
+        keep, is_near = buffers.zeros(len(turns), np.bool_), buffers.zeros(len(turns), np.bool_)
+        places = buffers.empty(len(turns), np.int64)
+        places[self.order] = np.arange(len(turns))
+        limit = distance * distance
+        for first, stop in steps(0, len(turns), FEW_TURNS):
+            _apart(*self._tree, turns, places, first, stop, limit, is_near, keep)
+        return keep
+
     def nearest(self, queries: Any, k: int, use: Callable[[Found], None]) -> None:
         """Find the k nearest points of each query, all points where there are fewer.
 
@@ -132,7 +158,7 @@ class Neighbours:
         use : callable
             Called with some of the queries at a time, in threads; neighbours are by distance.
         """
-        k = min(k, len(self.points))
+        k, queries = min(k, len(self.points)), read_only(queries)
 
         def find(part: tuple[int, int]) -> None:
             first, stop = part
@@ -149,6 +175,7 @@ class Neighbours:
 
         As `nearest`; neighbours are in the order of `points`.
         """
+        queries = read_only(queries)
 
         def find(part: tuple[int, int]) -> None:
             for found in self._within(queries, *part, radius * radius):
@@ -378,3 +405,32 @@ def _alone(  # type: ignore[no-untyped-def]
                     and abs(np.floor(points[i, 2] / size) - z) <= 1.0
                 )
         few[q] = count <= most
+
+
+@njit(cache=True, nogil=True)
+def _apart(  # type: ignore[no-untyped-def]
+    points, order, levels, boxes, lowest, turns, places, first, stop, limit, is_near, keep
+):
+    """Keep the points whose turn it is and that are not near one that is kept."""
+    n, leaves = order.size, (1 << levels) - 1
+    waiting = np.empty(ROOM, np.int64)
+    for turn in range(first, stop):
+        q = places[turns[turn]]
+        if is_near[q]:
+            continue
+        keep[turns[turn]] = True
+        x, y, z = points[q, 0], points[q, 1], points[q, 2]
+        waiting[0], depth = 0, 1
+        while depth > 0:
+            depth -= 1
+            node = waiting[depth]
+            if _squared(boxes, node, x, y, z) >= limit:
+                continue
+            if node < leaves:
+                waiting[depth], waiting[depth + 1] = 2 * node + 2, 2 * node + 1
+                depth += 2
+                continue
+            j = node - leaves
+            for i in range(j * n >> levels, (j + 1) * n >> levels):
+                dx, dy, dz = points[i, 0] - x, points[i, 1] - y, points[i, 2] - z
+                is_near[i] |= dx * dx + dy * dy + dz * dz < limit

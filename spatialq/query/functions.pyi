@@ -975,6 +975,50 @@ class Points(PointVerbs):
             scan; up: its vertical, 'z', 'y' or 'other'; sentence.
         """
 
+    def thin(
+        self,
+        *,
+        method: Literal["voxel", "nearest_to_mean", "poisson"] = "voxel",
+        distance: float | str = 0.5,
+        bounds: Sequence[float] | None = None,
+        unit: float | str | None = None,
+        crs: str | None = None,
+        device: str = "auto",
+        memory: str | float | None = None,
+    ) -> Self:
+        """The points of a cloud that are kept where there is to be one per voxel, or none nearer to
+        another than a distance.
+
+        Parameters
+        ----------
+        method : Literal["voxel", "nearest_to_mean", "poisson"]
+            'voxel' keeps the point nearest to the centre of each voxel, 'nearest_to_mean' the one
+            nearest to the mean of its points, 'poisson' points that are nowhere nearer to each
+            other than the distance. ('voxel' or 'nearest_to_mean' or 'poisson')
+        distance : float | str
+            Edge of the voxels, or distance of the points that are kept. (metres; > 0)
+        bounds : Sequence[float] | None
+            xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
+            border are considered; None takes all. ([xmin, ymin, xmax, ymax], finite numbers with
+            the minima first, or None)
+        unit : float | str | None
+            Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
+            and 1 where none is known. (metres; > 0 or None)
+        crs : str | None
+            Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
+            known of the table or file.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
+
+        Returns
+        -------
+        Points
+            The points, with the columns .
+        """
+
     def to_model(
         self,
         matrix: list[float],

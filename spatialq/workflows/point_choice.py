@@ -68,6 +68,40 @@ def write_noise(
     return _write("noise", "classify_noise", source, outputs, choose, **options)
 
 
+@together()
+@files_read_by("thin")
+def write_thinned(source: Paths, outputs: Paths, **options: Any) -> dict[str, Any]:
+    """Write fewer points of a cloud, evenly spread: those that `thin` keeps.
+
+    Noise (classes 7 and 18) is not considered and not written. Nothing else of a point changes.
+
+    Parameters
+    ----------
+    source, outputs
+        As of `write_noise`.
+    **options
+        crs, override_crs, bounds, device, memory and progress as of `write_ground`; and those of
+        `thin`, whose lengths may also be texts with a unit, such as '2ft'.
+
+    Returns
+    -------
+    dict
+        As of `write_noise`.
+
+    Raises
+    ------
+    FileError, CrsError, ValueError
+        As `write_ground`.
+    """
+
+    def choose(points: Points, found: "dict[str, NDArray[Any]]") -> "NDArray[np.bool_]":
+        keep = np.zeros(points.classes.size, np.bool_)
+        keep[found["point_id"]] = True
+        return keep
+
+    return _write("thin", "thin", source, outputs, choose, **options)
+
+
 def _write(
     command: str,
     function: str,

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.data.points import all_finite, ids_of, not_finite
+from spatialq.data.points import all_finite, ids_of, not_finite, read_only
 from spatialq.data.strays import ends_of, strays_of
 from spatialq.geometry.neighbours import Found, Neighbours
 from spatialq.runtime import buffers, progress
@@ -82,7 +82,9 @@ def _classify(options: Options, x: Any, y: Any, z: Any, found: Any) -> Neighbour
 
 def _level(some: Found, skip: int, queries: Any, near: Neighbours, rows: Any, level: Any) -> None:
     """Give queries their class of noise; the first neighbours may be the queries themselves."""
-    _low_or_high(some.starts, some.rows, some.first, skip, queries, near.z, rows, level)
+    _low_or_high(
+        some.starts, some.rows, some.first, skip, read_only(queries), near.xyz[2], rows, level
+    )
 
 
 @njit(cache=True, nogil=True)

@@ -57,8 +57,8 @@ def run(x: Any, y: Any, z: Any, point_id: Any, options: Options) -> dict[str, An
 
     def describe(found: Found) -> None:
         _describe(
-            found.starts, found.rows, found.squared, found.first, near.points, near.order, x, y, z,
-            radius, options.min_k, mode, count, features,
+            found.starts, found.rows, found.squared, found.first, near.points, near.order,
+            *near.xyz, radius, options.min_k, mode, count, features,
         )  # fmt: skip
 
     progress.stage("features", 1.0)

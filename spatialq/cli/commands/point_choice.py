@@ -64,3 +64,34 @@ def noise(
             **options,
         )
     show_written(row, as_json=as_json)
+
+
+@with_parameters("thin", exclude=("bounds", "memory"))
+def thin(
+    files: Files,
+    *,
+    output: Output,
+    options: dict[str, Any],
+    crs: Crs = None,
+    override_crs: OverrideCrs = False,
+    bounds: Bounds = None,
+    device: Device = "auto",
+    memory: Memory = None,
+    as_json: Json = False,
+) -> None:
+    """Write fewer points of a cloud, evenly spread."""
+    from spatialq.workflows.point_choice import write_thinned
+
+    with progress() as update:
+        row = write_thinned(
+            files,
+            output,
+            crs=crs,
+            override_crs=override_crs,
+            bounds=bounds_of("thin", bounds),
+            device=device,
+            memory=memory,
+            progress=update,
+            **options,
+        )
+    show_written(row, as_json=as_json)
