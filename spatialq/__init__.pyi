@@ -168,6 +168,7 @@ def run(
     z: Any,
     point_id: Any = None,
     *,
+    classification: Any = None,
     method: Literal["statistical", "isolated"] = "statistical",
     mean_k: int = 8,
     multiplier: float = 2.0,

@@ -153,8 +153,10 @@ class Points(PointVerbs):
         device: str = "auto",
         memory: str | float | None = None,
     ) -> Self:
-        """Noise of a point cloud: class 7 for outliers below their neighbours, 18 for those above,
-        NULL for all other points; one row per point.
+        """The classes of a point cloud with its noise: 7 for outliers below their neighbours, 18
+        for those above; all other points keep theirs, 0 where they have none.
+
+        One row per point.
 
         Parameters
         ----------

@@ -59,7 +59,7 @@ def write_noise(
     """
 
     def choose(points: Points, found: "dict[str, NDArray[Any]]") -> "NDArray[np.bool_]":
-        new = np.ma.filled(found["classification"], 0)
+        new = found["classification"]  # 0 where it is no noise, as the function gets no classes
         rows = np.flatnonzero(new)
         points.classes[points.point_id[rows]] = new[rows]
         keep = np.ones(points.classes.size, np.bool_) if points.keep is None else points.keep

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import spatialq
+import spatialq.query as sq
 
 from ..kernels import run
 from . import oracle
@@ -61,7 +62,7 @@ def con():
 
 
 def test_in_sql(con):
-    found = con.sql("FROM classify_noise('pts') WHERE classification IS NOT NULL ORDER BY ALL")
+    found = con.sql("FROM classify_noise('pts') WHERE classification > 0 ORDER BY ALL")
     assert [str(each) for each in found.types] == ["BIGINT", "UTINYINT"]
     assert found.fetchall() == [(57, 18), (143, 18)]
     con.execute("CREATE OR REPLACE VIEW low AS SELECT * REPLACE (-z AS z) FROM pts")
@@ -69,9 +70,21 @@ def test_in_sql(con):
     assert [row[0] for row in found.fetchall()] == [57, 143]
 
 
+def test_other_points_keep_their_classes(con):
+    con.execute(
+        "CREATE OR REPLACE TABLE classes AS SELECT *, if(point_id % 3 = 0, NULL, "
+        "point_id % 3 + 1)::UTINYINT AS classification FROM pts"
+    )
+    found = con.execute("FROM classify_noise('classes') ORDER BY point_id").fetchall()
+    noise = {57: 18, 143: 18}
+    assert found == [(i, noise.get(i, i % 3 and i % 3 + 1)) for i in range(400)]
+    query = sq.table(con, "classes").classify_noise().where("classification = 2")
+    assert query.count() == 133  # a builder's rows have the new classes
+
+
 def test_voxels_are_in_metres(con):
     """In feet, a voxel of 5 m is 16.4 units wide."""
-    count = "SELECT count(classification) FROM classify_noise('pts', method := 'isolated', max_points := 300, unit := {})"  # noqa: E501
+    count = "SELECT count(*) FROM classify_noise('pts', method := 'isolated', max_points := 300, unit := {}) WHERE classification = 18"  # noqa: E501
     counts = [con.execute(count.format(unit)).fetchone()[0] for unit in (1, 0.3048)]
     assert counts[0] > counts[1]
 

@@ -1,6 +1,5 @@
 """`thin` against brute force: dictionaries of voxels, and all distances."""
 
-from collections import defaultdict
 from fractions import Fraction
 
 import duckdb
@@ -13,18 +12,7 @@ import spatialq
 
 from ..kernels import run
 from .cases import CASES, CLOUDS, columns
-
-
-def rows_of(given):
-    return list(zip(given["point_id"].tolist(), *(given[a].tolist() for a in "xyz"), strict=True))
-
-
-def voxels_of(given, edge):
-    """Points by voxel, ascending by id."""
-    voxels = defaultdict(list)
-    for row in sorted(rows_of(given)):
-        voxels[tuple(np.floor(np.array(row[1:]) / edge))].append(row)
-    return voxels
+from .oracle import poisson, voxels_of
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if "poisson" not in name])
@@ -61,23 +49,9 @@ def test_points_are_apart_and_no_other_fits(name):
 
 
 def test_points_are_taken_in_the_turn_of_their_ids():
-    """As by brute force: SplitMix64 of the id says whose turn it is."""
-
-    def mixed(number):
-        number = (number + 0x9E3779B97F4A7C15) % 2**64
-        number = (number ^ (number >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
-        number = (number ^ (number >> 27)) * 0x94D049BB133111EB % 2**64
-        return number ^ (number >> 31)
-
     given = CLOUDS["UTM"]
-    expected = []
-    for row in sorted(rows_of(given), key=lambda row: mixed(row[0] % 2**64)):
-        if all(
-            sum((a - b) ** 2 for a, b in zip(row[1:], k[1:], strict=True)) >= 1.0 for k in expected
-        ):
-            expected.append(row)
     found = run("thin", "cpu", given, method="poisson", distance=1.0)
-    assert sorted(found["point_id"].tolist()) == sorted(row[0] for row in expected)
+    assert sorted(found["point_id"].tolist()) == sorted(poisson(given, 1.0))
 
 
 @pytest.mark.parametrize("method", ["voxel", "nearest_to_mean", "poisson"])

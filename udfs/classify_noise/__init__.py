@@ -13,8 +13,8 @@ from spatialq.functions.declaration import (
 
 from .cost import work
 
-LOW_NOISE, HIGH_NOISE, NO_NOISE = 7, 18, 0
-"""ASPRS classes, and what stands for none of the two."""
+LOW_NOISE, HIGH_NOISE, NEVER_CLASSIFIED = 7, 18, 0
+"""ASPRS classes."""
 MOST_NEIGHBOURS = 1000
 
 
@@ -54,17 +54,17 @@ class Options(PointParameters):
 
 
 DECLARATION = Declaration(
-    inputs=PointsInput(),
+    inputs=PointsInput(attributes={"classification": "UTINYINT"}),
     parameters=Options,
     keeps_strays=True,
     outputs=(
         Output(
             name="classify_noise",
-            summary="Noise of a point cloud: class 7 for outliers below their neighbours, 18 for "
-            "those above, NULL for all other points; one row per point.",
+            summary="The classes of a point cloud with its noise: 7 for outliers below their "
+            "neighbours, 18 for those above; all other points keep theirs, 0 where they have none. "
+            "One row per point.",
             columns={"point_id": "BIGINT", "classification": "UTINYINT"},
             work=work,
-            nulls={"classification": NO_NOISE},
             examples=("SELECT * FROM classify_noise('points') WHERE classification = 18",),
         ),
     ),

@@ -10,10 +10,12 @@ from spatialq.geometry.neighbours import Found, Neighbours
 from spatialq.runtime import buffers, progress
 from spatialq.runtime.compile_cache import njit
 
-from . import HIGH_NOISE, LOW_NOISE, NO_NOISE, Options
+from . import HIGH_NOISE, LOW_NOISE, NEVER_CLASSIFIED, Options
 
 
-def run(x: Any, y: Any, z: Any, point_id: Any, options: Options) -> dict[str, Any]:
+def run(
+    x: Any, y: Any, z: Any, point_id: Any, options: Options, classification: Any = None
+) -> dict[str, Any]:
     """Find the points of a cloud that are noise, low or high.
 
     Parameters
@@ -22,11 +24,13 @@ def run(x: Any, y: Any, z: Any, point_id: Any, options: Options) -> dict[str, An
     point_id : int64[n] or None
         None for 0, 1, 2 ...
     options : Options
+    classification : uint8[n] or None
+        Of the points, masked where there is none.
 
     Returns
     -------
     dict of arrays
-        `point_id`; `classification` (uint8): 7, 18, or 0 where a point is no noise. In the order
+        `point_id`; `classification` (uint8): 7 or 18 for noise, else as given, or 0. In the order
         of the points.
 
     Raises
@@ -42,7 +46,9 @@ def run(x: Any, y: Any, z: Any, point_id: Any, options: Options) -> dict[str, An
     """
     if not all_finite(x, y, z):
         raise ValueError(not_finite(options.function, x, y, z, point_id))
-    found = buffers.full(x.size, NO_NOISE, np.uint8)
+    found = buffers.full(x.size, NEVER_CLASSIFIED, np.uint8)
+    if classification is not None:
+        np.copyto(found, np.ma.filled(classification, NEVER_CLASSIFIED))
     stray = strays_of((x, y, z), 1.0, ends_of((x, y, z))) if x.size else None
     if stray is None:
         _classify(options, x, y, z, found)
