@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 import spatialq
-import spatialq.query as sq
 
 from ..kernels import run
 from . import oracle
@@ -78,7 +77,7 @@ def test_other_points_keep_their_classes(con):
     found = con.execute("FROM classify_noise('classes') ORDER BY point_id").fetchall()
     noise = {57: 18, 143: 18}
     assert found == [(i, noise.get(i, i % 3 and i % 3 + 1)) for i in range(400)]
-    query = sq.table(con, "classes").classify_noise().where("classification = 2")
+    query = spatialq.table(con, "classes").classify_noise().where("classification = 2")
     assert query.count() == 133  # a builder's rows have the new classes
 
 
