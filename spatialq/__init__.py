@@ -57,8 +57,10 @@ __all__ = [
     "write_features",
     "write_ground",
     "write_lod",
+    "write_noise",
     "write_planes",
     "write_terrain_products",
+    "write_thinned",
     "write_tiles",
 ]
 
@@ -110,8 +112,10 @@ LAZY = {
     "write_features": "spatialq.workflows.features",
     "write_ground": "spatialq.workflows.ground",
     "write_lod": "spatialq.workflows.lod",
+    "write_noise": "spatialq.workflows.point_choice",
     "write_planes": "spatialq.workflows.planes",
     "write_terrain_products": "spatialq.workflows.terrain",
+    "write_thinned": "spatialq.workflows.point_choice",
     "write_tiles": "spatialq.workflows.tiles",
 }
 """Where each public name is; `__init__.pyi`, which is generated, tells type checkers the same."""

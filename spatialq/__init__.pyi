@@ -49,6 +49,8 @@ from spatialq.workflows.features import write_features as write_features
 from spatialq.workflows.ground import write_ground as write_ground
 from spatialq.workflows.lod import write_lod as write_lod
 from spatialq.workflows.planes import write_planes as write_planes
+from spatialq.workflows.point_choice import write_noise as write_noise
+from spatialq.workflows.point_choice import write_thinned as write_thinned
 from spatialq.workflows.terrain import write_terrain_products as write_terrain_products
 from spatialq.workflows.tiles import write_tiles as write_tiles
 
@@ -103,8 +105,10 @@ __all__ = [
     "write_features",
     "write_ground",
     "write_lod",
+    "write_noise",
     "write_planes",
     "write_terrain_products",
+    "write_thinned",
     "write_tiles",
 ]
 
@@ -150,6 +154,28 @@ def run(
     object_width: float = 60.0,
     max_distance: float = 0.4,
     distance_per_slope: float = 0.85,
+    bounds: Sequence[float] | None = None,
+    unit: float | None = None,
+    crs: str | None = None,
+    device: str = "auto",
+    memory: str | float | None = None,
+    progress: Callable[[float, str], object] | None = None,
+) -> dict[str, Any]: ...
+
+@overload
+def run(
+    function: Literal["classify_noise"],
+    x: Any,
+    y: Any,
+    z: Any,
+    point_id: Any = None,
+    *,
+    classification: Any = None,
+    method: Literal["statistical", "isolated"] = "statistical",
+    mean_k: int = 8,
+    multiplier: float = 2.0,
+    voxel_size: float = 5.0,
+    max_points: int = 6,
     bounds: Sequence[float] | None = None,
     unit: float | None = None,
     crs: str | None = None,
@@ -396,6 +422,26 @@ def run(
 
 @overload
 def run(
+    function: Literal["point_features"],
+    x: Any,
+    y: Any,
+    z: Any,
+    point_id: Any = None,
+    *,
+    k: int = 10,
+    radius: float | None = None,
+    min_k: int = 3,
+    mode: Literal["sqrt", "raw", "normalized"] = "sqrt",
+    bounds: Sequence[float] | None = None,
+    unit: float | None = None,
+    crs: str | None = None,
+    device: str = "auto",
+    memory: str | float | None = None,
+    progress: Callable[[float, str], object] | None = None,
+) -> dict[str, Any]: ...
+
+@overload
+def run(
     function: Literal["pops_features"],
     x: Any,
     y: Any,
@@ -473,6 +519,24 @@ def run(
     z_factor: float = 1.0,
     ruggedness: Literal["riley", "wilson"] = "riley",
     edges: bool = False,
+    unit: float | None = None,
+    crs: str | None = None,
+    device: str = "auto",
+    memory: str | float | None = None,
+    progress: Callable[[float, str], object] | None = None,
+) -> dict[str, Any]: ...
+
+@overload
+def run(
+    function: Literal["thin"],
+    x: Any,
+    y: Any,
+    z: Any,
+    point_id: Any = None,
+    *,
+    method: Literal["voxel", "nearest_to_mean", "poisson"] = "voxel",
+    distance: float = 0.5,
+    bounds: Sequence[float] | None = None,
     unit: float | None = None,
     crs: str | None = None,
     device: str = "auto",

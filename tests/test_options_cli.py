@@ -14,6 +14,8 @@ from spatialq.functions.declaration import BOUNDS, COORDINATES, Parameter
 
 WORKFLOWS = {
     "ground": "spatialq.workflows.ground.write_ground",
+    "noise": "spatialq.workflows.point_choice.write_noise",
+    "thin": "spatialq.workflows.point_choice.write_thinned",
     "planes": "spatialq.workflows.planes.write_planes",
     "clash": "spatialq.workflows.clash.find_clashes",
     "features": "spatialq.workflows.features.write_features",
@@ -36,6 +38,9 @@ OTHERS = {
     "ground": (["--ground-only", "--crs", "EPSG:1", "--override-crs", "--memory", "1GiB"],
                {"ground_only": True, "crs": "EPSG:1", "override_crs": True, "memory": "1GiB"}),
     "planes": (["--up", "y", "--colour"], {"up": "y", "colour": True}),
+    "noise": (["--drop-noise", "--crs", "EPSG:1", "--override-crs", "--bounds", "0,0,1,2"],
+              {"drop_noise": True, "crs": "EPSG:1", "override_crs": True, "bounds": (0, 0, 1, 2)}),
+    "thin": (["--memory", "2GB"], {"memory": "2GB"}),
     "clash": (["--closer-than", "5cm", "--exclude", "systems, duplicates"],
               {"closer_than": 0.05, "exclude": "systems, duplicates"}),
     "features": (["--nodata", "-9999", "--band", "2", "--show", "pca1, q1"],
@@ -122,7 +127,13 @@ def text_of(value, unit="u"):
     return f"{value:g}{unit}"
 
 
-OUTPUT = {"ground": ("-o", "g.laz"), "seeds": ("-o", "out"), "tiles": ("-o", "tileset.json")}
+OUTPUT = {
+    "ground": ("-o", "g.laz"),
+    "noise": ("-o", "n.laz"),
+    "thin": ("-o", "t.laz"),
+    "seeds": ("-o", "out"),
+    "tiles": ("-o", "tileset.json"),
+}
 
 
 def test_commands_with_derived_options_are_all_tested():

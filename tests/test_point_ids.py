@@ -106,7 +106,10 @@ def test_ids_by_which_rows_are_named_are_unique(con, name, table):
 
 
 def test_functions_that_name_points():
-    assert NAMES_POINTS == ["classify_ground", "deviation", "owm_ground", "plane_points"]
+    assert NAMES_POINTS == [
+        "classify_ground", "classify_noise", "deviation", "owm_ground", "plane_points",
+        "point_features", "thin",
+    ]  # fmt: skip
 
 
 def test_ids_of_point_elements(con):

@@ -20,6 +20,7 @@ from spatialq.cli.commands.ground import ground
 from spatialq.cli.commands.jobs import jobs, seeds
 from spatialq.cli.commands.lod import lod
 from spatialq.cli.commands.planes import planes
+from spatialq.cli.commands.point_choice import noise, thin
 from spatialq.cli.commands.render import render
 from spatialq.cli.commands.run import run
 from spatialq.cli.commands.shell import shell
@@ -67,8 +68,8 @@ def options(
 
 
 COMMANDS = (
-    info, load, sql, run, shell, ground, seeds, planes, clash, check, diff, verdict, features,
-    terrain, lod, tiles, render, jobs, demo, formats, devices, calibrate, warm,
+    info, load, sql, run, shell, noise, thin, ground, seeds, planes, clash, check, diff, verdict,
+    features, terrain, lod, tiles, render, jobs, demo, formats, devices, calibrate, warm,
 )  # fmt: skip
 for command in COMMANDS:
     register(app, command)

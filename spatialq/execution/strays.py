@@ -74,7 +74,8 @@ def leave_out(functions: Sequence[Function], fitted: Fitted) -> Crowd:
     if not n:
         return Crowd(arguments)
     ends = ends_of(xyz)
-    found = strays_of(xyz, fitted.z_to_xy_scale, ends)
+    kept = functions[0].declaration.keeps_strays
+    found = None if kept else strays_of(xyz, fitted.z_to_xy_scale, ends)
     low, high = ends if found is None else (found[1].low, found[1].high)
     given = np.array([1.0, 1.0, fitted.level])
     require_reach(name, low / given, high / given, fitted.units)
@@ -87,11 +88,11 @@ def leave_out(functions: Sequence[Function], fitted: Fitted) -> Crowd:
     columns = {**dict(zip("xyz", xyz, strict=True)), POINT_ID: ids}
     of_points = (name for name in arguments if name not in columns and name != ELEMENTS)
     columns |= {name: arguments[name] for name in of_points}
-    kept = {
+    without = {
         name: None if values is None else _without(values, strays, n)
         for name, values in columns.items()
     }
-    return Crowd({**arguments, **kept}, strays, ids)
+    return Crowd({**arguments, **without}, strays, ids)
 
 
 def _ids(given: Any, x: Any) -> Any:

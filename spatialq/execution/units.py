@@ -235,7 +235,8 @@ def _with_lengths(function: Function, options: Any, units: Units) -> Any:
         return options
     if declared.takes_unit:
         return replace(options, unit=unit)
-    lengths = {name: getattr(options, name) / unit for name in _lengths(function)}
+    given = {name: getattr(options, name) for name in _lengths(function)}
+    lengths = {name: value / unit for name, value in given.items() if value is not None}
     return replace(options, **lengths) if lengths else options
 
 

@@ -509,6 +509,8 @@ class Declaration:
     """Whether such a kernel finds the unit of x, y and z itself where `unit` is None."""
     is_spatial: bool = True
     """Whether z is compared with x and y: heights in another unit are converted then."""
+    keeps_strays: bool = False
+    """Whether the kernel gets stray points, which are left out for all others."""
     allows_degrees: bool = False
     """Whether coordinates in degrees are only warned about."""
     cpu_only: Callable[[Any], str] = lambda _: ""

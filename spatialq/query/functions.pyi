@@ -139,6 +139,63 @@ class Points(PointVerbs):
             The points, with the columns height DOUBLE, is_ground BOOLEAN.
         """
 
+    def classify_noise(
+        self,
+        *,
+        method: Literal["statistical", "isolated"] = "statistical",
+        mean_k: int = 8,
+        multiplier: float = 2.0,
+        voxel_size: float | str = 5.0,
+        max_points: int = 6,
+        bounds: Sequence[float] | None = None,
+        unit: float | str | None = None,
+        crs: str | None = None,
+        device: str = "auto",
+        memory: str | float | None = None,
+    ) -> Self:
+        """The classes of a point cloud with its noise: 7 for outliers below their neighbours, 18
+        for those above; all other points keep theirs, 0 where they have none.
+
+        One row per point.
+
+        Parameters
+        ----------
+        method : Literal["statistical", "isolated"]
+            'statistical': noise is farther from its neighbours than most points are from theirs;
+            'isolated': it has few points in the voxels around it. ('statistical' or 'isolated')
+        mean_k : int
+            Neighbours of a point whose mean distance is compared, and above or below whose mean
+            height noise is. (>= 1 and <= 1000)
+        multiplier : float
+            By how many standard deviations the mean distance of statistical noise exceeds the mean
+            of all points. (>= 0)
+        voxel_size : float | str
+            Edge of the voxels in which isolated points are counted. (metres; > 0)
+        max_points : int
+            How many points, itself included, a point that is isolated has in its voxel and the 26
+            around it, at most. (>= 1)
+        bounds : Sequence[float] | None
+            xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
+            border are considered; None takes all. ([xmin, ymin, xmax, ymax], finite numbers with
+            the minima first, or None)
+        unit : float | str | None
+            Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
+            and 1 where none is known. (metres; > 0 or None)
+        crs : str | None
+            Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
+            known of the table or file.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
+
+        Returns
+        -------
+        Points
+            The points, with the columns classification UTINYINT.
+        """
+
     def coverage(
         self,
         elements: Elements | str,
@@ -811,6 +868,61 @@ class Points(PointVerbs):
             point_id global_id distance: metres.
         """
 
+    def point_features(
+        self,
+        *,
+        k: int = 10,
+        radius: float | str | None = None,
+        min_k: int = 3,
+        mode: Literal["sqrt", "raw", "normalized"] = "sqrt",
+        bounds: Sequence[float] | None = None,
+        unit: float | str | None = None,
+        crs: str | None = None,
+        device: str = "auto",
+        memory: str | float | None = None,
+    ) -> Self:
+        """Normal, density, and features of the eigenvalues of the neighbourhood of each point, such
+        as linearity and planarity; one row per point, NULL where there are too few neighbours.
+
+        Parameters
+        ----------
+        k : int
+            Nearest neighbours of a point, beside itself; of no account where there is a radius. (>=
+            2 and <= 1000)
+        radius : float | str | None
+            The neighbours are all points within this distance; None takes the k nearest. (metres; >
+            0 or None)
+        min_k : int
+            Points of a neighbourhood, the point itself included, without which there are no
+            features. (>= 3)
+        mode : Literal["sqrt", "raw", "normalized"]
+            What features are made of: square roots of the eigenvalues, the eigenvalues, or these
+            divided by their sum. ('sqrt' or 'raw' or 'normalized')
+        bounds : Sequence[float] | None
+            xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
+            border are considered; None takes all. ([xmin, ymin, xmax, ymax], finite numbers with
+            the minima first, or None)
+        unit : float | str | None
+            Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
+            and 1 where none is known. (metres; > 0 or None)
+        crs : str | None
+            Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
+            known of the table or file.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
+
+        Returns
+        -------
+        Points
+            The points, with the columns neighbours INTEGER, nx DOUBLE, ny DOUBLE, nz DOUBLE,
+            linearity DOUBLE, planarity DOUBLE, scattering DOUBLE, verticality DOUBLE,
+            demantke_verticality DOUBLE, omnivariance DOUBLE, anisotropy DOUBLE, eigenentropy
+            DOUBLE, eigenvalue_sum DOUBLE, surface_variation DOUBLE, density DOUBLE.
+        """
+
     def registration(
         self,
         elements: Elements | str,
@@ -874,6 +986,50 @@ class Points(PointVerbs):
         -------
         Grid
             Grid
+        """
+
+    def thin(
+        self,
+        *,
+        method: Literal["voxel", "nearest_to_mean", "poisson"] = "voxel",
+        distance: float | str = 0.5,
+        bounds: Sequence[float] | None = None,
+        unit: float | str | None = None,
+        crs: str | None = None,
+        device: str = "auto",
+        memory: str | float | None = None,
+    ) -> Self:
+        """The points of a cloud that are kept where there is to be one per voxel, or none nearer to
+        another than a distance.
+
+        Parameters
+        ----------
+        method : Literal["voxel", "nearest_to_mean", "poisson"]
+            'voxel' keeps the point nearest to the centre of each voxel, 'nearest_to_mean' the one
+            nearest to the mean of its points, 'poisson' points that are nowhere nearer to each
+            other than the distance. ('voxel' or 'nearest_to_mean' or 'poisson')
+        distance : float | str
+            Edge of the voxels, or distance of the points that are kept. (metres; > 0)
+        bounds : Sequence[float] | None
+            xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
+            border are considered; None takes all. ([xmin, ymin, xmax, ymax], finite numbers with
+            the minima first, or None)
+        unit : float | str | None
+            Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
+            and 1 where none is known. (metres; > 0 or None)
+        crs : str | None
+            Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
+            known of the table or file.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
+
+        Returns
+        -------
+        Points
+            The points, with the columns .
         """
 
     def to_model(

@@ -117,7 +117,8 @@ def test_each_method_gives_the_rows_of_its_macro(site, name):
         others = ["cells"]
     named = NEEDED.get(name, {}) | SMALL.get(name, {})
     found = getattr(rows, name)(*others, **named)
-    assert found.sql().startswith("FROM ")
+    is_replaced = name == "classify_noise"  # of which the rows have new classes
+    assert found.sql().startswith("SELECT * EXCLUDE" if is_replaced else "FROM ")
     declared_kind = inspect.signature(METHODS[name]).return_annotation
     assert type(found).__name__ == {"Self": type(rows).__name__}.get(declared_kind, declared_kind)
     required = [value for key, value in named.items() if key in NEEDED.get(name, {})]

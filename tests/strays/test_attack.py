@@ -17,6 +17,7 @@ FUNCTIONS = [
     name
     for name, each in catalogue().items()
     if isinstance(each.inputs, PointsInput | PointsAndElementsInput)
+    and not each.declaration.keeps_strays
 ]
 FAR = {
     "the origin": (0, 0, 0),

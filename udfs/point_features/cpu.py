@@ -1,0 +1,136 @@
+"""`point_features` on the CPU."""
+
+from typing import Any
+
+import numpy as np
+
+from spatialq.data.points import ids_of
+from spatialq.geometry.eigen import eigen
+from spatialq.geometry.neighbours import Found, Neighbours
+from spatialq.runtime import buffers, progress
+from spatialq.runtime.compile_cache import njit
+
+from . import FEATURES, Options
+
+FLAT = 1e-12
+"""Share of the largest eigenvalue below which the next one is rounding: the points are a line."""
+MODES = ("sqrt", "raw", "normalized")
+
+
+def run(x: Any, y: Any, z: Any, point_id: Any, options: Options) -> dict[str, Any]:
+    """Compute features of the neighbourhood of each point.
+
+    Parameters
+    ----------
+    x, y, z : float64[n]
+    point_id : int64[n] or None
+        None for 0, 1, 2 ...
+    options : Options
+        `radius` in the unit of the coordinates.
+
+    Returns
+    -------
+    dict of arrays
+        `point_id`; `neighbours` (int32): points of the neighbourhood, itself included; and
+        `FEATURES` (float64), NaN where there are too few. In the order of the points.
+
+    Raises
+    ------
+    ValueError
+        If coordinates are not finite.
+
+    References
+    ----------
+    Demantke, Mallet, David, Vallet 2011, Dimensionality based scale selection in 3D lidar point
+    clouds, ISPRS Archives XXXVIII-5/W12; Weinmann, Jutzi, Mallet 2013, Feature relevance assessment
+    for the semantic interpretation of 3D point cloud data, ISPRS Annals II-5/W2; Guinard, Landrieu
+    2017, Weakly supervised segmentation-aided classification of urban scenes from 3D lidar point
+    clouds, ISPRS Archives XLII-1/W1; named and with the modes of PDAL's
+    `filters.covariancefeatures`.
+    """
+    progress.stage("order", 0.2)
+    near = Neighbours.of(options.function, x, y, z, point_id)
+    count = buffers.empty(x.size, np.int32)
+    features = buffers.empty((len(FEATURES), x.size))
+    radius = 0.0 if options.radius is None else options.radius
+    mode = MODES.index(options.mode)
+
+    def describe(found: Found) -> None:
+        _describe(
+            found.starts, found.rows, found.squared, found.first, near.points, near.order,
+            *near.xyz, radius, options.min_k, mode, count, features,
+        )  # fmt: skip
+
+    progress.stage("features", 1.0)
+    if options.radius is None:
+        near.nearest(near.points, options.k + 1, describe)
+    else:
+        near.within(near.points, radius, describe)
+    named = dict(zip(FEATURES, features, strict=True))
+    return {"point_id": ids_of(point_id, x.size), "neighbours": count, **named}
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _describe(  # type: ignore[no-untyped-def]
+    starts, rows, squared, first, points, order, x, y, z, radius, min_k, mode, count, features
+):
+    """Fill in the features of some queries; sums are relative to the query, and so accurate."""
+    values, vectors = np.empty(3), np.empty((3, 3))
+    for q in range(starts.size - 1):
+        begin, end = starts[q], starts[q + 1]
+        at = order[first + q]
+        n = end - begin
+        count[at] = n
+        for feature in range(features.shape[0]):
+            features[feature, at] = np.nan
+        if n < min_k:
+            continue
+        px, py, pz = points[first + q, 0], points[first + q, 1], points[first + q, 2]
+        sx, sy, sz, farthest = 0.0, 0.0, 0.0, 0.0
+        for i in range(begin, end):
+            sx, sy, sz = sx + (x[rows[i]] - px), sy + (y[rows[i]] - py), sz + (z[rows[i]] - pz)
+            farthest = max(farthest, squared[i])
+        mx, my, mz = sx / n, sy / n, sz / n
+        xx, xy, xz, yy, yz, zz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for i in range(begin, end):
+            dx, dy, dz = x[rows[i]] - px - mx, y[rows[i]] - py - my, z[rows[i]] - pz - mz
+            xx, xy, xz = xx + dx * dx, xy + dx * dy, xz + dx * dz
+            yy, yz, zz = yy + dy * dy, yz + dy * dz, zz + dz * dz
+        m = n - 1.0
+        eigen(xx / m, xy / m, xz / m, yy / m, yz / m, zz / m, values, vectors)
+        reach = radius if radius > 0.0 else np.sqrt(farthest)
+        if reach > 0.0:
+            features[13, at] = n / (4.0 / 3.0 * np.pi * reach * reach * reach)
+        least, middle, most = values[0], values[1], values[2]
+        if most == 0.0:
+            continue
+        total = least + middle + most
+        entropy = 0.0
+        for k in range(3):
+            share = values[k] / total
+            if share > 0.0:
+                entropy -= share * np.log(share)
+        if middle > FLAT * most:
+            nx, ny, nz = vectors[0, 0], vectors[0, 1], vectors[0, 2]
+            if nz < 0.0 or (nz == 0.0 and (ny < 0.0 or (ny == 0.0 and nx < 0.0))):
+                nx, ny, nz = -nx, -ny, -nz
+            features[0, at], features[1, at], features[2, at] = nx, ny, nz
+            features[7, at] = 1.0 - nz
+        if mode == 0:
+            a, b, c = np.sqrt(most), np.sqrt(middle), np.sqrt(least)
+        elif mode == 1:
+            a, b, c = most, middle, least
+        else:
+            a, b, c = most / total, middle / total, least / total
+        features[3, at] = (a - b) / a
+        features[4, at] = (b - c) / a
+        features[5, at] = c / a
+        ux = a * abs(vectors[2, 0]) + b * abs(vectors[1, 0]) + c * abs(vectors[0, 0])
+        uy = a * abs(vectors[2, 1]) + b * abs(vectors[1, 1]) + c * abs(vectors[0, 1])
+        uz = a * abs(vectors[2, 2]) + b * abs(vectors[1, 2]) + c * abs(vectors[0, 2])
+        features[6, at] = uz / np.sqrt(ux * ux + uy * uy + uz * uz)
+        features[8, at] = np.cbrt(a * b * c)
+        features[9, at] = (a - c) / a
+        features[10, at] = entropy
+        features[11, at] = total
+        features[12, at] = least / total
