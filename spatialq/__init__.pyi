@@ -10,6 +10,7 @@ from spatialq.database.connection import install as install
 from spatialq.database.exchange import export_database as export_database
 from spatialq.database.exchange import import_database as import_database
 from spatialq.database.loading import load as load
+from spatialq.database.loading import unload as unload
 from spatialq.database.partial_models import export_ifc as export_ifc
 from spatialq.database.pinning import pin as pin
 from spatialq.database.pinning import unpin as unpin
@@ -100,6 +101,7 @@ __all__ = [
     "run_grid",
     "run_script",
     "table",
+    "unload",
     "unpin",
     "write",
     "write_features",
@@ -617,7 +619,7 @@ def run_elements(
     *,
     tolerance: float = 0.001,
     method: Literal["exact", "pairmesh"] = "exact",
-    broad_phase: Literal["auto", "rtree", "grid"] = "auto",
+    broad_phase: Literal["auto", "rtree", "grid", "none"] = "auto",
     min_thickness: float | None = None,
     volume: bool = False,
     relations: bool = False,

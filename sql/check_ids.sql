@@ -31,3 +31,14 @@ CREATE OR REPLACE MACRO ids_specifications(path) AS TABLE
 SELECT unnest(spatialq_ids_specifications(
     spatialq_text('ids_specifications: path must be a file, got ', path)
 ), max_depth := 2);
+
+-- What is doubtful about building models that are loaded: one row per rule and object that breaks it.
+-- docs/check.md has the rules.
+-- elements: Name of a table of elements as load makes it, with the other tables of the models beside it.
+-- gives: rule rule_number requirement reason ifc_class name global_id step_id file_name: reason is a
+--     sentence; the object is NULL where a rule is about the model as a whole
+-- example: SELECT rule, count(*) FROM model_quality() GROUP BY rule
+CREATE OR REPLACE MACRO model_quality(elements := 'elements') AS TABLE
+FROM query(spatialq_quality_sql(
+    spatialq_name('model_quality: elements must be the name of a table, got ', elements)
+));

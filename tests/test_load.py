@@ -510,7 +510,7 @@ def test_a_table_is_replaced_whole_or_not_at_all(con, tmp_path):
     con.execute("CREATE TABLE mine AS FROM t")
     with pytest.raises(ValueError, match="table 'mine' is not from load, so it is not replaced"):
         spatialq.load(con, other, "mine", mode="replace")
-    with pytest.raises(ValueError, match="mode must be 'append' or 'replace', got 'add'"):
+    with pytest.raises(ValueError, match="mode must be 'append', 'replace' or 'update', got 'add'"):
         spatialq.load(con, other, "t", mode="add")
 
 

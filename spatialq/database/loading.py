@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import warnings
 import weakref
 from collections.abc import Iterator, Sequence
@@ -12,7 +13,7 @@ import duckdb
 
 from spatialq.database import sources
 from spatialq.database.model_tables import PARTS, beside_elements
-from spatialq.database.sources import SourceRecord
+from spatialq.database.sources import Loaded, SourceRecord
 from spatialq.database.transaction import is_open, transaction
 from spatialq.errors import CrsWarning, FileError, FileWarning
 from spatialq.functions.sql_text import identifier
@@ -28,12 +29,15 @@ from spatialq.io.source import Box, Progress, Source
 from spatialq.io.storage import as_path
 from spatialq.runtime import forks
 
-Mode = Literal["append", "replace"]
+Mode = Literal["append", "replace", "update"]
 READER = "load"
+UNLOAD = "unload"
 INCOMING = "spatialq_incoming"  # the view of the file that is being loaded
 DEFAULT_TABLES = {"points": "points", "grid": "grid", "ifc": "elements"}
 RESERVED = (INCOMING, "spatialq_calls", "spatialq_files", "spatialq_sources", "load_errors", *PARTS)
 """Tables that hold other things than a file's rows: no file is loaded under these names."""
+RELATIVE = re.compile(r"^(\.{0,2}/)+")
+"""How a path begins that is seen from a folder."""
 
 _one_file = forks.lock()
 """DuckDB answers two connections that make the same table with a conflict, so they take turns."""
@@ -85,9 +89,11 @@ def load(
     geometry : 'auto', 'exact' or 'none'
         Which library makes the meshes of building models; 'none' loads everything else, and an
         empty table of elements.
-    mode : 'append' or 'replace'
+    mode : 'append', 'replace' or 'update'
         Whether files are added to a table that exists, or the table, and of a model the tables
-        beside it, is dropped and made anew; then all files are one transaction.
+        beside it, is dropped and made anew; then all files are one transaction. 'update' adds
+        files, too, but a building model that is in the table already is read again, and takes the
+        place of its rows.
     progress : callable, optional
         Called with file, rows so far and rows in all; of a building model with its meshes.
 
@@ -112,14 +118,9 @@ def load(
     """
     _check_name(table)
     if mode not in get_args(Mode):
-        message = f"{READER}: mode must be 'append' or 'replace', got {mode!r}"
+        message = f"{READER}: mode must be 'append', 'replace' or 'update', got {mode!r}"
         raise ValueError(message)
-    if is_open(con):
-        message = (
-            f"{READER}: the connection has a transaction open; COMMIT or ROLLBACK it first, as "
-            "each file is loaded in one of its own"
-        )
-        raise ValueError(message)
+    _require_no_transaction(con, READER, "each file is loaded in one of its own")
     crs_text.given_or_own(READER, [], crs, override=override_crs)  # rejects a wrong one
     patterns = [paths] if isinstance(paths, str | os.PathLike) else paths
     found = [file for pattern in patterns for file in files_of(READER, pattern, LOADED)]
@@ -144,6 +145,8 @@ def load(
                             warnings.simplefilter("always", category)
                         if kind == "ifc":
                             _drop_remains(con, name)
+                            if mode == "update":
+                                _remove(con, READER, _in_table(con, file, name))
                         _refuse_mixing(con, name, file, kind)
                         if kind == "ifc":
                             record = _load_model(con, file, name, geometry, progress, said)
@@ -169,6 +172,108 @@ def load(
                 warning.message, warning.category, warning.filename, warning.lineno
             )
     return records
+
+
+def unload(
+    con: duckdb.DuckDBPyConnection,
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    table: str | None = None,
+) -> list[Loaded]:
+    """Remove building models from the tables that `load` put them into, in one transaction.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+        With no transaction open.
+    paths : path-like or sequence of them
+        Files as they were loaded; they need not be there any more.
+    table : str, optional
+        Name of the table of elements; by default all that have the files.
+
+    Returns
+    -------
+    list of Loaded
+        What was removed, from which table.
+
+    Raises
+    ------
+    FileError
+        If a file is in no such table, or is a point cloud or grid, whose rows do not say which
+        file they are of.
+    ValueError
+        If a transaction is open.
+    """
+    _require_no_transaction(con, UNLOAD, "all files are removed in one of their own")
+    given = [paths] if isinstance(paths, str | os.PathLike) else paths
+    removed: list[Loaded] = []
+    with _one_file, transaction(con):
+        for file in map(as_path, given):
+            found = _in_table(con, file, table)
+            if not found:
+                reason = "is in no table" if table is None else f"is not in table '{table}'"
+                raise FileError.of(UNLOAD, file, f"{reason}; spatialq_sources lists what is loaded")
+            _remove(con, UNLOAD, found)
+            removed += found
+    return removed
+
+
+def _require_no_transaction(con: duckdb.DuckDBPyConnection, caller: str, why: str) -> None:
+    if is_open(con):
+        message = (
+            f"{caller}: the connection has a transaction open; COMMIT or ROLLBACK it first, as "
+            f"{why}"
+        )
+        raise ValueError(message)
+
+
+def _in_table(con: duckdb.DuckDBPyConnection, file: Path, table: str | None) -> list[Loaded]:
+    """List where a file is loaded."""
+    path = str(file.resolve())
+    loaded = sources.loaded(con) if table is None else sources.of_table(con, table)
+    return [each for each in loaded if each.path == path]
+
+
+def _remove(con: duckdb.DuckDBPyConnection, caller: str, loaded: Sequence[Loaded]) -> None:
+    """Delete the rows of files from the tables of their models, and that they were loaded.
+
+    Raises
+    ------
+    FileError
+        If rows do not say which file they are of.
+    """
+    for each in loaded:
+        if each.kind != "ifc":
+            reason = (
+                f"the rows of table '{each.table}' do not say which file they are of; load the "
+                "files that are to stay with --replace, or mode='replace'"
+            )
+            raise FileError.of(caller, each.path, reason)
+        names = [beside_elements(each.table, part) for part in ("elements", *PARTS)]
+        file_name = _file_name(con, caller, each)
+        for table in _with_rows_of(con, file_name, names):
+            con.execute(f"DELETE FROM {identifier(table)} WHERE file_name = ?", [file_name])
+        sources.forget(con, each)
+        if each.path not in {other.path for other in sources.models(con)}:
+            for errors in _with_rows_of(con, file_name, ["load_errors"]):
+                con.execute(f"DELETE FROM {errors} WHERE file_name = ?", [file_name])
+
+
+def _file_name(con: duckdb.DuckDBPyConnection, caller: str, loaded: Loaded) -> str:
+    """Say how the tables of a model name its file: as whoever loaded it did, maybe elsewhere."""
+    models = sources.identity(con, beside_elements(loaded.table, "models"))
+    rows = models and con.execute(f"SELECT DISTINCT file_name FROM {identifier(models.table)}")
+    names = [name for (name,) in rows.fetchall()] if rows else []
+    found = [name for name in names if str(as_path(name).resolve()) == loaded.path]
+    found = found or [
+        name for name in names if f"/{loaded.path}".endswith(f"/{RELATIVE.sub('', name)}")
+    ]
+    if len(found) != 1:
+        reason = (
+            f"table '{beside_elements(loaded.table, 'models')}' does not say which rows are of it; "
+            f"its file_name has {', '.join(map(repr, found or names)) or 'nothing'}"
+        )
+        raise FileError.of(caller, loaded.path, reason)
+    return str(found[0])
 
 
 def _operations(
@@ -357,9 +462,10 @@ def _refuse_mixing(con: duckdb.DuckDBPyConnection, table: str, file: Path, kind:
     if loaded:
         names = ", ".join(f"'{name}'" for name in dict.fromkeys(loaded))
         which = "table" if len(loaded) == 1 else "tables"
+        update = "update it (--update, or mode='update'), " if kind == "ifc" and is_here else ""
         reason = (
-            f"is in {which} {names} already; replace the table (--replace, or mode='replace') or "
-            "load the file into another one"
+            f"is in {which} {names} already; {update}replace the table (--replace, or "
+            "mode='replace') or load the file into another one"
         )
         if not is_here:
             reason = (
@@ -421,7 +527,9 @@ def _drop_remains(con: duckdb.DuckDBPyConnection, elements: str) -> None:
             con.execute(f"DELETE FROM {errors} WHERE file_name = ?", [file])
 
 
-def _with_rows_of(con: duckdb.DuckDBPyConnection, file: Path, tables: Sequence[str]) -> list[str]:
+def _with_rows_of(
+    con: duckdb.DuckDBPyConnection, file: str | Path, tables: Sequence[str]
+) -> list[str]:
     """Choose the tables with rows of a model: a user may have made them, or dropped one."""
     here = con.execute(
         "SELECT table_name FROM duckdb_columns() WHERE column_name = 'file_name' "

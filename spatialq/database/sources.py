@@ -256,6 +256,13 @@ def add(con: "duckdb.DuckDBPyConnection", record: SourceRecord) -> None:
         _note_layout(con, record)
 
 
+def forget(con: "duckdb.DuckDBPyConnection", file: "Loaded") -> None:
+    """Delete the record of a file whose rows are deleted; in the caller's transaction."""
+    table = identity(con, file.table)
+    assert table is not None
+    con.execute("DELETE FROM spatialq_files WHERE table_id = ? AND path = ?", [table.id, file.path])
+
+
 class Loaded(NamedTuple):
     """What a later load or query must know of a file in a table."""
 
@@ -269,12 +276,12 @@ class Loaded(NamedTuple):
 
 def of_table(con: "duckdb.DuckDBPyConnection", table: str) -> list[Loaded]:
     """List the files in a table; none when it is not ours."""
-    return [loaded for loaded in _all(con) if loaded.table.lower() == table.lower()]
+    return [each for each in loaded(con) if each.table.lower() == table.lower()]
 
 
 def models(con: "duckdb.DuckDBPyConnection") -> list[Loaded]:
     """List the building models in all tables."""
-    return [loaded for loaded in _all(con) if loaded.kind == "ifc"]
+    return [each for each in loaded(con) if each.kind == "ifc"]
 
 
 @for_connection
@@ -289,7 +296,7 @@ def require_one_crs(con: "duckdb.DuckDBPyConnection", query: str) -> str | None:
     CrsError
         If they are of different CRS, or models at different places on the map.
     """
-    models = [loaded for loaded in _all(con) if loaded.georeference]
+    models = [each for each in loaded(con) if each.georeference]
     stated = [
         (name.lower(), crs)
         for name, comment in con.sql(  # not `execute`, see `_present`
@@ -301,9 +308,9 @@ def require_one_crs(con: "duckdb.DuckDBPyConnection", query: str) -> str | None:
     georeference.require_same(
         "query",
         [
-            (f"'{loaded.path}' in table {loaded.table}", json.loads(loaded.georeference))
-            for loaded in models
-            if loaded.table.lower() in names and loaded.georeference
+            (f"'{each.path}' in table {each.table}", json.loads(each.georeference))
+            for each in models
+            if each.table.lower() in names and each.georeference
         ],
     )
     read = [(f"table {t}", lineage.read_crs(f"table {t}", crs)) for t, crs in stated if t in names]
@@ -319,7 +326,8 @@ def _present(con: "duckdb.DuckDBPyConnection") -> set[str]:
     return {name for (name,) in rows}
 
 
-def _all(con: "duckdb.DuckDBPyConnection") -> list[Loaded]:
+def loaded(con: "duckdb.DuckDBPyConnection") -> list[Loaded]:
+    """List the files in all tables."""
     present = _present(con)
     if not present:
         return []

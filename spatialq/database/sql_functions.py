@@ -7,6 +7,7 @@ missing function then says whose it is.
 
 from functools import cache
 
+from spatialq.data.arrow import MESH
 from spatialq.database.kernel_functions import kernel_functions
 from spatialq.database.transport.columns import ELEMENT
 from spatialq.database.transport.request import Transport
@@ -287,6 +288,27 @@ ENGINE = (
         ("VARCHAR", "VARCHAR", "VARCHAR"),
         "VARCHAR",
         "ql4bim_sql",
+        volatile=False,
+    ),
+    SqlFunction(
+        "spatialq_quality_sql",
+        ("VARCHAR",),
+        "VARCHAR",
+        "spatialq.database.model_quality:quality_sql",
+        volatile=False,
+    ),
+    SqlFunction(
+        "spatialq_mesh_boxes",
+        (MESH,),
+        "DOUBLE[]",
+        "spatialq.database.near_boxes:mesh_boxes",
+        volatile=False,
+    ),
+    SqlFunction(
+        "spatialq_candidate_pairs",
+        ("DOUBLE[][]", "DOUBLE[][]", "DOUBLE", "VARCHAR"),
+        "STRUCT(i BIGINT, j BIGINT)[]",
+        "spatialq.database.near_boxes:candidate_pairs",
         volatile=False,
     ),
     SqlFunction(

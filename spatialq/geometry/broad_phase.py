@@ -2,12 +2,14 @@
 
 from typing import Literal
 
+import numpy as np
+
 from spatialq.geometry import hash_grid, rtree
-from spatialq.geometry.boxes import Boxes
+from spatialq.geometry.boxes import Boxes, not_empty
 from spatialq.geometry.pair_collection import Pairs
 from spatialq.geometry.rtree import Tree
 
-Method = Literal["auto", "rtree", "grid"]
+Method = Literal["auto", "rtree", "grid", "none"]
 
 
 def pairs(
@@ -26,9 +28,10 @@ def pairs(
         xmin, ymin, zmin, xmax, ymax, zmax; inf .. -inf meets nothing. Without boxes_b pairs
         within boxes_a, i < j.
     distance : float, metres
-    method : 'auto', 'rtree' or 'grid'
-        The result is the same. 'auto' is the R-tree: it is the faster of the two on copies of a
-        building and where sizes differ much (`benchmarks/broad_phase.py`).
+    method : 'auto', 'rtree', 'grid' or 'none'
+        The first three give the same. 'auto' is the R-tree: it is the faster of the two on copies
+        of a building and where sizes differ much (`benchmarks/broad_phase.py`). 'none' gives all
+        pairs of boxes that are not empty, whatever the distance, as there are without an index.
     tree_a, tree_b : Tree, optional
         The R-trees of the boxes, if there are any.
 
@@ -38,6 +41,17 @@ def pairs(
         Rows of boxes_a and of boxes_b, sorted by (i, j): all pairs with
         a.min - b.max <= distance and b.min - a.max <= distance along x, y and z, in doubles.
     """
+    if method == "none":
+        return _all(boxes_a, boxes_b)
     if method == "grid":
         return hash_grid.pairs(boxes_a, boxes_b, distance)
     return rtree.pairs(boxes_a, boxes_b, distance, tree_a, tree_b)
+
+
+def _all(boxes_a: Boxes, boxes_b: Boxes | None) -> Pairs:
+    a = not_empty(boxes_a)
+    if boxes_b is None:
+        i, j = np.triu_indices(len(a), k=1)
+        return a[i], a[j]
+    b = not_empty(boxes_b)
+    return np.repeat(a, len(b)), np.tile(b, len(a))

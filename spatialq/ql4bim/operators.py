@@ -552,13 +552,13 @@ def closer_than(use: OperatorCall) -> Variable:
 
 
 def _of_space(
-    name: str, short: str, macro: str, folder: str, doc: str, *, is_symmetric: bool,
+    name: str, shorts: tuple[str, ...], macro: str, folder: str, doc: str, *, is_symmetric: bool,
     has_null: bool = True, measure: str | None = None,
 ) -> Operator:  # fmt: skip
     is_topology = folder == "intersects_with"
     return Operator(
         name,
-        (short,),
+        shorts,
         partial(
             spatial,
             is_symmetric=is_symmetric,
@@ -575,11 +575,15 @@ def _of_space(
 
 
 def _of_direction(direction: str, macro: str, *, strict: bool) -> Operator:
-    name = f"{direction}{'Strict' if strict else 'Relaxed'}"
-    where = direction.lower() if direction in ("Above", "Below") else f"{direction.lower()} of"
+    kind = "Strict" if strict else "Relaxed"
+    name = f"{direction}{kind}"
+    full = direction if direction in ("Above", "Below") else f"{direction}Of"
+    where = full.lower().replace("of", " of")
+    # in publications NorthOf, without a word for how much of b: the relaxed one, as in SQL
+    further = {f"{full}{kind}"} - {name} | ({full} if not strict else set())
     return Operator(
         name,
-        (f"{direction[0]}{'S' if strict else 'R'}",),
+        (f"{direction[0]}{'S' if strict else 'R'}", *sorted(further)),
         partial(spatial, is_symmetric=False, fixed="strict := true" if strict else ""),
         "one or two sets or columns of relations",
         "relation [a|b]",
@@ -666,29 +670,29 @@ OPERATORS: tuple[Operator, ...] = (
         "Difference", ("DI",), partial(combined, word="EXCEPT"), "two sets or relations",
         "as its arguments", "What is in the first, but not in the second.", "u = Difference(m, w)",
     ),
-    _of_space("Overlaps", "OL", "overlaps_with", "intersects_with",
+    _of_space("Overlaps", ("OL", "Overlap"), "overlaps_with", "intersects_with",
               "The pairs that have a common interior, and each a part outside the other.",
               is_symmetric=True),
-    _of_space("Touches", "TO", "touches", "intersects_with",
+    _of_space("Touches", ("TO", "Touch"), "touches", "intersects_with",
               "The pairs that are in contact without a common interior.", is_symmetric=True),
-    _of_space("Contains", "CT", "contains_element", "intersects_with",
+    _of_space("Contains", ("CT", "Contain"), "contains_element", "intersects_with",
               "The pairs of which b lies inside a, without contact.", is_symmetric=False),
-    _of_space("Inside", "IS", "inside", "intersects_with",
+    _of_space("Inside", ("IS", "Within"), "inside", "intersects_with",
               "The pairs of which a lies inside b, without contact.", is_symmetric=False),
-    _of_space("Covers", "CO", "covers", "intersects_with",
+    _of_space("Covers", ("CO",), "covers", "intersects_with",
               "The pairs of which b lies inside a, in contact with its surface.",
               is_symmetric=False),
-    _of_space("CoveredBy", "CB", "covered_by", "intersects_with",
+    _of_space("CoveredBy", ("CB",), "covered_by", "intersects_with",
               "The pairs of which a lies inside b, in contact with its surface.",
               is_symmetric=False),
-    _of_space("Disjoint", "DJ", "disjoint", "intersects_with",
+    _of_space("Disjoint", ("DJ",), "disjoint", "intersects_with",
               "The pairs that have nothing in common.", is_symmetric=True, has_null=False),
-    _of_space("Equals", "EQ", "equals", "intersects_with", "The pairs that are the same body.",
-              is_symmetric=True),
-    _of_space("Intersects", "IX", "intersects_with", "intersects_with",
+    _of_space("Equals", ("EQ", "Equal"), "equals", "intersects_with",
+              "The pairs that are the same body.", is_symmetric=True),
+    _of_space("Intersects", ("IX", "IntersectsWith"), "intersects_with", "intersects_with",
               "The pairs that have a common interior: what clashes.", is_symmetric=True,
               measure="penetration"),
-    _of_space("Distance", "DS", "distance", "distance", "How far pairs are apart, in metres.",
+    _of_space("Distance", ("DS",), "distance", "distance", "How far pairs are apart, in metres.",
               is_symmetric=True, measure="distance"),
     Operator(
         "CloserThan", ("CL",), closer_than, "one or two sets, or a cloud and a set, and a length",
@@ -703,7 +707,7 @@ OPERATORS: tuple[Operator, ...] = (
         "The pairs that are more than a length apart.", "t[a|b] = FartherThan(s, w, 5m)",
         ("distance", "farther_than"),
     ),
-    _of_space("Nearest", "NE", "nearest", "distance", "The nearest of b for each of a.",
+    _of_space("Nearest", ("NE",), "nearest", "distance", "The nearest of b for each of a.",
               is_symmetric=False, measure="distance"),
     *(
         _of_direction(direction, macro, strict=strict)

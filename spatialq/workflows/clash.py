@@ -138,8 +138,7 @@ def find_clashes(
     CrsError
         If models lie at different places on the map.
     ValueError
-        If an option is wrong; conditions and selectors before the models are read, but for
-        properties that none of them has.
+        If an option is wrong; conditions and selectors before the models are read.
 
     Warns
     -----
@@ -244,15 +243,11 @@ def select(
 ) -> None:
     """Make the views `clash_a` and `clash_b` of the tables of all models.
 
-    Raises
-    ------
-    ValueError
-        If a selector names a property that no model has.
-
     Warns
     -----
     FileWarning
-        If there is no such element; `stacklevel` is as in `warnings.warn`.
+        If there is no such element, with `stacklevel` as in `warnings.warn`, and if a selector
+        names a property that no model has.
     """
     from spatialq.database import selection
 

@@ -1,22 +1,24 @@
-"""Checks of models by an IDS, and what is written of them: pages, tables, BCF, JSON."""
+"""Checks of models by an IDS and of their quality, and what is written of them."""
 
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spatialq.database import model_quality
 from spatialq.export.atomic import require_outputs, whole
 from spatialq.export.bcf import Topic, View, cleaned, write_archive
 from spatialq.export.page import Cell, Html, table, tag, write_page
+from spatialq.functions.sql_text import literal
 from spatialq.io.files import find_files, require_file
 from spatialq.io.ids import checks
 from spatialq.io.ids.files import read_ids
-from spatialq.io.ids.reader import Ids
+from spatialq.io.ids.reader import Ids, Specification
 from spatialq.io.storage import as_path
 
 COMMAND = "check"
@@ -96,37 +98,72 @@ class Report:
         return list(found.values())
 
 
-def check_models(models: Sequence[str], rules: str) -> Report:
-    """Check models by an IDS.
+def check_models(models: Sequence[str], rules: str | None, *, quality: bool = False) -> Report:
+    """Check models by an IDS, by the rules of quality, or by both.
 
     Parameters
     ----------
     models : sequence of str
         Files or glob patterns.
-    rules : str
+    rules : str, optional
         An IDS file.
+    quality : bool
+        Whether models are checked by the rules of `model_quality` as well: specifications that
+        follow those of the IDS, of which the objects that break them are listed.
 
     Raises
     ------
     FileError
         If one of them cannot be read, or the IDS is invalid.
     """
-    ids = read_ids(as_path(rules), COMMAND)
+    ids = Ids(Path(), "Model quality", (), {})
+    if rules is not None:
+        ids = read_ids(as_path(rules), COMMAND)
     files = list(dict.fromkeys(file for each in models for file in find_files(COMMAND, each)))
     for file in files:
         require_file(COMMAND, file)
-    rows = pa.concat_tables([checks.SCHEMA.empty_table(), *checks.check(ids, files, COMMAND)])
-    return Report(ids, [str(file) for file in files], rows)
+    rows = [checks.SCHEMA.empty_table()]
+    if rules is not None:
+        rows += checks.check(ids, files, COMMAND)
+    if quality:
+        first = len(ids.specifications)
+        rows.append(_findings(files, first))
+        ids = replace(ids, specifications=(*ids.specifications, *_quality_rules(first)))
+    return Report(ids, [str(file) for file in files], pa.concat_tables(rows))
 
 
-def require_report(models: Sequence[str], rules: str, output: Path) -> None:
+def _quality_rules(first: int) -> Iterator[Specification]:
+    """Give the rules of quality as specifications, numbered behind the first ones."""
+    for number, rule in enumerate(model_quality.RULES, start=first + 1):
+        yield Specification(
+            number, 0, rule.name, "required", (), (), (), description=rule.requirement
+        )
+
+
+def _findings(files: Sequence[Path], first: int) -> pa.Table:
+    """Load models, and give what breaks the rules of quality as rows that failed."""
+    from spatialq.database.connection import connect_quietly
+    from spatialq.database.loading import load
+
+    with connect_quietly() as con:
+        load(con, files)
+        found = con.sql(f"""
+            SELECT rule AS specification, {first} + rule_number AS specification_number,
+                requirement, 1 AS requirement_number, 'quality' AS facet,
+                {literal(checks.FAILED)} AS status, * EXCLUDE (rule, rule_number, requirement)
+            FROM model_quality()
+        """)
+        return found.to_arrow_table().select(checks.SCHEMA.names).cast(checks.SCHEMA)
+
+
+def require_report(inputs: Sequence[str], output: Path) -> None:
     """Reject an output that cannot be written, before models are read.
 
     Raises
     ------
     FileError, ValueError
     """
-    require_outputs(COMMAND, [as_path(each) for each in (*models, rules)], [output], ENDINGS)
+    require_outputs(COMMAND, [as_path(each) for each in inputs], [output], ENDINGS)
 
 
 def write(report: Report, path: Path) -> None:
@@ -184,8 +221,8 @@ def _page(report: Report) -> Iterator[Html]:
         (
             each.number,
             each.name,
-            f"{each.cardinality}: " + "; ".join(map(str, each.applicability)),
-            "; ".join(map(checks.said, each.requirements)),
+            f"{each.cardinality}: {'; '.join(map(str, each.applicability)) or 'the model'}",
+            "; ".join(map(checks.said, each.requirements)) or each.description,
             said["status"],
             said["objects"],
             said["passed"],

@@ -62,7 +62,7 @@ def test_both_give_the_same_rows(path, con):
     assert bool(ours) != (path.stem in EMPTY_ON_THE_HOUSE)
 
 
-def test_each_operator_has_a_script_by_each_of_its_names():
+def test_each_operator_has_a_script_by_its_long_and_its_short_name():
     called = set()
 
     def look(call):
@@ -75,7 +75,21 @@ def test_each_operator_has_a_script_by_each_of_its_names():
         statements, functions = parse(Text(path.read_text(encoding="utf-8"), path.name))
         for each in [*statements, *(s for function in functions for s in function.statements)]:
             look(each.call)
-    assert {name for each in operators() for name in (each.name, *each.shorts)} <= called
+    assert {name for each in operators() for name in (each.name, each.shorts[0])} <= called
+
+
+FURTHER = {other: each.name for each in operators() for other in each.shorts[1:]}
+
+
+@pytest.mark.parametrize("other", FURTHER)
+def test_a_further_name_is_the_operator(other):
+    name = re.compile(rf"\b{FURTHER[other]}\(")
+    scripts = [each.read_text(encoding="utf-8") for each in GOLDEN]
+    scripts = [each for each in scripts if name.search(each)]
+    assert scripts
+    for each in scripts:
+        renamed = compile_script(name.sub(f"{other}(", each))
+        assert tokens(renamed.sql()) == tokens(compile_script(each).sql())
 
 
 def test_the_examples_of_the_table_compile():

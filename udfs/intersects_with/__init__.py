@@ -17,12 +17,12 @@ from spatialq.runtime.extras import missing
 from .cost import work, work_in_tiles
 
 Method = Literal["exact", "pairmesh"]
-BroadPhase = Literal["auto", "rtree", "grid"]
+BroadPhase = Literal["auto", "rtree", "grid", "none"]
 
 LARGE_TOLERANCE = 0.5
 """Metres beyond which a tolerance was probably meant in another unit."""
 
-CPU_ONLY = {"method": "pairmesh", "broad_phase": "grid"}
+CPU_ONLY = {"method": ("pairmesh",), "broad_phase": ("grid", "none")}
 
 RELATIONS = (
     "disjoint", "touch", "overlap", "contains", "inside", "covers", "covered_by", "equals",
@@ -54,7 +54,8 @@ class Options(Parameters):
     )
     broad_phase: BroadPhase = parameter(
         "auto",
-        "How pairs of elements whose boxes meet are found; the result is the same.",
+        "How pairs of elements whose boxes meet are found, or 'none': all pairs are compared. The "
+        "result is the same.",
     )
     min_thickness: float | None = parameter(
         None,
@@ -84,8 +85,8 @@ class Options(Parameters):
 
 def cpu_only(options: Options) -> str:
     """Say which parameter has a value that only the CPU's kernel has."""
-    for name, value in CPU_ONLY.items():
-        if getattr(options, name) == value:
+    for name, values in CPU_ONLY.items():
+        if (value := getattr(options, name)) in values:
             return f"{name} := {value!r}"
     return ""
 

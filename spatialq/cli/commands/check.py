@@ -1,4 +1,4 @@
-"""`spatialq check`: whether building models hold what an IDS asks for."""
+"""`spatialq check`: whether building models hold what an IDS asks for, and their quality."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +10,7 @@ from spatialq.cli.options import Json
 from spatialq.cli.rendering import note, note_limit, show, show_json
 
 LIMIT = 40
+RULES = (".ids", ".xml")
 FAILED, UNUSABLE = 1, 2
 """Exit statuses: a specification failed; a file cannot be used."""
 BRIEF = ("specification", "requirement", "reason", "ifc_class", "name", "global_id")
@@ -21,6 +22,12 @@ def check(
         typer.Argument(help="IFC files or patterns, and the IDS file (.ids, .xml) as the last."),
     ],
     *,
+    quality: Annotated[
+        bool,
+        typer.Option(
+            "--quality", help="Check duplicates, storeys, meshes, units and so on as well."
+        ),
+    ] = False,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -34,6 +41,7 @@ def check(
 ) -> None:
     """Check building models by an IDS: what each specification asks of their objects.
 
+    With --quality they are also checked by rules that hold for all models, and no IDS is needed.
     The exit status is 0 where all specifications pass, 1 where one fails, and 2 where a file cannot
     be used, such as an invalid IDS.
     """
@@ -42,14 +50,16 @@ def check(
     from spatialq.errors import SpatialqError
     from spatialq.workflows.ids_report import check_models, require_report, write
 
-    *files, rules = models
+    files, rules = models, None
+    if not quality or models[-1].lower().endswith(RULES):
+        *files, rules = models
     if not files:
-        message = "check takes IFC files and, as the last, an IDS file"
+        message = "check takes IFC files and, as the last, an IDS file, or IFC files and --quality"
         raise typer.BadParameter(message)
     try:
         if output is not None:
-            require_report(files, rules, output)
-        report = check_models(files, rules)
+            require_report(models, output)
+        report = check_models(files, rules, quality=quality)
         if output is not None:
             write(report, output)
     except (SpatialqError, ValueError, OSError, duckdb.Error) as error:

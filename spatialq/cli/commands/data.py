@@ -1,4 +1,4 @@
-"""`spatialq info`, `load` and `sql`: what files hold, files into tables, queries."""
+"""`spatialq info`, `load`, `unload` and `sql`: what files hold, files into tables, queries."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -122,16 +122,23 @@ def load(
     replace: Annotated[
         bool, typer.Option("--replace/--append", help="In place of the table, or added to it.")
     ] = False,
+    update: Annotated[
+        bool,
+        typer.Option("--update", help="Models that are in the table already are read again."),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Load files into tables, in one transaction per file, or in one for all with --replace."""
     from spatialq.database import loading
     from spatialq.workflows.places import places, readable
 
+    if replace and update:
+        message = "--replace makes the whole table anew, --update some of it; choose one"
+        raise typer.BadParameter(message)
     with (
         open_database("load", database, create=True) as con,
         interruptible(con, is_deferred=False),
-        progress() as update,
+        progress() as told,
     ):
         records = loading.load(
             con,
@@ -142,8 +149,8 @@ def load(
             to_crs=to_crs,
             resolution=resolution,
             geometry=geometry,
-            mode="replace" if replace else "append",
-            progress=update,
+            mode="replace" if replace else "update" if update else "append",
+            progress=told,
         )
         rows: list[dict[str, Any]] = [
             {"table": record.table, "rows": record.rows, "kind": record.kind, "path": record.path}
@@ -158,6 +165,31 @@ def load(
         show(rows, as_json=False)
         if placed:
             show([readable(each) for each in placed], as_json=False)
+
+
+def unload(
+    files: Annotated[list[str], typer.Argument(help="Building models, as they were loaded.")],
+    *,
+    database: Annotated[str, typer.Option("--database", "-d", help="DuckDB file to remove from.")],
+    table: Annotated[
+        str | None,
+        typer.Option("--table", "-t", help="Table of elements; by default all that have them."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Remove building models from the tables of a database, in one transaction."""
+    from spatialq.database import loading
+
+    with (
+        open_database("unload", database, create=False) as con,
+        interruptible(con, is_deferred=False),
+    ):
+        removed = loading.unload(con, list(files), table)
+    rows: list[dict[str, Any]] = [{"table": each.table, "path": each.path} for each in removed]
+    if as_json:
+        show_json(rows)
+    else:
+        show(rows, as_json=False)
 
 
 def _file(place: dict[str, Any]) -> str:

@@ -168,15 +168,11 @@ def write_cells(data: dict[str, Any], partial: Path) -> dict[str, Any]:
     dict
         `elements`: how many are asked for; `cells`: how many there are.
 
-    Raises
-    ------
-    ValueError
-        If a selector names a property that no model has.
-
     Warns
     -----
     FileWarning
-        Of clashes, if a model is misplaced, or the meshes are too large to find that out.
+        Of clashes, if a model is misplaced, or the meshes are too large to find that out. If a
+        selector names a property that no model has.
     """
     found = _elements_asked_for(data)
     columns = {name: found[name].to_numpy() for name in found.column_names}

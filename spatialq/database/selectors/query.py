@@ -5,6 +5,7 @@ the others leave out those that do not compare. A part that begins with neither 
 products and types of products.
 """
 
+import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -33,9 +34,11 @@ from spatialq.database.selectors.grammar import (
     Regex,
     parse,
 )
+from spatialq.errors import FileWarning
 from spatialq.functions.sql_text import literal
 from spatialq.io.ifc import schemas
 from spatialq.io.ifc.layouts import ELSEWHERE
+from spatialq.runtime.callers import level_of_caller
 
 PRODUCTS = ("IfcProduct", "IfcTypeProduct")
 UNREADABLE = ELSEWHERE - {"GlobalId"}
@@ -241,7 +244,7 @@ class Writer:
         return json_compares(self._column(of, _property_value(pset, prop)), comparison)
 
     def _require_property(self, pset: Name, prop: Name) -> None:
-        """Have the query fail where no object has such a property, and no standard set."""
+        """Have the query warn where no object has such a property, and no standard set."""
         if standard.has_property(pset, prop):
             return
         properties = self._use("properties")
@@ -486,15 +489,22 @@ def _if_any(some: str, found: str, otherwise: bool) -> str:  # noqa: FBT001
 
 
 def unknown_property(*columns: Any) -> pa.Array:
-    """Refuse a property that no object has.
+    """Warn of a property that no object has: nothing has a value of it, as IfcOpenShell says it.
+
+    The warning names the near property sets, or the near properties of the set, those of the model
+    before the standard ones.
 
     Raises
     ------
     ValueError
-        Always: it names the near property sets, or the near properties of the set, those of the
-        model before the standard ones.
+        If it is no property, but what a query leads to by a key.
     """
+    callers = columns[0].to_pylist()
     (caller, pset, prop, psets, properties) = (column.to_pylist()[0] for column in columns)
+    if pset in KEYS:
+        hint = f'what belongs to the {pset} is written query:"{pset}.{prop}"'
+        message = f"{caller}: no object has a property set named {pset!r}; {hint}"
+        raise ValueError(message)
     sets = schemas.property_sets()
     of_model: Collection[str | None] = psets or []
     of_standard: Collection[str] = sets
@@ -504,11 +514,12 @@ def unknown_property(*columns: Any) -> pa.Array:
         what, name = f"property of {pset}", prop
     own = sorted(each for each in set(of_model) if each is not None)
     near = [*schemas.near_names(name, own), *schemas.near_names(name, of_standard)]
-    if pset in KEYS:
-        hint = f'what belongs to the {pset} is written query:"{pset}.{prop}"'
+    if pset.startswith('"') and prop.endswith('"'):  # one pair of quotes, around the point as well
+        hint = f'write {pset}"."{prop}'
     elif near:
         hint = f"near names are {', '.join(dict.fromkeys(near))}"
     else:
         hint = f"the model has {', '.join(own[:SHOWN] or ['none'])}"
     message = f"{caller}: neither the model nor the standard has a {what} named {name!r}; {hint}"
-    raise ValueError(message)
+    warnings.warn(message, FileWarning, stacklevel=level_of_caller())
+    return pa.array([True] * len(callers))
