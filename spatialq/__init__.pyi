@@ -40,6 +40,7 @@ from spatialq.query.query import read_ifc as read_ifc
 from spatialq.query.query import read_ifc_objects as read_ifc_objects
 from spatialq.query.query import read_las as read_las
 from spatialq.query.query import read_points as read_points
+from spatialq.query.query import read_vector as read_vector
 from spatialq.query.query import table as table
 from spatialq.query.relational import Query as Query
 from spatialq.query.writing import write as write
@@ -92,6 +93,7 @@ __all__ = [
     "read_ifc_objects",
     "read_las",
     "read_points",
+    "read_vector",
     "run",
     "run_elements",
     "run_grid",

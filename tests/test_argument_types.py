@@ -72,6 +72,10 @@ def folder(tmp_path_factory):
     write_ids(folder / "rules.ids", specification(entity("IFCWALL"), attribute("Name")))
     write_las(folder / "cloud.las")
     np.save(folder / "grid.npy", np.zeros((4, 4)))
+    (folder / "plots.geojson").write_text(
+        '{"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {}, "geometry": '
+        '{"type": "Polygon", "coordinates": [[[0, 0], [4, 0], [0, 4], [0, 0]]]}}]}'
+    )
     (folder / "cluster_jobs").mkdir()
     cluster.run("owm_ground", folder / "cloud.las", folder / "cluster_table", unit=1.0)
     return folder
@@ -108,7 +112,7 @@ def right(macro, argument, folder):
     path = {
         "read_las": "cloud.las", "read_points": "cloud.las", "read_grid": "grid.npy",
         "write_ground": "cloud.las", "write_lod": "cloud.las", "write_tiles": "cloud.las",
-        "cluster_run": "cloud.las", "ids_specifications": "rules.ids",
+        "read_vector": "plots.geojson", "cluster_run": "cloud.las", "ids_specifications": "rules.ids",
         **dict.fromkeys((f"read_bcf{of}" for of in BCF), "issues.bcf"),
     }  # fmt: skip
     values = {

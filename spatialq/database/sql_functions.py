@@ -141,6 +141,10 @@ TRANSFORMING = "spatialq.database.transforming"
 TRANSPORT = "spatialq.database.transport"
 
 
+VECTOR_COLUMNS = {"integers": "BIGINT", "floats": "DOUBLE", "texts": "VARCHAR"}
+"""Of what kind the attributes of features are in `spatialq_read_vector_layer`."""
+
+
 def _list_of(columns: dict[str, str]) -> str:
     return f"{struct_type(columns)}[]"
 
@@ -177,6 +181,22 @@ ENGINE = (
         ("VARCHAR", "BIGINT"),
         struct_type(dict.fromkeys("xyz", "DOUBLE[]")),
         f"{READERS}.grid:read_grid_span",
+    ),
+    SqlFunction(
+        "spatialq_read_vector_sql",
+        ("VARCHAR", "VARCHAR", "VARCHAR"),
+        "VARCHAR",
+        f"{READERS}.vector:read_vector_sql",
+        volatile=False,
+    ),
+    SqlFunction(
+        "spatialq_read_vector_layer",
+        ("VARCHAR",),
+        struct_type(
+            {"fid": "BIGINT[]", "geometry": "BLOB[]"}
+            | {name: f"{kind}[][]" for name, kind in VECTOR_COLUMNS.items()}
+        ),
+        f"{READERS}.vector:read_vector_layer",
     ),
     *(
         SqlFunction(
