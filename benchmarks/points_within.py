@@ -47,7 +47,7 @@ def main():
     given = parser.parse_args()
     rng = np.random.default_rng(1)
     shapes, side = polygons(given.polygons, rng)
-    x, y = rng.uniform(0, side, (2, given.points)) + [[652_000.0], [5_606_000.0]]
+    x, y = (start + rng.uniform(0, side, given.points) for start in (652_000.0, 5_606_000.0))
     wkb = shapely.to_wkb(shapes, byte_order=1, flavor="iso").tolist()
     PolygonIndex.of(wkb[:2]).find(x[:9], y[:9])  # compiles
     seconds, index = best(given.repeat, lambda: PolygonIndex.of(wkb))

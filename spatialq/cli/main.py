@@ -10,6 +10,7 @@ import typer
 from spatialq.cli.commands.calibrate import calibrate
 from spatialq.cli.commands.check import check
 from spatialq.cli.commands.clash import clash
+from spatialq.cli.commands.clip import clip
 from spatialq.cli.commands.data import info, load, sql
 from spatialq.cli.commands.demo import demo
 from spatialq.cli.commands.devices import devices
@@ -66,8 +67,8 @@ def options(
 
 
 COMMANDS = (
-    info, load, sql, run, shell, ground, seeds, planes, clash, check, diff, verdict, features, lod,
-    tiles, render, jobs, demo, formats, devices, calibrate, warm,
+    info, load, sql, run, shell, ground, seeds, planes, clip, clash, check, diff, verdict, features,
+    lod, tiles, render, jobs, demo, formats, devices, calibrate, warm,
 )  # fmt: skip
 for command in COMMANDS:
     register(app, command)

@@ -21,7 +21,7 @@ from spatialq.io.formats import means_files
 from spatialq.runtime import forks
 
 KEPT = 16
-"""Indexes that are kept for queries that run at the same time, and for the next of the same polygons."""
+"""Indexes that are kept, for queries that run at the same time and the next of equal polygons."""
 
 _indexes: OrderedDict[int, PolygonIndex] = OrderedDict()
 _lock = forks.lock()
@@ -52,7 +52,9 @@ def _query(points: str | None, polygons: str, crs: str | None) -> str:
             SELECT row_number() OVER () - 1 AS place, polygon_id, geometry
             FROM query_table({literal(polygons)})
         ), "spatialq index" AS MATERIALIZED (
-            SELECT spatialq_polygon_index(of_polygons.shapes, of_polygons.crs, frame, {given}) AS number
+            SELECT spatialq_polygon_index(
+                of_polygons.shapes, of_polygons.crs, frame, {given}
+            ) AS number
             FROM (
                 SELECT coalesce(list({{
                     place: place,
@@ -142,7 +144,7 @@ def places(numbers: Any, x: Any, y: Any) -> pa.Array:
     if found is None:
         message = f"{CALLER}: at most {KEPT} calls with different polygons may run at the same time"
         raise ValueError(message)
-    columns = [each.to_numpy() for each in (x, y)]
+    columns = [np.ascontiguousarray(each.to_numpy()) for each in (x, y)]
     wrong = ~(np.isfinite(columns[0]) & np.isfinite(columns[1]))
     if wrong.any():
         at = int(np.argmax(wrong))
@@ -151,6 +153,6 @@ def places(numbers: Any, x: Any, y: Any) -> pa.Array:
         )
         message = f"{CALLER}: x and y of points must be finite, got {got}"
         raise ValueError(message)
-    rows, within = found.find_some(*map(np.ascontiguousarray, columns), 0, len(wrong))
+    rows, within = found.find_some(columns[0], columns[1], 0, len(wrong))
     starts = np.searchsorted(rows, np.arange(len(wrong) + 1)).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(starts), pa.array(within))

@@ -7,9 +7,9 @@ import numpy as np
 from spatialq.runtime.compile_cache import njit
 
 NOTHING = -1
-"""In a cell that no polygon meets. Others have the code of one polygon, 2 k where the cell is within
-polygon k and 2 k + 1 where its boundary may pass; or -2 - i, where `lists[i]` is how many codes
-follow there."""
+"""In a cell that no polygon meets. Others have the code of one polygon, 2 k where the cell is
+within polygon k and 2 k + 1 where its boundary may pass; or -2 - i, where `lists[i]` is how many
+codes follow there."""
 ROUNDING = 3.3306690738754716e-16
 """(3 + 16 e) e with e = 2^-53: relative error of a determinant, Shewchuk (1997), section 4.3."""
 SPLITTER = 134217729.0
@@ -17,7 +17,7 @@ SPLITTER = 134217729.0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def side(x0: float, y0: float, x1: float, y1: float, x: float, y: float) -> float:
+def side(x0: float, y0: float, x1: float, y1: float, x: float, y: float) -> Any:
     """Tell on which side of an edge a point is: the sign is exact, > 0 to the left, 0 on its line.
 
     Shewchuk, J. R. (1997): Adaptive precision floating-point arithmetic and fast robust geometric
@@ -31,7 +31,7 @@ def side(x0: float, y0: float, x1: float, y1: float, x: float, y: float) -> floa
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _exact_side(x0: float, y0: float, x1: float, y1: float, x: float, y: float) -> float:
+def _exact_side(x0: float, y0: float, x1: float, y1: float, x: float, y: float) -> Any:
     """Sum the sixteen parts of the determinant without rounding; give the largest part."""
     a, a_rest = _difference(x1, x0)
     b, b_rest = _difference(y, y0)

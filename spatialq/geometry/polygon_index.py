@@ -174,7 +174,10 @@ def _edges(wkb: bytes | None, name: Any) -> "NDArray[np.float64]":
         kind = code % 1000
         if order != 1 or code // 1000 not in NUMBERS or kind not in (POLYGON, MULTIPOLYGON):
             what = KINDS.get(kind, "another type")
-            message = f"{CALLER}: geometry of polygons must be POLYGON or MULTIPOLYGON, got {what} of polygon_id {name}"
+            message = (
+                f"{CALLER}: geometry of polygons must be POLYGON or MULTIPOLYGON, got {what} of "
+                f"polygon_id {name}"
+            )
             raise ValueError(message)
         if kind == MULTIPOLYGON:
             left += count
@@ -187,10 +190,17 @@ def _edges(wkb: bytes | None, name: Any) -> "NDArray[np.float64]":
             if not length:
                 continue
             if not np.isfinite(ring).all():
-                message = f"{CALLER}: vertices of polygons must be finite, got NaN or infinity in polygon_id {name}"
+                message = (
+                    f"{CALLER}: vertices of polygons must be finite, got NaN or infinity in "
+                    f"polygon_id {name}"
+                )
                 raise ValueError(message)
             if (ring[0] != ring[-1]).any():
-                message = f"{CALLER}: rings of polygons must be closed, got {tuple(ring[0].tolist())} and {tuple(ring[-1].tolist())} as ends of one of polygon_id {name}"
+                begin, end = (tuple(ring[k].tolist()) for k in (0, -1))
+                message = (
+                    f"{CALLER}: rings of polygons must be closed, got {begin} and {end} as ends of "
+                    f"one of polygon_id {name}"
+                )
                 raise ValueError(message)
             found.append(np.column_stack([ring[:-1], ring[1:]]))
     return np.concatenate([np.empty((0, 4)), *found])

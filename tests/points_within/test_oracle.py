@@ -1,6 +1,7 @@
 """`points_within` against GEOS' `covers`, and of single edges against fractions."""
 
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -76,7 +77,7 @@ def test_a_million_points_and_a_thousand_polygons():
 def test_polygons_that_share_edges_and_lie_in_each_other():
     squares = [shapely.box(x, y, x + 1, y + 1) for x in range(8) for y in range(8)]
     rings = [shapely.Point(4, 4).buffer(r) for r in (1, 2, 3)]
-    rings = [outer.difference(inner) for inner, outer in zip(rings[:-1], rings[1:], strict=True)]
+    rings = [outer.difference(inner) for inner, outer in pairwise(rings)]
     whole = np.stack(np.meshgrid(np.arange(-1, 9.5, 0.25), np.arange(-1, 9.5, 0.25)), -1)
     same_as_geos([*squares, *rings, shapely.box(0, 0, 8, 8)], whole.reshape(-1, 2))
 

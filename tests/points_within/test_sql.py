@@ -35,10 +35,11 @@ def test_pairs_have_the_ids_of_both(con):
     assert dict(zip(rows.columns, map(str, rows.types), strict=True)) == {
         "point_id": "BIGINT", "polygon_id": "VARCHAR"
     }  # fmt: skip
-    shared = "GROUP BY point_id HAVING count(*) = 2 ORDER BY ALL"
-    assert con.sql(f"SELECT point_id FROM points_within('points', 'plots') {shared}").fetchall() == [
-        (22,), (23,), (32,), (33,)
-    ]  # fmt: skip
+    shared = con.sql(
+        "SELECT point_id FROM points_within('points', 'plots') "
+        "GROUP BY point_id HAVING count(*) = 2 ORDER BY ALL"
+    )
+    assert shared.fetchall() == [(22,), (23,), (32,), (33,)]
 
 
 def test_names_of_queries_views_and_open_transactions(con):

@@ -22,6 +22,7 @@ from spatialq.cli.options import (
     Memory,
     OverrideCrs,
     PointResolution,
+    Within,
     bounds_of,
     with_parameters,
 )
@@ -69,6 +70,7 @@ def planes(
     crs: Crs = None,
     override_crs: OverrideCrs = False,
     bounds: Bounds = None,
+    within: Within = None,
     resolution: PointResolution = None,
     device: Device = "auto",
     memory: Memory = None,
@@ -84,6 +86,7 @@ def planes(
         refused = {
             "--crs": crs,
             "--override-crs": override_crs,
+            "--within": within,
             "--resolution": resolution,
             "--up": up != "z",
         }
@@ -112,6 +115,7 @@ def planes(
             override_crs=override_crs,
             up=up,
             bounds=box,
+            within=within,
             resolution=resolution,
             device=device,
             memory=memory,
