@@ -46,6 +46,7 @@ from spatialq.query.relational import Query as Query
 from spatialq.query.writing import write as write
 from spatialq.udfs.pops_features.user_methods import pops_method as pops_method
 from spatialq.workflows.calibration import calibrate as calibrate
+from spatialq.workflows.clip import write_clip as write_clip
 from spatialq.workflows.features import write_features as write_features
 from spatialq.workflows.ground import write_ground as write_ground
 from spatialq.workflows.lod import write_lod as write_lod
@@ -101,6 +102,7 @@ __all__ = [
     "table",
     "unpin",
     "write",
+    "write_clip",
     "write_features",
     "write_ground",
     "write_lod",

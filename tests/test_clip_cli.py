@@ -126,6 +126,12 @@ def test_within_is_the_clipped_cloud(world, tmp_path):
     )
     planes = spatialq.write_planes(sources, within=plots)
     assert planes["points"] == expected["points"]
+    out = tmp_path / "a.copc.laz"
+    done = spatialq_command("lod", sources, "--within", plots, "-o", out)
+    assert done.returncode == 0, done.stderr
+    of_lod, of_clip = (records([each]) for each in (out, tmp_path / "clipped.laz"))
+    for name in ("X", "Y", "Z", "gps_time"):
+        np.testing.assert_array_equal(np.sort(of_lod[name]), np.sort(of_clip[name]))
 
 
 @pytest.mark.parametrize(

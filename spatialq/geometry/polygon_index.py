@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.data.points import read_only
 from spatialq.geometry.point_polygons import cells_of_polygons, locate, rows_of_edges
 from spatialq.runtime.threads import workers
 
@@ -129,6 +130,7 @@ class PolygonIndex:
 
     def find_some(self, x: Any, y: Any, first: int, stop: int) -> "tuple[Any, Any]":
         """Find the polygons of the points from `first` to `stop`, in this thread."""
+        x, y = read_only(x), read_only(y)  # of one type, for which the loop is compiled
         parts: list[tuple[Any, Any]] = []
         room, reached = stop - first + 64, first
         while reached < stop:

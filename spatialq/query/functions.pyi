@@ -816,7 +816,7 @@ class Points(PointVerbs):
         polygons: Query | str,
         *,
         crs: str | None = None,
-    ) -> Points:
+    ) -> Query:
         """The polygons that points are in, seen from above: one row for each point and polygon.
 
         Points on an edge or a corner are within, those in a hole are not.
@@ -832,7 +832,7 @@ class Points(PointVerbs):
 
         Returns
         -------
-        Points
+        Query
             point_id and polygon_id.
         """
 
