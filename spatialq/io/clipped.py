@@ -1,13 +1,15 @@
 """Point clouds of which only the points in polygons are read, or only those outside."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from spatialq.geometry.polygon_index import PolygonIndex
 from spatialq.io.source import Box, PointSource, SequentialSource, Stamp
+
+if TYPE_CHECKING:
+    from spatialq.geometry.polygon_index import PolygonIndex
 
 XY = ("x", "y")
 
@@ -26,7 +28,7 @@ class ClippedCloud(SequentialSource):
         Whether the points in the polygons are left out instead.
     """
 
-    def __init__(self, source: PointSource, polygons: PolygonIndex, *, outside: bool) -> None:
+    def __init__(self, source: PointSource, polygons: "PolygonIndex", *, outside: bool) -> None:
         self.source, self._polygons, self._outside = source, polygons, outside
         self.path, self.rows, self.schema = source.path, source.rows, source.schema
         self.warnings, self.about, self.crs = source.warnings, source.about, source.crs

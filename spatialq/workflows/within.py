@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from spatialq.errors import CrsError, FileError
-from spatialq.geometry.polygon_index import PolygonIndex
 from spatialq.io import crs as crs_text
 from spatialq.io.clipped import ClippedCloud
 from spatialq.io.vector import READER
@@ -13,6 +12,7 @@ from spatialq.io.vector import READER
 if TYPE_CHECKING:
     import os
 
+    from spatialq.geometry.polygon_index import PolygonIndex
     from spatialq.io.source import PointSource
 
 
@@ -66,7 +66,7 @@ def clipped(
     return cast("list[PointSource]", touched)
 
 
-def _polygons(command: str, within: Within, crs: str | None) -> PolygonIndex:
+def _polygons(command: str, within: Within, crs: str | None) -> "PolygonIndex":
     """Read the polygons.
 
     Raises
@@ -78,6 +78,7 @@ def _polygons(command: str, within: Within, crs: str | None) -> PolygonIndex:
 
     from spatialq.database.connection import connect_quietly
     from spatialq.functions.sql_text import literal
+    from spatialq.geometry.polygon_index import PolygonIndex
 
     read = f"{READER}({literal(str(within.path))}, layer := {literal(within.layer)})"
     with connect_quietly() as con:
