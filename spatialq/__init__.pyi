@@ -41,11 +41,13 @@ from spatialq.query.query import read_ifc as read_ifc
 from spatialq.query.query import read_ifc_objects as read_ifc_objects
 from spatialq.query.query import read_las as read_las
 from spatialq.query.query import read_points as read_points
+from spatialq.query.query import read_vector as read_vector
 from spatialq.query.query import table as table
 from spatialq.query.relational import Query as Query
 from spatialq.query.writing import write as write
 from spatialq.udfs.pops_features.user_methods import pops_method as pops_method
 from spatialq.workflows.calibration import calibrate as calibrate
+from spatialq.workflows.clip import write_clip as write_clip
 from spatialq.workflows.features import write_features as write_features
 from spatialq.workflows.ground import write_ground as write_ground
 from spatialq.workflows.lod import write_lod as write_lod
@@ -96,6 +98,7 @@ __all__ = [
     "read_ifc_objects",
     "read_las",
     "read_points",
+    "read_vector",
     "run",
     "run_elements",
     "run_grid",
@@ -104,6 +107,7 @@ __all__ = [
     "unload",
     "unpin",
     "write",
+    "write_clip",
     "write_features",
     "write_ground",
     "write_lod",

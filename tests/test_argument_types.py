@@ -72,6 +72,10 @@ def folder(tmp_path_factory):
     write_ids(folder / "rules.ids", specification(entity("IFCWALL"), attribute("Name")))
     write_las(folder / "cloud.las")
     np.save(folder / "grid.npy", np.zeros((4, 4)))
+    (folder / "plots.geojson").write_text(
+        '{"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {}, '
+        '"geometry": {"type": "Polygon", "coordinates": [[[0, 0], [4, 0], [0, 4], [0, 0]]]}}]}'
+    )
     (folder / "cluster_jobs").mkdir()
     cluster.run("owm_ground", folder / "cloud.las", folder / "cluster_table", unit=1.0)
     return folder
@@ -96,6 +100,10 @@ def con(folder):
         "'IfcWall' AS a_class, 'IfcSlab' AS b_class "
         "FROM intersects_with('elements')"
     )
+    con.execute(
+        "CREATE TABLE plots AS SELECT 1 AS polygon_id, "
+        "'POLYGON ((0 0, 4 0, 0 4, 0 0))'::GEOMETRY AS geometry"
+    )
     con.execute("CREATE TABLE lod AS FROM build_lod('points', device := 'cpu')")
     yield con
     con.close()
@@ -108,13 +116,14 @@ def right(macro, argument, folder):
     path = {
         "read_las": "cloud.las", "read_points": "cloud.las", "read_grid": "grid.npy",
         "write_ground": "cloud.las", "write_lod": "cloud.las", "write_tiles": "cloud.las",
+        "read_vector": "plots.geojson",
         "cluster_run": "cloud.las", "ids_specifications": "rules.ids",
         **dict.fromkeys((f"read_bcf{of}" for of in BCF), "issues.bcf"),
     }  # fmt: skip
     values = {
         "points": "points", "a": "elements", "b": "elements", "elements": "elements", "lod": "lod",
         "grid": "cells", "relations": "relations", "selector": "IfcWall", "table_name": "points",
-        "clashes": "clashes", "objects": "objects",
+        "clashes": "clashes", "objects": "objects", "polygons": "plots",
         "path": str(folder / path.get(macro.name, "house.ifc")), "function": "owm_ground",
         "script": f'm = ImportModel("{folder}/house.ifc")', "supertype": "IfcWall",
         "ifc_class": "IfcWall", "value": '{"YearComponent": 2024}', "from_crs": "EPSG:25832",

@@ -41,6 +41,7 @@ SQL = {
         "FROM pops_features('{Raster}', example_scale := 2, scales := [2.0])",
         "FROM write_ground('{LAS}', ['{folder}/terrain.tif'])",
     ],
+    "vector": ["FROM read_vector('{folder}/plots.geojson')"],
     "e57": ["FROM read_points('{E57}')", "FROM detect_planes('{E57}')"],
     "s3": ["FROM read_las('s3://bucket/a.laz')", "FROM owm_ground('s3://bucket/a.laz')"],
     "volume": ["FROM intersects_with('t_las', volume := true)"],
@@ -199,6 +200,7 @@ def uses(tmp_path_factory):
     folder = tmp_path_factory.mktemp("extras")
     samples = {name: str(sample(name, folder)) for name in SAMPLES}
     (folder / "rules.ids").write_text(RULES)
+    (folder / "plots.geojson").write_text('{"type": "FeatureCollection", "features": []}')
     places = samples | {"folder": str(folder)}
     sql, commands = placed(SQL, places), placed(CLI, places)
     given = json.dumps([PACKAGES + OTHERS, list(sql), list(commands), samples, str(folder)])

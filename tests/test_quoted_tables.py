@@ -40,7 +40,11 @@ def con():
         con.execute("CREATE TABLE cells AS SELECT x, y, z FROM points")
         put(con, "elements", global_id=["a", "b"],
             mesh=[box((0, 0, -1), (5, 5, 0)), box((4, 4, -2), (6, 6, 3))])  # fmt: skip
-        for kind, name in itertools.product(("points", "cells", "elements"), NAMES):
+        con.execute(
+            "CREATE TABLE plots AS SELECT 1 AS polygon_id, "
+            "'POLYGON ((0 0, 4 0, 0 4, 0 0))'::GEOMETRY AS geometry"
+        )
+        for kind, name in itertools.product(("points", "cells", "elements", "plots"), NAMES):
             con.execute(f"CREATE TABLE {identifier(f'{kind} {name}')} AS FROM {kind}")
         yield con
 
@@ -80,6 +84,7 @@ OTHERS = {
     "model_alignment": "FROM model_alignment({elements})",
     "spatial_elements": "FROM spatial_elements({elements})",
     "point_elements": "FROM point_elements({points}, {elements}, 1.0, unit := 1)",
+    "points_within": "FROM points_within({points}, {plots})",
     "above": "FROM above({elements}, {elements})",
     "touches": "FROM touches({elements}, {elements})",
     "nearest": "FROM nearest({elements}, {elements}, 1)",
@@ -90,7 +95,9 @@ OTHERS = {
 @pytest.mark.parametrize("name", NAMES)
 def test_and_so_do_macros(con, call, name):
     plain, odd = (
-        con.sql(OTHERS[call].format(**{kind: written(kind) for kind in ("points", "elements")}))
+        con.sql(
+            OTHERS[call].format(**{kind: written(kind) for kind in ("points", "elements", "plots")})
+        )
         for written in (literal, next(texts(name)))
     )
     assert sorted(odd.fetchall(), key=repr) == sorted(plain.fetchall(), key=repr)

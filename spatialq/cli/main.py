@@ -10,6 +10,7 @@ import typer
 from spatialq.cli.commands.calibrate import calibrate
 from spatialq.cli.commands.check import check
 from spatialq.cli.commands.clash import clash
+from spatialq.cli.commands.clip import clip
 from spatialq.cli.commands.data import info, load, sql, unload
 from spatialq.cli.commands.demo import demo
 from spatialq.cli.commands.devices import devices
@@ -68,8 +69,9 @@ def options(
 
 
 COMMANDS = (
-    info, load, unload, sql, run, shell, noise, thin, ground, seeds, planes, clash, check, diff,
-    verdict, features, terrain, lod, tiles, render, jobs, demo, formats, devices, calibrate, warm,
+    info, load, unload, sql, run, shell, noise, thin, clip, ground, seeds, planes, clash, check,
+    diff, verdict, features, terrain, lod, tiles, render, jobs, demo, formats, devices, calibrate,
+    warm,
 )  # fmt: skip
 for command in COMMANDS:
     register(app, command)

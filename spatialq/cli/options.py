@@ -60,6 +60,13 @@ Bounds = Annotated[
         help="Read only the points in this box, in the unit of x and y; its border is included.",
     ),
 ]
+Within = Annotated[
+    str | None,
+    typer.Option(
+        help="Read only the points in the polygons of this file: GeoPackage, Shapefile, GeoJSON, "
+        "FlatGeobuf, GeoParquet or DXF."
+    ),
+]
 PointResolution = Annotated[
     str | None,
     typer.Option(

@@ -138,8 +138,13 @@ SELECTORS = "spatialq.database.selectors.query"
 PLANNER_TABLES = "spatialq.database.planner_tables"
 PINS_MODULE = "spatialq.database.pins"
 PINNING = "spatialq.database.pinning"
+POLYGONS = "spatialq.database.polygons"
 TRANSFORMING = "spatialq.database.transforming"
 TRANSPORT = "spatialq.database.transport"
+
+
+VECTOR_COLUMNS = {"integers": "BIGINT", "floats": "DOUBLE", "texts": "VARCHAR"}
+"""Of what kind the attributes of features are in `spatialq_read_vector_layer`."""
 
 
 def _list_of(columns: dict[str, str]) -> str:
@@ -178,6 +183,22 @@ ENGINE = (
         ("VARCHAR", "BIGINT"),
         struct_type(dict.fromkeys("xyz", "DOUBLE[]")),
         f"{READERS}.grid:read_grid_span",
+    ),
+    SqlFunction(
+        "spatialq_read_vector_sql",
+        ("VARCHAR", "VARCHAR", "VARCHAR"),
+        "VARCHAR",
+        f"{READERS}.vector:read_vector_sql",
+        volatile=False,
+    ),
+    SqlFunction(
+        "spatialq_read_vector_layer",
+        ("VARCHAR",),
+        struct_type(
+            {"fid": "BIGINT[]", "geometry": "BLOB[]"}
+            | {name: f"{kind}[][]" for name, kind in VECTOR_COLUMNS.items()}
+        ),
+        f"{READERS}.vector:read_vector_layer",
     ),
     *(
         SqlFunction(
@@ -316,6 +337,26 @@ ENGINE = (
         ("DOUBLE[]", "DOUBLE[]", "DOUBLE[]", "DOUBLE"),
         "BIGINT[]",
         "spatialq.geometry.chains:clusters_of_lists",
+        volatile=False,
+    ),
+    SqlFunction(
+        "spatialq_points_within_sql",
+        ("VARCHAR", "VARCHAR", "VARCHAR"),
+        "VARCHAR",
+        f"{POLYGONS}:query",
+        volatile=False,
+    ),
+    SqlFunction(
+        "spatialq_polygon_index",
+        ("STRUCT(place BIGINT, name VARCHAR, shape BLOB)[]", "VARCHAR", "VARCHAR", "VARCHAR"),
+        "BIGINT",
+        f"{POLYGONS}:index",
+    ),
+    SqlFunction(
+        "spatialq_polygons_of_points",
+        ("BIGINT", "DOUBLE", "DOUBLE"),
+        "INTEGER[]",
+        f"{POLYGONS}:places",
         volatile=False,
     ),
     SqlFunction(

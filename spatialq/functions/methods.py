@@ -145,9 +145,10 @@ def _result(macro: Macro) -> str:
     if macro.kind:
         return macro.kind
     if macro.name not in catalogue():
-        # the others are compositions: of two sets of elements, of one, or of points and elements
+        # the others are compositions: of two sets of elements, of one, or of points and others
+        tables = [each.rows for each in macro.arguments if each.rows]
         sets = [each for each in macro.arguments if each.rows == "Elements"]
-        if macro.arguments[0].rows == "Points" and not sets:  # the points, changed
+        if tables == ["Points"]:  # the points, changed
             return "Points"
         return "Pairs" if macro.arguments[0] in sets and len(sets) > 1 else "Query"
     columns = catalogue()[macro.name].output.columns

@@ -67,4 +67,4 @@ def unused(name: str, taken: Iterable[str]) -> str:
     """Find a name for a column that no other one has: name, name_1."""
     there = {each.casefold() for each in taken}
     names = chain([name], (f"{name}_{k}" for k in count(1)))
-    return next(each for each in names if each not in there)
+    return next(each for each in names if each.casefold() not in there)

@@ -101,9 +101,11 @@ def open_cloud(caller: str, path: Path) -> PointSource:
 
 def are_las(clouds: Sequence[PointSource]) -> bool:
     """Whether clouds are LAS: no value is NULL, and points can be copied record by record."""
+    from spatialq.io.clipped import ClippedCloud
     from spatialq.io.las.source import LasSource
 
-    return all(isinstance(cloud, LasSource) for cloud in clouds)
+    records = (each.source if isinstance(each, ClippedCloud) else each for each in clouds)
+    return all(isinstance(each, LasSource) for each in records)
 
 
 def what_reprojects(path: str) -> str:

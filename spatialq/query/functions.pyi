@@ -923,6 +923,31 @@ class Points(PointVerbs):
             DOUBLE, eigenvalue_sum DOUBLE, surface_variation DOUBLE, density DOUBLE.
         """
 
+    def points_within(
+        self,
+        polygons: Query | str,
+        *,
+        crs: str | None = None,
+    ) -> Query:
+        """The polygons that points are in, seen from above: one row for each point and polygon.
+
+        Points on an edge or a corner are within, those in a hole are not.
+
+        Parameters
+        ----------
+        polygons : Query | str
+            A query, or the name of a table or view with polygon_id and geometry, a GEOMETRY of type
+            POLYGON or MULTIPOLYGON, as read_vector gives it. None and empty ones have no points.
+        crs : str | None
+            Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
+            known of the table or file.
+
+        Returns
+        -------
+        Query
+            point_id and polygon_id.
+        """
+
     def registration(
         self,
         elements: Elements | str,

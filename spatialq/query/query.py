@@ -341,6 +341,42 @@ def read_ifc_objects(con: "duckdb.DuckDBPyConnection", path: str | os.PathLike[s
     return found.as_kind(Objects)
 
 
+@for_connection
+def read_vector(
+    con: "duckdb.DuckDBPyConnection",
+    path: str | os.PathLike[str],
+    *,
+    layer: str | None = None,
+    crs: str | None = None,
+) -> Query:
+    """Begin a query with the features of GeoPackage, Shapefile, GeoJSON, FlatGeobuf and so on.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+    path : path
+        A file, or a pattern such as ``plans/*.gpkg``.
+    layer : str, optional
+        The layer to read; needed where a file has several.
+    crs : str, optional
+        Coordinate reference system of the geometries, such as 'EPSG:25832', in the place of that of
+        the files.
+
+    Returns
+    -------
+    Query
+        The number of a feature as `fid`, its attributes and its `geometry`. The file is read when
+        the rows are.
+
+    Raises
+    ------
+    FileError, CrsError, QueryError
+        If a file cannot be read, files have different CRS, or an argument is wrong.
+    """
+    reader = Reader("read_vector", _path("read_vector", path), _given(layer=layer, crs=crs))
+    return _read(con, reader, Origin())
+
+
 def _read(con: "duckdb.DuckDBPyConnection", reader: Reader, origin: Origin) -> Query:
     step = Step(_stem(reader.path), reader.text())
     return of_step(con, step, origin=origin, caller=reader.function)

@@ -31,6 +31,7 @@ from spatialq.workflows.cloud_points import (
 from spatialq.workflows.lengths import with_numbers
 from spatialq.workflows.outputs import PICTURE, RASTER, TABLE, Outputs, input_files, named, subject
 from spatialq.workflows.tables import write_arrow
+from spatialq.workflows.within import clipped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,6 +58,7 @@ def write_ground(
     crs: str | None = None,
     override_crs: bool = False,
     bounds: Sequence[float] | None = None,
+    within: str | Path | None = None,
     point_resolution: float | str | None = None,
     device: str = "auto",
     memory: str | float | None = None,
@@ -90,6 +92,9 @@ def write_ground(
     bounds : four of float, optional
         xmin, ymin, xmax, ymax in the unit of x and y: only the points inside or on the border are
         considered and written.
+    within : path, optional
+        Polygons, in a file that `read_vector` reads: only the points in them are considered and
+        written. Files whose extent, as their header tells it, none touches are not read.
     point_resolution : float or str, optional
         Spacing of points at which the nodes of an octree (COPC, EPT) are dense enough, in the unit
         of x and y or as a text such as '50cm': finer nodes are neither read nor written.
@@ -146,6 +151,7 @@ def write_ground(
         raise ValueError(message)
     crs = crs_of(COMMAND, clouds, crs, override=override_crs)
     clouds = thinned(COMMAND, clouds, point_resolution, crs)
+    clouds = clipped(COMMAND, clouds, within, crs)
     frame = Frame(subject(paths), crs, is_announced=crs is None)  # `with_numbers` does it
     units_for(classify, classify.choose({}), frame)  # refuses degrees
     parameters = (*classify.parameters, *parameters_of(TerrainOptions))

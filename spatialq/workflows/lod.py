@@ -34,6 +34,7 @@ from spatialq.workflows.lod_table import (
 )
 from spatialq.workflows.lod_tree import Reading, TreeBuild
 from spatialq.workflows.outputs import PARQUET, PICTURE, Outputs, input_files, named, subject
+from spatialq.workflows.within import clipped
 
 if TYPE_CHECKING:
     from spatialq.udfs.build_lod.additive import Additive
@@ -55,6 +56,7 @@ def write_lod(
     crs: str | None = None,
     override_crs: bool = False,
     bounds: Sequence[float] | None = None,
+    within: str | Path | None = None,
     resolution: float | str | None = None,
     device: str = "auto",
     memory: str | float | None = None,
@@ -84,6 +86,9 @@ def write_lod(
         Whether `crs` also takes the place of one that a source names.
     bounds : four of float, optional
         xmin, ymin, xmax, ymax in the unit of x and y: only the points inside or on the border.
+    within : path, optional
+        Polygons, in a file that `read_vector` reads: only the points in them are considered and
+        written. Files whose extent, as their header tells it, none touches are not read.
     resolution : float or str, optional
         Spacing of points at which the nodes of an octree (COPC, EPT) are dense enough, in the unit
         of x and y or as a text such as '50cm': finer nodes are not read.
@@ -148,6 +153,7 @@ def write_lod(
     require_targets(targets.paths)
     crs = crs_of(COMMAND, clouds, crs, override=override_crs)
     clouds = thinned(COMMAND, clouds, resolution, crs)
+    clouds = clipped(COMMAND, clouds, within, crs)
     frame = Frame(subject(paths), crs)
     announce(catalogue()[FUNCTION], chosen, [frame])
     frame = replace(frame, is_announced=True)
@@ -174,6 +180,7 @@ def write_lod(
                 **own,
                 "crs": crs,
                 "resolution": resolution,
+                "within": within and [str(within), *_stamp(Path(within))],
                 "compact": compact,
                 "tiles": tiles and asdict(tiles),
             },
@@ -208,6 +215,12 @@ def write_lod(
         "seconds": time.perf_counter() - began,
         "outputs": targets.names,
     }
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Tell one state of a file from another."""
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size
 
 
 def _made_of(clouds: Sequence[PointSource], options: Mapping[str, Any]) -> dict[str, Any]:

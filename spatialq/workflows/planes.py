@@ -25,6 +25,7 @@ from spatialq.workflows.cloud_points import Points, checked_bounds, read_points,
 from spatialq.workflows.lengths import with_numbers
 from spatialq.workflows.outputs import PICTURE, TABLE, VECTOR, Outputs, input_files, named, subject
 from spatialq.workflows.tables import write_arrow
+from spatialq.workflows.within import clipped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,6 +50,7 @@ def write_planes(
     up: str = "z",
     colour: bool = False,
     bounds: Sequence[float] | None = None,
+    within: str | Path | None = None,
     resolution: float | str | None = None,
     device: str = "auto",
     memory: str | float | None = None,
@@ -83,6 +85,9 @@ def write_planes(
     bounds : four of float, optional
         xmin, ymin, xmax, ymax in the unit of x and y: only the points inside or on the border are
         considered and written.
+    within : path, optional
+        Polygons, in a file that `read_vector` reads: only the points in them are considered and
+        written. Files whose extent, as their header tells it, none touches are not read.
     resolution : float or str, optional
         Spacing of points at which the nodes of an octree (COPC, EPT) are dense enough, in the unit
         of x and y or as a text such as '50cm': finer nodes are neither read nor written.
@@ -140,6 +145,7 @@ def write_planes(
     # wrong options, and degrees, are rejected before the work is done
     crs = crs_of(COMMAND, clouds, crs, override=override_crs)
     clouds = thinned(COMMAND, clouds, resolution, crs)
+    clouds = clipped(COMMAND, clouds, within, crs)
     frame = Frame(subject(paths), crs)
     units_for(detect, detect.choose({}), frame)
     chosen = detect.choose(with_numbers(COMMAND, options, detect.parameters, paths[0], crs))

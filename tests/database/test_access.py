@@ -97,6 +97,10 @@ def outside(tmp_path_factory):
     (folder / "cloud.xyz").write_text("1 2 3\n4 5 6\n")
     np.save(folder / "grid.npy", np.zeros((40, 40)))
     write_tif(folder / "grid.tif", np.zeros((4, 4), np.float32))
+    (folder / "plots.geojson").write_text(
+        '{"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {}, '
+        '"geometry": {"type": "Point", "coordinates": [1, 2]}}]}'
+    )
     (folder / "script.ql4bim").write_text('m = ImportModel("house.ifc")')
     (folder / "cluster_jobs").mkdir()
     cluster.run("owm_ground", folder / "cloud.las", folder / "cluster_table", unit=1.0)
@@ -229,6 +233,7 @@ def test_no_plan_that_a_user_writes_opens_a_file_outside(outside, untouched, mon
             f"FROM read_grid('{outside}/grid.tif')", f"FROM read_ifc('{outside}/house.ifc')",
             f"FROM read_ifc_objects('{outside}/house.ifc')",
             f"FROM read_bcf('{outside}/issues.bcf')",
+            f"FROM read_vector('{outside}/plots.geojson')",
             f"FROM owm_ground('{outside}/cloud.las', unit := 1)",
             f"FROM pops_features('{outside}/grid.npy', scales := [2], example_scale := 4)",
             f"FROM cluster_table('{outside}/cluster_table')",
@@ -236,6 +241,7 @@ def test_no_plan_that_a_user_writes_opens_a_file_outside(outside, untouched, mon
             con.sql(query).fetchall()
     behind = {name: given for name, given in noted.items() if str(outside) in repr(given)}
     assert {"spatialq_read_points_span", "spatialq_read_grid_span", "spatialq_owm_ground_files",
+            "spatialq_read_vector_layer",
             "spatialq_ifc_elements", "spatialq_bcf_topics",
             "spatialq_pops_features_band"} <= behind.keys()  # fmt: skip
     with lists() as con:

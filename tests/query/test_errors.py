@@ -191,7 +191,9 @@ def test_files_are_refused_as_files(con, tmp_path):
 
 
 @pytest.mark.parametrize("path", [None, 5, "", ["tile.laz"], b"tile.laz"])
-@pytest.mark.parametrize("reader", ["read_las", "read_grid", "read_ifc", "read_ifc_objects"])
+@pytest.mark.parametrize(
+    "reader", ["read_las", "read_grid", "read_ifc", "read_ifc_objects", "read_vector"]
+)
 def test_what_is_no_path(con, reader, path):
     with pytest.raises(sq.QueryError, match=f"^{reader}: path must be a file or a pattern"):
         getattr(sq, reader)(con, path)

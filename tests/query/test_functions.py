@@ -115,6 +115,12 @@ def test_each_method_gives_the_rows_of_its_macro(site, name):
         others = ["elements"]
     elif declared.keys() & {"after", "terrain"}:
         others = ["cells"]
+    elif "polygons" in declared:
+        site.execute(
+            "CREATE TEMP VIEW plots AS SELECT 1 AS polygon_id, 'POLYGON ((652110 5606110, "
+            "652150 5606110, 652110 5606150, 652110 5606110))'::GEOMETRY AS geometry"
+        )
+        others = ["plots"]
     named = NEEDED.get(name, {}) | SMALL.get(name, {})
     found = getattr(rows, name)(*others, **named)
     is_replaced = name == "classify_noise"  # of which the rows have new classes

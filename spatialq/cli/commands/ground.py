@@ -23,6 +23,7 @@ from spatialq.cli.options import (
     Memory,
     OverrideCrs,
     ParametersOf,
+    Within,
     bounds_of,
     with_parameters,
 )
@@ -73,6 +74,7 @@ def ground(
     crs: Crs = None,
     override_crs: OverrideCrs = False,
     bounds: Bounds = None,
+    within: Within = None,
     point_resolution: Annotated[
         str | None,
         typer.Option(
@@ -95,6 +97,7 @@ def ground(
         refused: dict[str, Any] = {
             "--crs": crs,
             "--override-crs": override_crs,
+            "--within": within,
             "--point-resolution": point_resolution,
         }
         if part_format != "tif":
@@ -125,6 +128,7 @@ def ground(
             crs=crs,
             override_crs=override_crs,
             bounds=bounds_of("ground", bounds),
+            within=within,
             point_resolution=point_resolution,
             device=device,
             memory=memory,

@@ -14,6 +14,7 @@ from spatialq.cli.options import (
     Json,
     OverrideCrs,
     PointResolution,
+    Within,
     bounds_of,
     with_parameters,
 )
@@ -43,6 +44,7 @@ def lod(
     crs: Crs = None,
     override_crs: OverrideCrs = False,
     bounds: Bounds = None,
+    within: Within = None,
     resolution: PointResolution = None,
     device: Device = "auto",
     memory: Annotated[
@@ -99,6 +101,7 @@ def lod(
             refused={
                 "--crs": crs,
                 "--override-crs": override_crs,
+                "--within": within,
                 "--resolution": resolution,
                 "--compact": compact,
             },
@@ -114,6 +117,7 @@ def lod(
             crs=crs,
             override_crs=override_crs,
             bounds=box,
+            within=within,
             resolution=resolution,
             device=device,
             memory=memory,

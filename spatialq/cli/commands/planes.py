@@ -22,6 +22,7 @@ from spatialq.cli.options import (
     Memory,
     OverrideCrs,
     PointResolution,
+    Within,
     bounds_of,
     with_parameters,
 )
@@ -75,6 +76,7 @@ def planes(
     crs: Crs = None,
     override_crs: OverrideCrs = False,
     bounds: Bounds = None,
+    within: Within = None,
     resolution: PointResolution = None,
     device: Device = "auto",
     memory: Memory = None,
@@ -90,6 +92,7 @@ def planes(
         refused = {
             "--crs": crs,
             "--override-crs": override_crs,
+            "--within": within,
             "--resolution": resolution,
             "--up": up != "z",
             "--colour": colour,
@@ -120,6 +123,7 @@ def planes(
             up=up,
             colour=colour,
             bounds=box,
+            within=within,
             resolution=resolution,
             device=device,
             memory=memory,

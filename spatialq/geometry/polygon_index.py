@@ -1,0 +1,208 @@
+"""Polygons as points ask for them: edges in rows of each polygon, and cells of all of them."""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spatialq.data.points import read_only
+from spatialq.geometry.point_polygons import cells_of_polygons, locate, rows_of_edges
+from spatialq.runtime.threads import workers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+CALLER = "points_within"
+POLYGON, MULTIPOLYGON = 3, 6
+"""Codes of geometry types in WKB."""
+KINDS = {
+    1: "POINT",
+    2: "LINESTRING",
+    4: "MULTIPOINT",
+    5: "MULTILINESTRING",
+    7: "GEOMETRYCOLLECTION",
+}
+NUMBERS = {0: 2, 1: 3, 2: 3, 3: 4}
+"""Of a vertex, by the thousands of the code: XY, XYZ, XYM, XYZM."""
+CELLS_PER_POLYGON, FEWEST_CELLS, MOST_CELLS = 1024, 1 << 12, 1 << 23
+MOST_IN_BOXES = 1 << 25
+"""Cells in the boxes of all polygons: where they overlap much, cells are larger."""
+FINEST = 64.0
+"""Units in the last place of the largest coordinate that a cell is wide at least."""
+RUN = 1 << 17
+"""Points whose pairs are gathered in one array."""
+
+
+@dataclass(frozen=True)
+class PolygonIndex:
+    """Polygons, and where they are."""
+
+    box: "NDArray[np.float64]"
+    """xmin, ymin, xmax, ymax of all."""
+    boxes: "NDArray[np.float64]"
+    """[polygons, 4]; NaN of those without a vertex."""
+    of_kernel: tuple[Any, ...]
+    """What `point_polygons.locate` gets behind the points and `box`, but the result."""
+
+    @classmethod
+    def of(
+        cls, polygons: Sequence[bytes | None], names: Sequence[Any] | None = None
+    ) -> "PolygonIndex":
+        """Index polygons.
+
+        Parameters
+        ----------
+        polygons : sequence of bytes or None
+            POLYGON and MULTIPOLYGON as WKB (ISO, little-endian), as DuckDB gives them; None and
+            empty ones have no points. Points on edges and corners are within; inner rings are
+            holes. Of rings that cross, a point is within that an odd number of rings is around.
+        names : sequence, optional
+            What an error calls them; by default their numbers from 0.
+
+        Raises
+        ------
+        ValueError
+            If a geometry is of another type, a ring is not closed, or a vertex is not finite.
+        """
+        named = range(len(polygons)) if names is None else names
+        read = [_edges(each, name) for each, name in zip(polygons, named, strict=True)]
+        starts = np.cumsum([0, *map(len, read)])
+        edges = np.concatenate([np.empty((0, 4)), *read])
+        up = edges[:, 1] <= edges[:, 3]
+        edges = np.where(up[:, None], edges, edges[:, [2, 3, 0, 1]])
+        boxes = np.full((len(read), 4), np.nan)
+        has = np.diff(starts) > 0
+        if has.any():
+            at = starts[:-1][has]
+            left, right = np.minimum(edges[:, 0], edges[:, 2]), np.maximum(edges[:, 0], edges[:, 2])
+            boxes[has] = np.column_stack([
+                np.minimum.reduceat(left, at), np.minimum.reduceat(edges[:, 1], at),
+                np.maximum.reduceat(right, at), np.maximum.reduceat(edges[:, 3], at),
+            ])  # fmt: skip
+        bottom = np.where(has, boxes[:, 1], 0.0)
+        height = np.where(has, boxes[:, 3] - boxes[:, 1], 0.0)
+        climbed = (
+            np.add.reduceat(np.append(edges[:, 3] - edges[:, 1], 0.0), starts[:-1])
+            if len(read)
+            else np.empty(0)
+        )
+        # so many rows that an edge is in three of them on average
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rows = np.where(has & (climbed > 0), 2 * np.diff(starts) * height / climbed, 0.0)
+        rows = np.clip(rows, 1, None).astype(np.int64)
+        with np.errstate(divide="ignore"):
+            scale = np.where((rows > 1) & (height > 0), rows / height, 0.0)
+        row_starts = np.cumsum([0, *rows])
+        begins, listed = rows_of_edges(edges, starts, bottom, scale, row_starts)
+        box = np.array([np.inf, np.inf, -np.inf, -np.inf])
+        grid, nx, ny, most = np.zeros(4), 1, 1, 1
+        if has.any():
+            box = np.concatenate([boxes[has, :2].min(axis=0), boxes[has, 2:].max(axis=0)])
+            grid, nx, ny, most = _grid(box, boxes[has])
+        cells, lists = cells_of_polygons(
+            grid, nx, ny, edges, starts, boxes, bottom, scale, row_starts, begins, listed, most
+        )
+        more = bottom, scale, row_starts, begins, listed
+        return cls(box, boxes, (grid, nx, ny, cells, lists, *more))
+
+    def find(self, x: Any, y: Any) -> "tuple[NDArray[np.int64], NDArray[np.int32]]":
+        """Find the polygons that points are in, in threads.
+
+        Parameters
+        ----------
+        x, y : float64[n]
+            What is not finite is in no polygon.
+
+        Returns
+        -------
+        row : int64[m], ascending
+        place : int32[m]
+            The polygon, ascending for each point.
+        """
+        with workers() as pool:
+            spans = pool.spans(len(x), 1, RUN) if len(x) else []
+            found = pool.map(lambda span: self.find_some(x, y, *span), spans)
+        found.append((np.empty(0, np.int64), np.empty(0, np.int32)))
+        rows, places = map(np.concatenate, zip(*found, strict=True))
+        return rows, places
+
+    def find_some(self, x: Any, y: Any, first: int, stop: int) -> "tuple[Any, Any]":
+        """Find the polygons of the points from `first` to `stop`, in this thread."""
+        x, y = read_only(x), read_only(y)  # of one type, for which the loop is compiled
+        parts: list[tuple[Any, Any]] = []
+        room, reached = stop - first + 64, first
+        while reached < stop:
+            rows, places = np.empty(room, np.int64), np.empty(room, np.int32)
+            count, reached_now = locate(
+                x, y, reached, stop, self.box, *self.of_kernel, rows, places
+            )
+            room = 2 * room if reached_now == reached else room
+            reached = reached_now
+            parts.append((rows[:count], places[:count]))
+        if len(parts) == 1:
+            return parts[0]
+        rows, places = map(np.concatenate, zip(*parts, strict=True))
+        return rows, places
+
+
+def _grid(box: "NDArray[np.float64]", boxes: "NDArray[np.float64]") -> tuple[Any, int, int, int]:
+    """Choose cells, which are about squares: not more than polygons are worth, and not too fine."""
+    width, depth = float(box[2] - box[0]), float(box[3] - box[1])
+    wanted = min(max(CELLS_PER_POLYGON * len(boxes), FEWEST_CELLS), MOST_CELLS)
+    finest = FINEST * float(np.spacing(np.abs(box).max()))
+    while True:
+        size = max((width * depth / wanted) ** 0.5, width / wanted, depth / wanted, finest)
+        nx, ny = max(int(width / size), 1), max(int(depth / size), 1)
+        per_x, per_y = nx / width if nx > 1 else 0.0, ny / depth if ny > 1 else 0.0
+        wide = (boxes[:, 2] - boxes[:, 0]) * per_x + 2
+        deep = (boxes[:, 3] - boxes[:, 1]) * per_y + 2
+        most = int((np.minimum(wide, nx) * np.minimum(deep, ny)).sum()) + len(boxes)
+        if most <= MOST_IN_BOXES or nx * ny == 1:
+            return np.array([box[0], box[1], per_x, per_y]), nx, ny, most
+        wanted //= 2
+
+
+def _edges(wkb: bytes | None, name: Any) -> "NDArray[np.float64]":
+    """Read the edges of a polygon: float64[n, 4]."""
+    found = []
+    left, at = 0 if wkb is None else 1, 0
+    while left:
+        assert wkb is not None
+        left -= 1
+        order, code, count = struct.unpack_from("<BII", wkb, at)
+        at += 9
+        kind = code % 1000
+        if order != 1 or code // 1000 not in NUMBERS or kind not in (POLYGON, MULTIPOLYGON):
+            what = KINDS.get(kind, "another type")
+            message = (
+                f"{CALLER}: geometry of polygons must be POLYGON or MULTIPOLYGON, got {what} of "
+                f"polygon_id {name}"
+            )
+            raise ValueError(message)
+        if kind == MULTIPOLYGON:
+            left += count
+            continue
+        size = NUMBERS[code // 1000]
+        for _ in range(count):
+            (length,) = struct.unpack_from("<I", wkb, at)
+            ring = np.frombuffer(wkb, "<f8", length * size, at + 4).reshape(length, size)[:, :2]
+            at += 4 + 8 * size * length
+            if not length:
+                continue
+            if not np.isfinite(ring).all():
+                message = (
+                    f"{CALLER}: vertices of polygons must be finite, got NaN or infinity in "
+                    f"polygon_id {name}"
+                )
+                raise ValueError(message)
+            if (ring[0] != ring[-1]).any():
+                begin, end = (tuple(ring[k].tolist()) for k in (0, -1))
+                message = (
+                    f"{CALLER}: rings of polygons must be closed, got {begin} and {end} as ends of "
+                    f"one of polygon_id {name}"
+                )
+                raise ValueError(message)
+            found.append(np.column_stack([ring[:-1], ring[1:]]))
+    return np.concatenate([np.empty((0, 4)), *found])

@@ -1,0 +1,146 @@
+"""`points_within` against GEOS' `covers`, and of single edges against fractions."""
+
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import shapely
+
+from spatialq.geometry.point_polygons import side
+from spatialq.geometry.polygon_index import PolygonIndex
+
+FAR = np.array([652_000.0, 5_606_000.0])
+
+
+def random_polygons(rng, count, far):
+    """Polygons with holes, in several parts, of whole coordinates or not, that overlap."""
+    polygons = []
+    for k in range(count):
+        centre, corners = rng.uniform(0, 1000, 2) + far, rng.integers(3, 60)
+        angle = np.sort(rng.uniform(0, 2 * np.pi, corners))
+        ring = centre + (rng.uniform(3, 30, corners) * [np.cos(angle), np.sin(angle)]).T
+        polygon = shapely.Polygon(np.round(ring) if k % 3 == 0 else ring)
+        polygon = polygon if polygon.is_valid else polygon.buffer(0)
+        if k % 4 == 0:
+            polygon = polygon.difference(shapely.box(*(centre - 1), *(centre + 1)))
+        if k % 5 == 0:
+            polygon = polygon.union(shapely.affinity.translate(polygon, 100, 0))
+        polygons.append(polygon)
+    return polygons
+
+
+def points_of(rng, count, polygons, far):
+    """Points anywhere, at whole coordinates, on corners, and on or beside edges."""
+    box = [(-10, -10), (1110, 1110)]
+    found = [
+        far + rng.uniform(*box, (count, 2)),
+        far + np.round(rng.uniform(*box, (count // 4, 2))),
+    ]
+    for ring in shapely.get_rings(shapely.get_parts(np.array(polygons, object))):
+        corners = shapely.get_coordinates(ring)
+        share = rng.uniform(0, 1, (len(corners) - 1, 1))
+        found += [corners, (corners[1:] + corners[:-1]) / 2]
+        found.append(corners[1:] * share + corners[:-1] * (1 - share))
+    return np.vstack(found)
+
+
+def as_wkb(polygons):
+    return [shapely.to_wkb(each, byte_order=1, flavor="iso") for each in polygons]
+
+
+def same_as_geos(polygons, points):
+    x, y = np.ascontiguousarray(points.T)
+    row, place = PolygonIndex.of(as_wkb(polygons)).find(x, y)
+    tree = shapely.STRtree(polygons)
+    expected = np.array(tree.query(shapely.points(points), predicate="covered_by"))
+    expected = expected[:, np.lexsort(expected[::-1])]
+    np.testing.assert_array_equal(row, expected[0])
+    np.testing.assert_array_equal(place, expected[1])
+    return row.size
+
+
+@pytest.mark.parametrize("far", [np.zeros(2), FAR], ids=["near", "far"])
+def test_a_hundred_polygons(far):
+    rng = np.random.default_rng(3)
+    polygons = random_polygons(rng, 100, far)
+    assert same_as_geos(polygons, points_of(rng, 20_000, polygons, far)) > 1000
+
+
+@pytest.mark.slow
+def test_a_million_points_and_a_thousand_polygons():
+    rng = np.random.default_rng(4)
+    polygons = random_polygons(rng, 1000, FAR)
+    assert same_as_geos(polygons, points_of(rng, 800_000, polygons, FAR)) > 100_000
+
+
+def test_polygons_that_share_edges_and_lie_in_each_other():
+    squares = [shapely.box(x, y, x + 1, y + 1) for x in range(8) for y in range(8)]
+    rings = [shapely.Point(4, 4).buffer(r) for r in (1, 2, 3)]
+    rings = [outer.difference(inner) for inner, outer in pairwise(rings)]
+    whole = np.stack(np.meshgrid(np.arange(-1, 9.5, 0.25), np.arange(-1, 9.5, 0.25)), -1)
+    same_as_geos([*squares, *rings, shapely.box(0, 0, 8, 8)], whole.reshape(-1, 2))
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e-3, 1.0, 1e9])
+def test_polygons_of_any_size(scale):
+    rng = np.random.default_rng(5)
+    polygons = [
+        shapely.affinity.scale(p, scale, scale, origin=(0, 0)) for p in random_polygons(rng, 20, 0)
+    ]
+    points = points_of(rng, 2000, [], 0) * scale
+    assert same_as_geos(polygons, points) > 20
+
+
+def test_very_many_edges():
+    angle = np.linspace(0, 2 * np.pi, 100_001)[:-1]
+    radius = 100 + np.sin(angle * 1000) * 20
+    polygon = shapely.Polygon((radius * [np.cos(angle), np.sin(angle)]).T)
+    points = np.random.default_rng(6).uniform(-130, 130, (20_000, 2))
+    same_as_geos([polygon], points)
+
+
+def test_the_side_of_an_edge_is_exact():
+    rng = np.random.default_rng(7)
+    signs = set()
+    for _ in range(2000):
+        x0, y0, x1, y1 = rng.uniform(0, 1, 4) + np.tile(FAR, 2)
+        share = rng.uniform()
+        x, y = x0 + share * (x1 - x0), y0 + share * (y1 - y0)
+        x, y = (np.nextafter(each, rng.choice([0, each, 1e9])) for each in (x, y))
+        a, b, c, d, e, f = map(Fraction, map(float, (x0, y0, x1, y1, x, y)))
+        expected = (c - a) * (f - b) - (d - b) * (e - a)
+        found = side(x0, y0, x1, y1, x, y)
+        assert np.sign(found) == (expected > 0) - (expected < 0)
+        signs.add(np.sign(found))
+    assert {-1, 1} <= signs
+    assert side(0.1, 0.1, 0.7, 0.7, 0.3, 0.3) == 0  # on the line, where nothing is a round number
+
+
+@pytest.mark.parametrize(
+    ("wkt", "said"),
+    [
+        ("POINT (1 2)", "must be POLYGON or MULTIPOLYGON, got POINT of polygon_id 0"),
+        ("LINESTRING (1 2, 3 4)", "must be POLYGON or MULTIPOLYGON, got LINESTRING"),
+        ("GEOMETRYCOLLECTION (POINT (1 2))", "got GEOMETRYCOLLECTION"),
+    ],
+)
+def test_what_is_no_polygon(wkt, said):
+    with pytest.raises(ValueError, match=f"^points_within: .*{said}"):
+        PolygonIndex.of(as_wkb([shapely.from_wkt(wkt)]))
+
+
+def test_nothing():
+    row, place = PolygonIndex.of([]).find(np.zeros(2), np.zeros(2))
+    assert row.size == place.size == 0
+    empty = as_wkb([shapely.Polygon(), shapely.MultiPolygon(), shapely.box(0, 0, 1, 1)])
+    index = PolygonIndex.of([None, *empty])
+    row, place = index.find(np.array([0.5, np.nan, 2]), np.array([1.0, 0.5, 0.5]))
+    assert (row.tolist(), place.tolist()) == ([0], [3])
+    assert index.find(np.empty(0), np.empty(0))[0].size == 0
+
+
+def test_rings_that_cross_count_by_how_many_are_around():
+    bow = shapely.Polygon([(0, 0), (2, 2), (2, 0), (0, 2)])
+    x, y = np.array([0.25, 1, 1, 1.75]), np.array([1, 1, 1.75, 1])
+    assert PolygonIndex.of(as_wkb([bow])).find(x, y)[0].tolist() == [0, 1, 3]

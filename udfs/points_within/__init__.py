@@ -1,0 +1,1 @@
+"""`points_within`: the polygons that points are in, in SQL."""
