@@ -1,6 +1,7 @@
 """The scene of what one has, its rows and relations, views, and what programs ask."""
 
 import io
+import json
 import shutil
 
 import duckdb
@@ -10,7 +11,9 @@ import pytest
 from starlette.testclient import TestClient
 
 import spatialq
+from spatialq.errors import FileError
 from spatialq.serve.app import Server
+from spatialq.serve.export import write_page
 from spatialq.serve.scene import open_scene
 
 from .conftest import BASE, PORT, TOKEN, client_of
@@ -359,3 +362,31 @@ def test_arrow_is_one_stream(client):
     headers = {"accept": "application/vnd.apache.arrow.stream"}
     answer = client.post("sql", json={"sql": "SELECT 1 AS one"}, headers=headers)
     assert pa.ipc.open_stream(io.BytesIO(answer.content)).read_all().to_pydict() == {"one": [1]}
+
+
+def test_the_page_as_files_has_what_the_server_gives(scene, client, tmp_path):
+    page, target = tmp_path / "page", tmp_path / "exported"
+    page.mkdir()
+    with pytest.raises(FileError, match="make page builds it"):
+        write_page(scene, target, page)
+    (page / "index.html").write_text("<!doctype html>")
+    (page / "app.js").write_text("1")
+    said = write_page(scene, target, page)
+    files = {str(path.relative_to(target)): path.read_bytes()
+             for path in target.rglob("*") if path.is_file()}  # fmt: skip
+    assert said["bytes"] == sum(map(len, files.values()))
+    assert json.loads(files.pop("scene.json")) == client.get("scene.json").json() | {"static": True}
+    assert (files.pop("index.html"), files.pop("app.js")) == (b"<!doctype html>", b"1")
+    assert {name.split("/")[0] for name in files} == {
+        "clouds", "column", "elements.json", "models", "planes.json"
+    }  # fmt: skip
+    for name, data in files.items():
+        answer = client.get(name)
+        assert answer.status_code == 200
+        same = (
+            json.loads(data) == answer.json() if name.endswith(".json") else data == answer.content
+        )
+        assert same, name
+    assert any(name.startswith("column/0/z/") for name in files)
+    with pytest.raises(FileError, match="must be a new or empty folder"):
+        write_page(scene, target, page)
