@@ -28,6 +28,7 @@ from spatialq.cli.commands.shell import shell
 from spatialq.cli.commands.terrain import terrain
 from spatialq.cli.commands.tiles import tiles
 from spatialq.cli.commands.verdict import verdict
+from spatialq.cli.commands.view import view
 from spatialq.cli.commands.warm import warm
 from spatialq.cli.errors import sentence
 from spatialq.cli.options import CommandGroup, register
@@ -70,8 +71,8 @@ def options(
 
 COMMANDS = (
     info, load, unload, sql, run, shell, noise, thin, clip, ground, seeds, planes, clash, check,
-    diff, verdict, features, terrain, lod, tiles, render, jobs, demo, formats, devices, calibrate,
-    warm,
+    diff, verdict, features, terrain, lod, tiles, view, render, jobs, demo, formats, devices,
+    calibrate, warm,
 )  # fmt: skip
 for command in COMMANDS:
     register(app, command)
