@@ -162,6 +162,8 @@ export class Clouds {
     return sum;
   }
 
+  /** Diameter of a point in CSS pixels. */
+  get size(): number { return this.shared.size?.value / this.view.renderer.getPixelRatio(); }
   set size(pixels: number) { this.uniform('size', pixels * this.view.renderer.getPixelRatio()); }
   set hideOthers(isHidden: boolean) { this.uniform('hideOthers', isHidden); }
 

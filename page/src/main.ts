@@ -390,6 +390,7 @@ async function start(): Promise<void> {
     query.language = linked.language;
     await query.run();
   }
+  remember();
   const troubles = [...clouds.tilesets.values(), ...elements.tilesets.values()].filter((each) => each.failure).length;
   if (troubles) say(`${plural(troubles, 'tileset')} could not be read.`, true);
   // for whoever drives the page, such as its tests

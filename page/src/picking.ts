@@ -11,7 +11,7 @@ export type Hit =
   | { kind: 'element'; id: string; at: Vector3; depth: number }
   | { kind: 'plane'; id: number; at: Vector3; depth: number };
 
-const NEAR = 7; // CSS pixels that a point may be from the pointer
+const NEAR = 7; // CSS pixels that a point may be from the pointer, where nothing is under that
 const SAME_DEPTH = 1.01; // a scan lies on walls: points this much deeper are still in front of them
 
 export class Picker {
@@ -28,8 +28,8 @@ export class Picker {
     this.ray.setFromCamera(new Vector2(2 * x / clientWidth - 1, 1 - 2 * y / clientHeight), this.view.camera);
     const point = this.point(x, y), element = this.element(), plane = this.plane();
     const solid = element && plane ? (element.depth <= plane.depth * SAME_DEPTH ? element : plane) : element ?? plane;
-    if (point && solid) return point.depth <= solid.depth * SAME_DEPTH ? point : solid;
-    return point ?? solid;
+    if (point && solid) return point.covers && point.depth <= solid.depth * SAME_DEPTH ? point.hit : solid;
+    return point?.hit ?? solid;
   }
 
   private element(): Hit | null {
@@ -51,12 +51,14 @@ export class Picker {
     return null;
   }
 
-  private point(x: number, y: number): Hit | null {
+  /** The front-most point that is drawn over the pointer, else the one nearest to it. */
+  private point(x: number, y: number): { hit: Hit; depth: number; covers: boolean } | null {
     const { camera } = this.view;
     const { clientWidth: width, clientHeight: height } = this.view.renderer.domElement;
-    const found: { node: Node; index: number; depth: number; off: number; at: Vector3 }[] = [];
+    const radius = Math.max(this.clouds.size / 2, 1);
     const at = new Vector3();
-    let front = Infinity;
+    let best: { node: Node; index: number; at: Vector3 } | null = null;
+    let front = Infinity, least = NEAR * NEAR;
     for (const node of this.clouds.seen()) {
       if (!this.isNear(node)) continue;
       const position = node.points.geometry.attributes.position;
@@ -67,21 +69,24 @@ export class Picker {
       for (let k = 0; k < position.count; k++) {
         const px = position.getX(k), py = position.getY(k), pz = position.getZ(k);
         const w = e3 * px + e7 * py + e11 * pz + e15;
-        if (w <= 0 || w > front * SAME_DEPTH) continue;
+        if (w <= 0 || w >= front) continue;
         const dx = ((e0 * px + e4 * py + e8 * pz + e12) / w + 1) / 2 * width - x;
         const dy = (1 - (e1 * px + e5 * py + e9 * pz + e13) / w) / 2 * height - y;
         const off = dx * dx + dy * dy;
-        if (off > NEAR * NEAR || this.clouds.isHidden(node, k)) continue;
+        const covers = off <= radius * radius;
+        if ((!covers && off >= least) || this.clouds.isHidden(node, k)) continue;
         at.set(px, py, pz).applyMatrix4(node.points.matrixWorld);
         if (this.section.isClipped(at)) continue;
-        front = Math.min(front, w);
-        found.push({ node, index: k, depth: w, off, at: at.clone() });
+        if (covers) {
+          front = w;
+          least = 0;
+        } else least = off;
+        best = { node, index: k, at: at.clone() };
       }
     }
-    let best: (typeof found)[number] | null = null;
-    for (const each of found) if (each.depth <= front * SAME_DEPTH && (!best || each.off < best.off)) best = each;
     if (!best) return null;
-    return { kind: 'point', node: best.node, index: best.index, at: best.at, depth: camera.position.distanceTo(best.at) };
+    const depth = camera.position.distanceTo(best.at);
+    return { hit: { kind: 'point', ...best, depth }, depth, covers: front < Infinity };
   }
 
   /** Whether the ball around a tile comes near the ray. */
