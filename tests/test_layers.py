@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[1]
 
 LAYERS = (
     "cli",
+    "serve",
     "demo",
     "cluster",
     "workflows",
@@ -47,7 +48,7 @@ COMPOSED_OF = {
     if hasattr(module, "DECLARATION") or hasattr(module, "USES")
 }
 """Functions that are compositions, as declared: their folder -> the folders that it may import."""
-MAY_NAME_FUNCTIONS = ("cli", "demo", "cluster", "workflows", "ql4bim", "query")
+MAY_NAME_FUNCTIONS = ("cli", "serve", "demo", "cluster", "workflows", "ql4bim", "query")
 """The layers that may name single functions; those below treat all of them alike."""
 
 

@@ -25,6 +25,7 @@ from spatialq.cli.commands.run import run
 from spatialq.cli.commands.shell import shell
 from spatialq.cli.commands.tiles import tiles
 from spatialq.cli.commands.verdict import verdict
+from spatialq.cli.commands.view import view
 from spatialq.cli.commands.warm import warm
 from spatialq.cli.errors import sentence
 from spatialq.cli.options import CommandGroup, register
@@ -67,7 +68,7 @@ def options(
 
 COMMANDS = (
     info, load, sql, run, shell, ground, seeds, planes, clash, check, diff, verdict, features, lod,
-    tiles, render, jobs, demo, formats, devices, calibrate, warm,
+    tiles, render, view, jobs, demo, formats, devices, calibrate, warm,
 )  # fmt: skip
 for command in COMMANDS:
     register(app, command)

@@ -14,6 +14,7 @@ EXTRAS = {
     "ray": ("executor 'ray' needs", "ray"),
     "s3": ("URLs of object storage need", "obstore", "fsspec"),
     "vector": ("this format of geometries needs", "pyogrio"),
+    "view": ("the page needs", "starlette", "uvicorn"),
     "volume": ("volumes of common parts need", "manifold3d"),
     "xlsx": ("sheets of Excel need", "xlsxwriter"),
 }

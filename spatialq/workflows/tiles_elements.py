@@ -3,7 +3,7 @@
 import math
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,9 +78,29 @@ def _on_map(meshes: Meshes, model: "IfcModel", given: GivenCrs) -> tuple[Meshes,
     own = given.for_source(model.path, own)
     if said is None:
         return meshes, own
-    units = None if own is None else crs_text.metres_per_unit(own)
+    return moved_to_map(meshes, said, own, model.length_unit_metres), own
+
+
+def moved_to_map(
+    meshes: Meshes, said: Mapping[str, Any], crs: str | None, length_unit_metres: float | None
+) -> Meshes:
+    """Move meshes to where a map conversion says, in units of the map.
+
+    Parameters
+    ----------
+    meshes : Meshes
+        In metres.
+    said : mapping
+        scale, x_axis_abscissa, x_axis_ordinate, eastings, northings, orthogonal_height; None where
+        the model does not say.
+    crs : str, optional
+        PROJJSON of the map.
+    length_unit_metres : float, optional
+        Of the model's own unit.
+    """
+    units = None if crs is None else crs_text.metres_per_unit(crs)
     metres = units[0] if units else 1.0
-    factor = (said["scale"] or 0.0) * metres / (model.length_unit_metres or 1.0)
+    factor = (said["scale"] or 0.0) * metres / (length_unit_metres or 1.0)
     if abs(factor - 1) > NEARLY_ONE:
         factor = 1.0  # not said, or forgotten: many programs write 1 whatever the units are
     x, y = said["x_axis_abscissa"], said["x_axis_ordinate"]
@@ -90,7 +110,7 @@ def _on_map(meshes: Meshes, model: "IfcModel", given: GivenCrs) -> tuple[Meshes,
     moved[:, :2] = meshes.vertices[:, :2] @ turn.T * (factor / metres)
     moved[:, 2] = meshes.vertices[:, 2] / metres
     moved += [said["eastings"] or 0.0, said["northings"] or 0.0, said["orthogonal_height"] or 0.0]
-    return Meshes(moved, meshes.faces, meshes.vertex_starts, meshes.face_starts), own
+    return Meshes(moved, meshes.faces, meshes.vertex_starts, meshes.face_starts)
 
 
 def elements_of_table(table: "pa.Table") -> Elements:

@@ -192,6 +192,11 @@ def point_tile(
     return glb.to_bytes(), Tile(node.name, *drawn, error)
 
 
+def order_of(node: Node, samples: Mapping[str, Any], place: Place) -> "NDArray[np.uint32]":
+    """Give the order in which a tile compresses best: `point_tile` keeps it, once it is there."""
+    return _order(_quantised(node, samples, place)[0])
+
+
 def _quantised(
     node: Node, samples: Mapping[str, Any], place: Place
 ) -> "tuple[NDArray[np.uint8 | np.uint16], Vector, Vector]":

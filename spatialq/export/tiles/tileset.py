@@ -6,7 +6,7 @@ each of which has a tileset of its own: a viewer reads those that it needs.
 
 import json
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,12 +44,15 @@ class Tile:
         Box of what is drawn, in metres of the frame.
     error : float
         Metres by which it differs from all points: 0 for a leaf.
+    is_empty : bool
+        Whether it has no content, only tiles below it.
     """
 
     name: str
     low: "Vector"
     high: "Vector"
     error: float
+    is_empty: bool = False
 
     @classmethod
     def of(cls, state: list[Any]) -> "Tile":
@@ -80,6 +83,8 @@ class Tree:
     place : Place
     is_implicit : bool
         Whether boxes and names follow from an octree.
+    refine : 'REPLACE' or 'ADD'
+        Whether a tile takes the place of the one above it, or is drawn with it.
     """
 
     folder: Path
@@ -87,6 +92,7 @@ class Tree:
     place: Place
     is_implicit: bool
     tiles: dict[str, Tile] = field(default_factory=dict)
+    refine: str = "REPLACE"
 
     def content(self, name: str, *, is_leaf: bool) -> Path:
         """Give the path of the content of a tile, whose folder is there."""
@@ -129,7 +135,7 @@ class Tree:
             child, parent = self.tiles[name], self.tiles.get(name[:-1])
             if parent is not None:
                 low, high = np.minimum(child.low, parent.low), np.maximum(child.high, parent.high)
-                self.tiles[parent.name] = Tile(parent.name, low, high, parent.error)
+                self.tiles[parent.name] = replace(parent, low=low, high=high)
         self._children: dict[str, list[str]] = {name: [] for name in self.tiles}
         for name in sorted(self.tiles):
             if name != "r":
@@ -152,11 +158,12 @@ class Tree:
             "geometricError": tile.error,
         }
         if name == "r" or (_is_nested(name) and base == _nested(name)):
-            given["refine"] = "REPLACE"
+            given["refine"] = self.refine
         elif _is_nested(name) and below:
             return given | {"content": {"uri": f"{prefix}{_nested(name)[len(base) :]}{NAME}"}}
-        path = self._content(name, is_leaf=not below)
-        given["content"] = {"uri": f"{prefix}{path[len(base) :]}"}
+        if not tile.is_empty:
+            path = self._content(name, is_leaf=not below)
+            given["content"] = {"uri": f"{prefix}{path[len(base) :]}"}
         if below:
             given["children"] = [self._tile(child, base, prefix) for child in below]
         return given
@@ -183,7 +190,7 @@ class Tree:
         return {
             "boundingVolume": {"box": box(low, low + side)},
             "geometricError": self.tiles["r"].error,
-            "refine": "REPLACE",
+            "refine": self.refine,
             "content": {"uri": f"{self.prefix}/{where}.glb"},
             "implicitTiling": {
                 "subdivisionScheme": "OCTREE",

@@ -1,0 +1,56 @@
+"""`spatialq view`: a page of clouds, models, lists and the SQL box, on this machine."""
+
+from typing import Annotated
+
+import typer
+
+from spatialq.cli.progress import progress
+from spatialq.cli.rendering import note
+
+
+def view(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            help="Point clouds, IFC files, Parquet files of clashes or planes, or patterns or "
+            "folders of them; or a database; or tables of --database; or queries of points.",
+        ),
+    ],
+    *,
+    database: Annotated[
+        str | None,
+        typer.Option("--database", "-d", help="DuckDB file of which tables or queries are shown."),
+    ] = None,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Of the address; 0 is any that is free.")
+    ] = 0,
+    seconds: Annotated[
+        float, typer.Option(min=0.1, help="What a query of the SQL box may take.")
+    ] = 10.0,
+    memory: Annotated[
+        str | None, typer.Option(help="What a query may take, such as 4GB; by default 1GB.")
+    ] = None,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Whether to open the page in a browser.")
+    ] = True,
+) -> None:
+    """Show clouds, models, clashes and planes in a page, with a box for SQL beside them."""
+    from spatialq.runtime.extras import missing
+
+    if reason := missing("view"):
+        message = f"view: {reason}"
+        raise ValueError(message)
+    from spatialq.runtime.budget import parse_size
+    from spatialq.serve.queries import Limits
+    from spatialq.serve.scene import open_scene
+    from spatialq.serve.server import serve
+
+    size = Limits.memory if memory is None else parse_size(memory, "view: memory")
+    limits = Limits(seconds=seconds, memory=size)
+    with progress() as update:
+        opening = open_scene(sources, database, limits=limits, progress=update)
+        scene = opening.__enter__()
+    try:
+        serve(scene, port, note, opens_browser=browser)
+    finally:
+        opening.__exit__(None, None, None)

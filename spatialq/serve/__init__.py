@@ -1,0 +1,1 @@
+"""The page behind `spatialq view`: clouds, models, lists and the SQL box, served to this machine."""

@@ -1,0 +1,400 @@
+"""The server behind `spatialq view`: what the page and programs ask, see `docs/serve.md`."""
+
+import json
+import re
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio
+import duckdb
+from anyio import to_thread
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from spatialq.errors import SpatialqError
+from spatialq.serve import scripts
+from spatialq.serve.cloud_tiles import PREVIEW
+from spatialq.serve.guard import Guard
+from spatialq.serve.queries import QueryRefusedError, Result, one_select, run
+from spatialq.serve.views import Views
+
+if TYPE_CHECKING:
+    from spatialq.serve.scene import Cloud, Scene
+
+T = TypeVar("T")
+
+PAGE = Path(__file__).parent / "page"
+BUNDLE = "app.js"
+NO_PAGE = (
+    "view: the page is not built in this checkout: make page builds it (it needs npm); everything "
+    "else of this address works"
+)
+TYPES = {
+    ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8", ".txt": "text/plain; charset=utf-8",
+    ".json": "application/json", ".glb": "model/gltf-binary", ".svg": "image/svg+xml",
+}  # fmt: skip
+INSIDE = re.compile(r"[A-Za-z0-9_-]+(?:[./][A-Za-z0-9_-]+)*")
+"""Names of files in folders of tiles: no step upwards, nothing hidden."""
+ARROW = "application/vnd.apache.arrow.stream"
+RESULTS = 16
+"""Results that are kept for the tiles that ask for them."""
+WAITING = 32
+"""Queries that may wait; more are refused."""
+TEXT = 1 << 20
+"""Characters of a query at most."""
+MOST_ARROW = 1 << 28
+"""Bytes of an answer in Arrow."""
+
+
+class Refusal(Exception):
+    """An answer with an error status.
+
+    Parameters
+    ----------
+    status : int
+    reason : str
+        One sentence.
+    """
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+NOTHING = 404, "view: there is nothing here"
+
+
+class Server:
+    """Answers to what is asked of a scene.
+
+    Parameters
+    ----------
+    scene : Scene
+    page : Path
+        Folder of the page.
+    """
+
+    def __init__(self, scene: "Scene", page: Path = PAGE) -> None:
+        self._scene, self._page = scene, page
+        self._results: OrderedDict[str, Result] = OrderedDict()
+        self._lock = threading.Lock()
+        self._queries = anyio.CapacityLimiter(scene.pool.size)
+        self._views = Views()
+
+    def app(self, token: str, port: int) -> Guard:
+        """Give the application, which answers to pages of its own with the token."""
+        cloud = "/clouds/{cloud:int}"
+        routes = [
+            Route("/health", self.health),
+            Route("/scene.json", self.scene),
+            Route("/elements.json", self.elements),
+            Route("/planes.json", self.planes),
+            Route(f"{cloud}/ids/{{node}}", self.ids),
+            Route(f"{cloud}/{{path:path}}", self.cloud_file),
+            Route("/models/{model:int}/{path:path}", self.model_file),
+            Route("/query", self.query, methods=["POST"]),
+            Route("/query/{result}/clouds/{cloud:int}/{node}", self.values),
+            Route("/column/{cloud:int}/{name}/{node}", self.column),
+            Route("/row/points/{cloud:int}/{key:int}", self.point),
+            Route("/row/elements/{key}", self.element),
+            Route("/row/planes/{key:int}", self.plane),
+            Route("/sql", self.sql, methods=["POST"]),
+            Route("/views", self.views, methods=["GET", "POST"]),
+            Route("/views.bcf", self.bcf, methods=["GET", "POST"]),
+            Route("/{path:path}", self.page),
+        ]
+        handlers: dict[Any, Any] = {
+            Refusal: _refused,
+            404: _nothing,
+            405: _nothing,
+            Exception: _failed,
+        }
+        inner = Starlette(routes=routes, exception_handlers=handlers)
+        return Guard(inner, token, port)  # type: ignore[arg-type]
+
+    async def health(self, _: Request) -> Response:
+        """Say that the server is there."""
+        return JSONResponse({"ok": True})
+
+    async def scene(self, _: Request) -> Response:
+        """Give `scene.json`."""
+        return _json(await to_thread.run_sync(self._scene.said))
+
+    async def elements(self, _: Request) -> Response:
+        """Give the rows of all elements."""
+        return _json(self._scene.elements)
+
+    async def planes(self, _: Request) -> Response:
+        """Give the rows of planes."""
+        return _json(await to_thread.run_sync(lambda: self._scene.planes))
+
+    async def page(self, request: Request) -> Response:
+        """Give a file of the page."""
+        name = request.path_params["path"] or "index.html"
+        if name == "index.html" and not (self._page / BUNDLE).is_file():
+            return Response(f"{NO_PAGE}\n", 503, media_type="text/plain")
+        return _file(self._page, name)
+
+    async def cloud_file(self, request: Request) -> Response:
+        """Give a file of the tiles of a cloud."""
+        cloud, path = self._cloud(request), request.path_params["path"]
+        tiles = cloud.tiles
+        if path.startswith(f"{PREVIEW}/"):
+            tiles, path = cloud.preview, path.removeprefix(f"{PREVIEW}/")
+        if tiles is None or not path.endswith((".json", ".glb")):
+            raise Refusal(*NOTHING)
+        return _file(tiles.folder, path)
+
+    async def model_file(self, request: Request) -> Response:
+        """Give a file of the tiles of a model."""
+        number = request.path_params["model"]
+        if number >= len(self._scene.models):
+            raise Refusal(*NOTHING)
+        return _file(self._scene.models[number].folder, request.path_params["path"])
+
+    async def ids(self, request: Request) -> Response:
+        """Give the point_ids of a tile."""
+        cloud, node = self._cloud(request), request.path_params["node"]
+        ids = await to_thread.run_sync(lambda: _ids(cloud, node).astype("<i8").tobytes())
+        return _binary(ids)
+
+    async def query(self, request: Request) -> Response:
+        """Run a query of the box, and keep what it selects."""
+        given = await _body(request)
+        text = _text(given, "text")
+        language = given.get("language") or "sql"
+        colour = given.get("colour")
+        if language not in ("sql", "ql4bim"):
+            raise Refusal(400, f"view: language must be 'sql' or 'ql4bim', got {language!r}")
+        if colour is not None and not isinstance(colour, str):
+            raise Refusal(400, f"view: colour must be the name of a column, got {colour!r}")
+        key = secrets.token_urlsafe(9)
+
+        def work(con: duckdb.DuckDBPyConnection) -> Result:
+            statement = text
+            if language == "ql4bim":
+                statement = scripts.statement(con, text, self._scene)
+            return run(
+                con, key, statement, self._scene.targets, self._scene.limits,
+                parameters=_parameters(given), colour=colour,
+            )  # fmt: skip
+
+        result = await self._asked(work)
+        with self._lock:
+            self._results[key] = result
+            while len(self._results) > RESULTS:
+                self._results.popitem(last=False)
+        return _json(result.answer)
+
+    async def values(self, request: Request) -> Response:
+        """Give the bits or bytes of a result for the points of a tile."""
+        cloud, params = self._cloud(request), request.path_params
+        with self._lock:
+            result = self._results.get(params["result"])
+        if result is None:
+            raise Refusal(410, "view: this result is not kept any more; run the query again")
+
+        def found() -> bytes:
+            values = result.bytes_of(cloud.number, _ids(cloud, params["node"]))
+            if values is None:
+                raise Refusal(404, "view: the result selects no points of this cloud")
+            return values
+
+        return _binary(await to_thread.run_sync(found))
+
+    async def column(self, request: Request) -> Response:
+        """Give a column for the points of a tile."""
+        cloud, params = self._cloud(request), request.path_params
+
+        def found() -> bytes:
+            ids = _ids(cloud, params["node"])
+            with self._scene.opened.con.cursor() as con:
+                selection = cloud.selection(con, params["name"])
+            if selection is None:
+                raise Refusal(404, f"view: there is no column {params['name']!r} to colour by")
+            values: bytes = selection.of(ids, float("nan")).astype("<f4").tobytes()
+            return values
+
+        return _binary(await to_thread.run_sync(found))
+
+    async def point(self, request: Request) -> Response:
+        """Give the row of a point."""
+        return await self._row("points", request.path_params["key"], self._cloud(request))
+
+    async def element(self, request: Request) -> Response:
+        """Give the row of an element."""
+        return await self._row("elements", request.path_params["key"])
+
+    async def plane(self, request: Request) -> Response:
+        """Give the row of a plane."""
+        return await self._row("planes", request.path_params["key"])
+
+    async def _row(self, kind: str, key: Any, cloud: "Cloud | None" = None) -> Response:
+        def work(con: duckdb.DuckDBPyConnection) -> Any:
+            return self._scene.row(con, kind, key, cloud)
+
+        found = await self._asked(work)
+        if found is None:
+            raise Refusal(404, f"view: there is no row {key!r} of {kind}")
+        return _json(found)
+
+    async def sql(self, request: Request) -> Response:
+        """Run a query of a program: all rows, in Arrow, or as many as the box shows in JSON."""
+        given = await _body(request)
+        text = _text(given, "sql")
+        if ARROW not in request.headers.get("accept", ""):
+            limits = self._scene.limits
+
+            def rows(con: duckdb.DuckDBPyConnection) -> Result:
+                return run(con, "", text, [], limits, parameters=_parameters(given))
+
+            answer = (await self._asked(rows)).answer
+            wanted = ("columns", "rows", "count", "truncated", "seconds")
+            return _json({name: answer[name] for name in wanted})
+
+        def stream(con: duckdb.DuckDBPyConnection) -> bytes:
+            import pyarrow as pa
+
+            one_select(con, text)
+            reader = con.sql(text, params=_parameters(given)).to_arrow_reader()
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, reader.schema) as writer:
+                for batch in reader:
+                    writer.write_batch(batch)
+                    if sink.tell() > MOST_ARROW:
+                        message = (
+                            f"view: an answer may have {MOST_ARROW >> 20} MiB; ask for fewer rows"
+                        )
+                        raise QueryRefusedError(message)
+            return sink.getvalue().to_pybytes()
+
+        return Response(await self._asked(stream), media_type=ARROW)
+
+    async def views(self, request: Request) -> Response:
+        """Give the saved views, or save one."""
+        if request.method == "POST":
+            try:
+                self._views.add(await _body(request))
+            except (ValueError, TypeError) as error:
+                raise Refusal(400, str(error)) from None
+        return _json(self._views.said())
+
+    async def bcf(self, request: Request) -> Response:
+        """Give the saved views as a BCF archive, or take those of one."""
+        if request.method == "POST":
+            data = await _bytes(request)
+            try:
+                await to_thread.run_sync(lambda: self._views.read_bcf(data))
+            except (SpatialqError, ValueError) as error:
+                raise Refusal(400, str(error)) from None
+            return _json(self._views.said())
+        archive = await to_thread.run_sync(self._views.bcf)
+        named = {"content-disposition": 'attachment; filename="views.bcf"'}
+        return Response(archive, media_type="application/octet-stream", headers=named)
+
+    async def _asked(self, work: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
+        """Ask the database in a thread; few may wait, so that tiles come meanwhile."""
+        if self._queries.statistics().tasks_waiting >= WAITING:
+            raise Refusal(503, "view: too many queries are waiting; try again in a moment")
+
+        def asked() -> T:
+            with self._scene.pool.connection() as con:
+                return work(con)
+
+        try:
+            return await to_thread.run_sync(asked, limiter=self._queries)
+        except (duckdb.Error, SpatialqError, ValueError, MemoryError) as error:
+            raise Refusal(400, _sentence(error)) from None
+
+    def _cloud(self, request: Request) -> "Cloud":
+        cloud = self._scene.cloud(request.path_params["cloud"])
+        if cloud is None:
+            raise Refusal(404, f"view: there is no cloud {request.path_params['cloud']}")
+        return cloud
+
+
+def _ids(cloud: "Cloud", node: str) -> Any:
+    ids = cloud.ids_of(node)
+    if ids is None:
+        raise Refusal(404, f"view: there is no tile {node!r}")
+    return ids
+
+
+def _file(folder: Path, name: str) -> Response:
+    """Give a file below a folder, wherever links lead."""
+    path = folder / name
+    kind = TYPES.get(path.suffix)
+    if INSIDE.fullmatch(name) is None or kind is None:
+        raise Refusal(*NOTHING)
+    if not path.is_file() or not path.resolve().is_relative_to(folder.resolve()):
+        raise Refusal(*NOTHING)
+    return FileResponse(path, media_type=kind)
+
+
+def _json(value: Any) -> Response:
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    # a lone surrogate of a broken file is no UTF-8
+    return Response(text.encode("utf-8", "replace"), media_type="application/json")
+
+
+def _binary(data: bytes) -> Response:
+    return Response(data, media_type="application/octet-stream")
+
+
+async def _bytes(request: Request) -> bytes:
+    try:
+        return await request.body()
+    except ClientDisconnect:
+        raise Refusal(413, "view: the request is too long") from None
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    """Read an object in JSON."""
+    try:
+        given = json.loads(await _bytes(request))
+    except (ValueError, RecursionError):
+        raise Refusal(400, "view: the request must be JSON") from None
+    if not isinstance(given, dict):
+        raise Refusal(400, "view: the request must be an object in JSON")
+    return given
+
+
+def _text(given: dict[str, Any], name: str) -> str:
+    text = given.get(name)
+    if not isinstance(text, str) or not text.strip():
+        raise Refusal(400, f"view: {name} must be a query, got {text!r}")
+    if len(text) > TEXT:
+        raise Refusal(413, f"view: {name} may have {TEXT} characters, got {len(text)}")
+    return text
+
+
+def _parameters(given: dict[str, Any]) -> Any:
+    found = given.get("parameters")
+    if not (found is None or isinstance(found, list | dict)):
+        raise QueryRefusedError(f"view: parameters must be a list or an object, got {found!r}")
+    return found or None
+
+
+def _sentence(error: BaseException) -> str:
+    """Give an error of DuckDB in its first lines, without where it was raised."""
+    return " ".join(str(error).split("\n\n")[0].split()) or type(error).__name__
+
+
+def _refused(_: Request, error: Exception) -> Response:
+    assert isinstance(error, Refusal)
+    return JSONResponse({"error": str(error)}, error.status)
+
+
+def _nothing(_: Request, error: Any) -> Response:
+    return JSONResponse({"error": NOTHING[1]}, error.status_code)
+
+
+def _failed(_: Request, error: Exception) -> Response:
+    return JSONResponse({"error": f"view: {type(error).__name__}: {_sentence(error)}"}, 500)

@@ -1,0 +1,330 @@
+"""What a person names to look at: files, a database, its tables, queries; opened as tables."""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spatialq.errors import FileError
+from spatialq.functions.sql_text import identifier, literal
+from spatialq.runtime import user_cache
+from spatialq.runtime.temporary import temporary_folder
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from spatialq.io.source import Progress
+
+COMMAND = "view"
+SCENE = "scene"
+"""What the database of the files is called, or the one that was named."""
+OWN = "memory"
+"""The database of what is made here: queries, and tables of Parquet files."""
+DATABASES = (".duckdb", ".ddb", ".db")
+PARQUET = ".parquet"
+MODELS = (".ifc", ".ifczip")
+QUERY = re.compile(r"\s*(SELECT|FROM|WITH)\s", re.IGNORECASE)
+POINTS = {"point_id", "x", "y", "z"}
+CLASHES = ({"a", "b"}, {"a_global_id", "b_global_id"})
+VERDICT = {"global_id", "status"}
+PLANES = {"plane_id", "nx", "ny", "nz", "d"}
+ELEMENTS = {"global_id", "mesh"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the scene.
+
+    Parameters
+    ----------
+    name : str
+        As the box knows it.
+    database : str
+    columns : tuple of (str, str)
+        Names and types.
+    title : str
+        What a person calls it.
+    stamp : str
+        Other contents have another one.
+    """
+
+    name: str
+    database: str
+    columns: tuple[tuple[str, str], ...]
+    title: str
+    stamp: str
+
+    @property
+    def sql(self) -> str:
+        """The table in a query, wherever that looks for names."""
+        return f"{self.database}.main.{identifier(self.name)}"
+
+    @property
+    def names(self) -> set[str]:
+        """The names of its columns, in lower case."""
+        return {name.lower() for name, _ in self.columns}
+
+
+@dataclass
+class Opened:
+    """The tables of a scene on one connection.
+
+    Attributes
+    ----------
+    con : duckdb.DuckDBPyConnection
+    clouds, elements, planes, lists : list of Table
+    tables : list of Table
+        All of them, others too.
+    """
+
+    con: "duckdb.DuckDBPyConnection"
+    title: str
+    tables: list[Table] = field(default_factory=list)
+    clouds: list[Table] = field(default_factory=list)
+    elements: list[Table] = field(default_factory=list)
+    planes: list[Table] = field(default_factory=list)
+    lists: list[Table] = field(default_factory=list)
+    crs: str | None = None
+    """Name of the coordinate reference system of the first cloud that has one."""
+
+
+def digest(*said: Any) -> str:
+    """Make a name of whatever decides what is in a folder."""
+    text = json.dumps([version("spatialq"), *said], default=str)
+    return sha256(text.encode()).hexdigest()[:24]
+
+
+@contextmanager
+def cache_folder() -> Iterator[Path]:
+    """Give the folder for what can be made again; a temporary one where the user has none."""
+    own = user_cache.folder()
+    if own is None:
+        with temporary_folder("spatialq_view_") as folder:
+            yield folder
+        return
+    folder = own / "view"
+    folder.mkdir(exist_ok=True)
+    yield folder
+
+
+@contextmanager
+def open_sources(
+    sources: Sequence[str], database: str | None, cache: Path, progress: "Progress | None" = None
+) -> Iterator[Opened]:
+    """Open what was named.
+
+    Parameters
+    ----------
+    sources : sequence of str
+        Files, patterns or folders of clouds and models, Parquet files of clashes, planes or
+        points, one database, names of its tables, and queries.
+    database : str, optional
+        A database of which tables or queries are named.
+    cache : Path
+        Where the tables of files are kept.
+    progress : callable, optional
+
+    Raises
+    ------
+    FileError
+        If a file cannot be read.
+    ValueError
+        If sources do not go together, or there is nothing to see.
+    """
+    from spatialq.database.connection import connect_quietly
+    from spatialq.io.files import require_file
+    from spatialq.io.formats import files_of
+
+    queries = [each for each in sources if QUERY.match(each)]
+    others = [each for each in sources if each not in queries]
+    named = [] if database is None else [database]
+    named += [each for each in others if each.lower().endswith(DATABASES)]
+    parquet = [Path(each) for each in others if each.lower().endswith(PARQUET)]
+    rest = [each for each in others if not each.lower().endswith((*DATABASES, PARQUET))]
+    if len(named) > 1:
+        message = f"{COMMAND}: sources must have one database at most, got {', '.join(named)}"
+        raise ValueError(message)
+    wanted: list[str] | None = None
+    if named:
+        require_file(COMMAND, Path(named[0]))
+        if any(Path(each).exists() for each in rest):
+            message = (
+                f"{COMMAND}: sources must be files or one database, got both: load the files into "
+                f"a copy of '{named[0]}' with spatialq load"
+            )
+            raise ValueError(message)
+        wanted = rest or None
+        path = Path(named[0]).resolve()
+    else:
+        found = [file for each in rest for file in files_of(COMMAND, each, ("points", "ifc"))]
+        path = _loaded(list(dict.fromkeys(found)), cache, progress)
+    for each in parquet:
+        require_file(COMMAND, each)
+    title = ", ".join(Path(each).name for each in [*named, *rest, *map(str, parquet)][:3])
+    with connect_quietly() as con:
+        con.execute(f"ATTACH {literal(str(path))} AS {SCENE} (READ_ONLY)")
+        opened = Opened(con, title or "Query")
+        stamp = digest(str(path), _stamp(path)) if named else path.parent.name
+        for number, query in enumerate(queries, 1):
+            _add_query(con, f"query_{number}" if number > 1 else "query", query)
+        for each in parquet:
+            name = re.sub(r"\W", "_", each.stem)
+            rows = f"read_parquet({literal(str(each))})"
+            _add_query(con, name, f"FROM {rows}", is_cloud=False)
+        _describe(opened, stamp, [digest(queries, [_stamp(each) for each in parquet]), stamp])
+        _choose(opened, wanted, Path(named[0]) if named else None)
+        yield opened
+
+
+def _stamp(path: Path) -> list[Any]:
+    said = path.stat()
+    return [str(path.resolve()), said.st_mtime_ns, said.st_size]
+
+
+def _loaded(files: list[Path], cache: Path, progress: "Progress | None") -> Path:
+    """Give the database with the tables of files, which is made unless it is there."""
+    from spatialq.database.connection import connect_quietly
+    from spatialq.database.loading import load
+    from spatialq.io.formats import open_source, reader_of
+
+    stamps = [_stamp(file) if file.is_file() else str(file) for file in files]
+    folder = cache / f"files-{digest(stamps)}"
+    path = folder / "scene.duckdb"
+    if path.exists():
+        os.utime(folder)
+        return path
+    kinds = [(file, reader_of(COMMAND, file, ("points", "ifc")).kind) for file in files]
+    with temporary_folder("files_", cache) as parts:
+        new = parts / "new"
+        new.mkdir()
+        with connect_quietly(str(new / path.name)) as con:
+            first_crs: str | None = None
+            clouds = [file for file, kind in kinds if kind == "points"]
+            for number, file in enumerate(clouds, 1):
+                own = open_source(COMMAND, file, ("points",)).crs
+                first_crs = first_crs or own
+                moves = own is not None and own != first_crs
+                load(
+                    con, file, "points" if number == 1 else f"points_{number}",
+                    to_crs=first_crs if moves else None, progress=progress,
+                )  # fmt: skip
+            for file, kind in kinds:
+                if kind == "ifc":
+                    load(con, file, progress=progress)
+            con.execute("CHECKPOINT")
+        if not path.exists():
+            _appear(new, folder)
+    return path
+
+
+def _appear(made: Path, folder: Path) -> None:
+    """Let a folder appear whole, unless another process was faster."""
+    try:
+        made.rename(folder)
+    except OSError:
+        if not folder.is_dir():
+            raise
+
+
+def _add_query(
+    con: "duckdb.DuckDBPyConnection", name: str, query: str, *, is_cloud: bool = True
+) -> None:
+    """Make a table of the rows of a query, with a point_id where places have none."""
+    from spatialq.database.statements import one_statement
+
+    text = one_statement(COMMAND, con, query)
+    con.execute(f"USE {SCENE}")
+    try:
+        names = {each.lower() for each in con.sql(text).columns}
+        is_places = {"x", "y", "z"} <= names
+        if is_cloud and not is_places:
+            message = (
+                f"{COMMAND}: a query must have columns x, y and z of points, got "
+                f"{', '.join(sorted(names))}"
+            )
+            raise ValueError(message)
+        is_numbered = is_places and "point_id" not in names and not names & {"a", "plane_id"}
+        numbered = "row_number() OVER () - 1 AS point_id, " if is_numbered else ""
+        target = f"{OWN}.main.{identifier(name)}"
+        con.execute(f"CREATE TABLE {target} AS SELECT {numbered}* FROM ({text})")
+    finally:
+        con.execute(f"USE {OWN}")
+
+
+def _describe(opened: Opened, stamp: str, own_stamp: Any) -> None:
+    rows = opened.con.execute(
+        "SELECT database_name, table_name, list(column_name ORDER BY column_index), "
+        "list(data_type ORDER BY column_index) FROM duckdb_columns() "
+        "WHERE database_name IN (?, ?) AND schema_name = 'main' AND NOT internal "
+        "AND NOT starts_with(table_name, 'spatialq_') GROUP BY ALL ORDER BY 1 DESC, 2",
+        [SCENE, OWN],
+    ).fetchall()
+    for database, name, columns, types in rows:
+        said = stamp if database == SCENE else digest(own_stamp)
+        opened.tables.append(
+            Table(name, database, tuple(zip(columns, types, strict=True)), name, said)
+        )
+
+
+def _choose(opened: Opened, wanted: list[str] | None, database: Path | None) -> None:
+    """Say what of the tables is drawn and listed."""
+    if wanted is not None:
+        known = {each.name for each in opened.tables}
+        if missing := [each for each in wanted if each not in known]:
+            reason = f"has no table '{missing[0]}'; there are {', '.join(sorted(known)) or 'none'}"
+            if database is None or "/" in missing[0] or "." in missing[0]:
+                raise FileError.of(COMMAND, missing[0], "there is no such file")
+            raise FileError.of(COMMAND, database, reason)
+    shown = [
+        each
+        for each in opened.tables
+        if wanted is None or each.name in wanted or each.database == OWN
+    ]
+    loaded = _files(opened)
+    clouds = [each for each in shown if POINTS <= each.names and not each.names & {"plane_id", "a"}]
+    of_files = [each for each in clouds if each.name in loaded or each.database == OWN]
+    if wanted is None and of_files:
+        clouds = of_files
+    for each in clouds:
+        paths = loaded.get(each.name, []) if each.database == SCENE else []
+        title = Path(paths[0]).name if len(paths) == 1 else each.name
+        opened.clouds.append(Table(each.name, each.database, each.columns, title, each.stamp))
+    opened.elements = [each for each in shown if ELEMENTS <= each.names]
+    opened.planes = [each for each in shown if PLANES <= each.names]
+    opened.lists = [
+        each
+        for each in shown
+        if any(pair <= each.names for pair in CLASHES)
+        or (VERDICT <= each.names and "mesh" not in each.names)
+    ]
+    if not (opened.clouds or opened.elements or opened.planes or opened.lists):
+        message = (
+            f"{COMMAND}: there is nothing to see: name point clouds, IFC files, Parquet files of "
+            "clashes or planes, or a database with such tables"
+        )
+        raise ValueError(message)
+
+
+def _files(opened: Opened) -> dict[str, list[str]]:
+    """Say which files are in which table, and remember the CRS."""
+    try:
+        rows = opened.con.execute(
+            f"SELECT files.table_name, path, kind, crs, crs_name FROM {SCENE}.main.spatialq_files "
+            "AS files WHERE table_name IN (SELECT table_name FROM duckdb_tables() "
+            "WHERE database_name = ?)",
+            [SCENE],
+        ).fetchall()
+    except Exception:  # noqa: BLE001 (a database that is not of spatialq has no such table)
+        return {}
+    found: dict[str, list[str]] = {}
+    for table, path, kind, crs, name in rows:
+        found.setdefault(table, []).append(path)
+        if kind == "points" and crs is not None and opened.crs is None:
+            opened.crs = name
+    return found
