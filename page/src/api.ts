@@ -5,9 +5,9 @@ export type Box = [number, number, number, number, number, number];
 export type Json = string | number | boolean | null | Json[] | { [name: string]: Json };
 export type Row = Record<string, Json>;
 
-export interface Column { name: string; type: string; min?: number | null; max?: number | null }
+export interface Column { name: string; type: string; min?: number | null; max?: number | null; values?: string[] }
 export interface Cloud {
-  id: number; name: string; points: number; tileset: string; state: 'ready' | 'building' | 'failed';
+  id: number; name: string; points: number; tileset: string | null; state: 'ready' | 'building' | 'failed';
   progress: number; message: string | null; box: Box | null; table: string; columns: Column[];
 }
 export interface Model { id: number; name: string; tileset: string; box: Box | null; table: string }
@@ -24,6 +24,8 @@ export interface Table { name: string; columns: { name: string; type: string }[]
 export interface SceneFile {
   title: string; origin: Vec; crs: string | null; units: string; clouds: Cloud[]; models: Model[]; elements: string | null;
   planes: { table: string; rows: string } | null; lists: List[]; tables: Table[];
+  /** A folder of files, without a server that answers. */
+  static?: boolean;
   limits: { seconds: number; memory: string; rows: number } | null;
 }
 

@@ -119,9 +119,14 @@ export class Clouds {
     });
   }
 
+  /** Show a cloud, or what there is of it by now: a preview comes before its tiles. */
   add(cloud: Cloud): void {
+    let before = this.tilesets.get(cloud.id);
+    if (!cloud.tileset || before?.url === cloud.tileset) return;
     this.tilesets.set(cloud.id, new Tileset(this.view, cloud.tileset, {
       loaded: (content, name) => {
+        before?.dispose();
+        before = undefined;
         for (const points of pointsOf(content)) {
           const { color } = points.geometry.attributes;
           const uniforms = {

@@ -17,7 +17,7 @@ export class ColourPanel {
   /** Columns that the clouds have; those of several are offered once. */
   offer(all: Cloud[]): void {
     this.columns = [...new Map(all.flatMap((cloud) => cloud.columns).map((column) => [column.name, column])).values()]
-      .filter(({ name, type }) => type !== 'text' && !['x', 'y', 'z', 'point_id', 'red', 'green', 'blue'].includes(name));
+      .filter(({ name, type, values }) => (type !== 'text' || values !== undefined) && !['x', 'y', 'z', 'point_id', 'red', 'green', 'blue'].includes(name));
     this.draw();
   }
 
@@ -28,7 +28,7 @@ export class ColourPanel {
     const [min, max] = name === 'height'
       ? [box.min.z, box.max.z].map((z) => Number((z + this.view.origin.z).toFixed(2))) as [number, number]
       : [column?.min ?? 0, column?.max ?? 1];
-    const isCategory = column !== undefined && (column.type === 'boolean' || name === 'classification'
+    const isCategory = column !== undefined && (column.type === 'boolean' || column.type === 'text' || name === 'classification'
       || (column.type === 'integer' && (name.endsWith('_id') || max - min < MOST_CATEGORIES)));
     this.clouds.colour({ ...this.clouds.colouring, by: name, isCategory, min, max });
     this.draw();
@@ -86,9 +86,10 @@ export class ColourPanel {
   }
 
   private categories(by: string): HTMLElement[] {
-    const { min, max, type } = { min: 0, max: 1, type: '', ...this.columns.find((each) => each.name === by) };
+    const { min, max, type, values: texts } = { min: 0, max: 1, type: '', ...this.columns.find((each) => each.name === by) };
     const [low, high] = [min ?? 0, max ?? 1];
     const isClass = by === 'classification';
+    if (texts) return texts.slice(0, MOST_CATEGORIES).map((text, k) => h('div', {}, swatch(category(k)), text));
     if (high - low >= MOST_CATEGORIES) return [h('div', {}, `${short(low)} to ${short(high)}`)];
     const values = Array.from({ length: high - low + 1 }, (_, k) => low + k).filter((value) => !isClass || CLASSES[value]);
     return values.map((value) => h('div', {}, swatch((isClass ? CLASSES[value]?.[1] : undefined) ?? category(value)),

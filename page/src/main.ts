@@ -41,7 +41,7 @@ async function start(): Promise<void> {
   const picker = new Picker(view, section, clouds, elements, planes);
   const measure = new Measure(view, byId('labels'));
   const budget = new Budget();
-  const hasServer = scene.limits !== null;
+  const hasServer = !scene.static;
   let selected: string | null = null;
   let selectionBox: Box3 | null = null;
 
@@ -352,9 +352,7 @@ async function start(): Promise<void> {
     })]);
   };
   const offerClouds = (all: Cloud[]): void => {
-    for (const cloud of all) {
-      if (cloud.state === 'ready' && !clouds.tilesets.has(cloud.id)) clouds.add(cloud);
-    }
+    for (const cloud of all) clouds.add(cloud);
     view.extent = new Box3();
     for (const { box } of [...all, ...scene.models]) if (box) view.extent.union(view.localBox(box));
     colours.offer(all);
@@ -375,7 +373,8 @@ async function start(): Promise<void> {
   again();
   if (linked.camera) view.restore(linked.camera, true);
   else fit(new Vector3(-0.6, -1, 0.7), true);
-  colours.by(linked.colour ?? 'colour');
+  const isColoured = scene.clouds.some((cloud) => cloud.columns.some(({ name }) => name === 'red' || name === 'intensity'));
+  colours.by(linked.colour ?? (isColoured ? 'colour' : 'height'));
   await Promise.all([elements.load(scene.elements, scene.models), scene.planes && planes.load(scene.planes.rows)]);
   contents();
   drawElements();

@@ -71,6 +71,7 @@ export class Planes {
       if (!this.isVisible || (this.chosen && !this.chosen.has(plane.plane_id))) continue;
       const colour = plane.plane_id === this.selected ? this.accent : category(plane.plane_id);
       const shade = colour.map((value) => value / 255);
+      if (plane.outline.length < 3) continue;
       const outline = plane.outline.map((point) => this.view.local(point));
       for (const triangle of triangulated(outline, plane)) {
         this.owners.push(plane);

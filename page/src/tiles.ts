@@ -25,7 +25,7 @@ export class Tileset {
   private isChanged = true;
   private pending = 0;
 
-  constructor(private readonly view: View, url: string, receiver: Receiver) {
+  constructor(private readonly view: View, readonly url: string, receiver: Receiver) {
     const tiles = this.tiles = new TilesRenderer(url);
     tiles.registerPlugin(new GLTFExtensionsPlugin({ metadata: true, meshoptDecoder: MeshoptDecoder }));
     tiles.registerPlugin(new ImplicitTilingPlugin());
