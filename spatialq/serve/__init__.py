@@ -1,1 +1,1 @@
-"""The page behind `spatialq view`: clouds, models, lists and the SQL box, served to this machine."""
+"""The page behind `spatialq view`: clouds, models, lists and the SQL box, to this machine."""

@@ -117,7 +117,7 @@ class Server:
             Exception: _failed,
         }
         inner = Starlette(routes=routes, exception_handlers=handlers)
-        return Guard(inner, token, port)  # type: ignore[arg-type]
+        return Guard(inner, token, port)
 
     async def health(self, _: Request) -> Response:
         """Say that the server is there."""
@@ -273,7 +273,8 @@ class Server:
                             f"view: an answer may have {MOST_ARROW >> 20} MiB; ask for fewer rows"
                         )
                         raise QueryRefusedError(message)
-            return sink.getvalue().to_pybytes()
+            data: bytes = sink.getvalue().to_pybytes()
+            return data
 
         return Response(await self._asked(stream), media_type=ARROW)
 
@@ -310,7 +311,7 @@ class Server:
 
         try:
             return await to_thread.run_sync(asked, limiter=self._queries)
-        except (duckdb.Error, SpatialqError, ValueError, MemoryError) as error:
+        except (duckdb.Error, SpatialqError, ValueError, OSError) as error:
             raise Refusal(400, _sentence(error)) from None
 
     def _cloud(self, request: Request) -> "Cloud":
@@ -378,7 +379,8 @@ def _text(given: dict[str, Any], name: str) -> str:
 def _parameters(given: dict[str, Any]) -> Any:
     found = given.get("parameters")
     if not (found is None or isinstance(found, list | dict)):
-        raise QueryRefusedError(f"view: parameters must be a list or an object, got {found!r}")
+        message = f"view: parameters must be a list or an object, got {found!r}"
+        raise QueryRefusedError(message)
     return found or None
 
 

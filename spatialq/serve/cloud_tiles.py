@@ -235,7 +235,7 @@ def _read(con: "duckdb.DuckDBPyConnection", table: str, rows: int, tick: Tick) -
 
 
 def _octree(points: _Points) -> "Octree":
-    """Build the octree that has each point once, in the coarsest node where it stands for others."""
+    """Build the octree that has each point once, in the coarsest node where it stands for more."""
     from spatialq.execution.call import planned
     from spatialq.functions.catalogue import catalogue
     from spatialq.functions.declaration import Size
@@ -252,4 +252,5 @@ def _octree(points: _Points) -> "Octree":
         cloud = validate(*points.xyz, *[None] * 6)
         for nodes in rows_in_memory(cloud, options, execution, n, only_ids=True):
             collected.add(nodes)
-    return collected.octree(options.grid_size, n)
+    octree: Octree = collected.octree(options.grid_size, n)
+    return octree

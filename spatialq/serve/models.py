@@ -1,8 +1,8 @@
 """Models of the scene: their elements as a tile, in the coordinates of the clouds beside them."""
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -154,9 +154,8 @@ def _model(
 
 
 def _boxes(meshes: Meshes) -> list[list[float] | None]:
-    starts = meshes.vertex_starts
     found: list[list[float] | None] = []
-    for first, stop in zip(starts[:-1], starts[1:], strict=True):
+    for first, stop in pairwise(meshes.vertex_starts):
         if first == stop:
             found.append(None)
             continue
@@ -214,7 +213,8 @@ def _to_map(
         none = np.empty((0, 3), np.int32)
         starts = np.array([0, len(places)])
         given = Meshes(places, none, starts, np.array([0, 0]))
-        return moved_to_map(given, said, crs, said["length_unit_metres"]).vertices
+        found: FloatArray = moved_to_map(given, said, crs, said["length_unit_metres"]).vertices
+        return found
 
     return to_map
 
@@ -242,7 +242,8 @@ def _colours(rows: Any, file: str | None) -> "FloatArray":
     from spatialq.io.ifc.colours import read_colours
 
     has_steps = "step_id" in rows.column_names
-    if file is None or not has_steps or not os.path.isfile(file):
+    if file is None or not has_steps or not Path(file).is_file():
         return np.tile(GREY, (rows.num_rows, 1))
     known = read_colours(Path(file))
-    return np.array([known.get(number, GREY) for number in rows["step_id"].to_pylist()])
+    own = [known.get(number, GREY) for number in rows["step_id"].to_pylist()]
+    return np.array(own, np.float64).reshape(-1, 4)

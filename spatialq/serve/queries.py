@@ -218,11 +218,14 @@ class Pool:
         watcher.start()
         try:
             yield con
-        except (duckdb.InterruptException, KeyboardInterrupt, duckdb.OutOfMemoryException) as error:
-            if isinstance(error, duckdb.OutOfMemoryException):
+        except (Exception, KeyboardInterrupt) as error:  # kernels end as after Ctrl-C
+            if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
                 reasons.append(f"took more than {limits.memory >> 20} MiB of memory")
-            reason = reasons[0] if reasons else "was interrupted"
-            message = f"view: the query {reason}; ask for fewer rows, or a simpler question"
+            elif isinstance(error, duckdb.InterruptException | KeyboardInterrupt):
+                reasons.append("was interrupted")
+            if not reasons:
+                raise
+            message = f"view: the query {reasons[0]}; ask for fewer rows, or a simpler question"
             raise QueryRefusedError(message) from None
         finally:
             done.set()
@@ -309,9 +312,6 @@ def run(
     one_select(con, text)
     target = _target(con, text, targets)
     relation = con.sql(text, params=parameters)
-    if relation is None:
-        message = "view: the statement has no rows"
-        raise QueryRefusedError(message)
     reader = relation.to_arrow_reader(BATCH)
     names = reader.schema.names
     columns = [
@@ -327,14 +327,15 @@ def run(
     if points is not None and target is not None:
         kind, missing = (np.uint8, 0) if values is None else (np.float32, np.nan)
         gathered = _Gathered(target.points, target.greatest, kind, missing)
-    ids: dict[str, Any] = {}
+    ids: dict[str | None, Any] = {}
     planes: dict[Any, None] = {}
     rows: list[list[Any]] = []
     count, is_whole = 0, True
     for batch in reader:
         if len(rows) < limits.rows:
             some = batch.slice(0, limits.rows - len(rows))
-            rows += zip(*(map(cell, some[k].to_pylist()) for k in range(len(names))), strict=True)
+            cells = [map(cell, some[k].to_pylist()) for k in range(len(names))]
+            rows += map(list, zip(*cells, strict=True))
         count += batch.num_rows
         numbers: Any = 1 if values is None else values.numbers(batch[chosen])
         if gathered is not None:
@@ -361,12 +362,11 @@ def run(
     if is_selecting:
         select = {"points": {}, "elements": None, "planes": None}
         if gathered is not None and target is not None:
-            selection = gathered.selection()
-            kind = MASK
+            selection, way = gathered.selection(), MASK
             if values is not None:
-                kind, selection.values = BYTES, values.scaled(selection.values)
-            result.points[target.number] = kind, selection
-            select["points"][str(target.number)] = {"kind": kind, **about}
+                way, selection.values = BYTES, values.scaled(selection.values)
+            result.points[target.number] = way, selection
+            select["points"][str(target.number)] = {"kind": way, **about}
         if elements:
             of_ids = None
             if values is not None:
@@ -377,7 +377,7 @@ def run(
     result.answer = {
         "id": key,
         "columns": columns,
-        "rows": [list(row) for row in rows],
+        "rows": rows,
         "count": count if is_whole else None,
         "truncated": count > len(rows),
         "seconds": round(time.perf_counter() - began, 4),
@@ -432,7 +432,7 @@ def _coloured(schema: "pa.Schema", wanted: str | None) -> str | None:
             message = f"view: colour must be a column of the result, got {wanted!r}"
             raise QueryRefusedError(message)
         return wanted
-    if WHOLE_POINTS <= set(schema.names) or WHOLE_ELEMENT in schema.names:
+    if set(schema.names) >= WHOLE_POINTS or WHOLE_ELEMENT in schema.names:
         return None  # rows as they are: the question is which
     for each in schema:
         kind = each.type
@@ -491,7 +491,8 @@ class _Values:
                 )
                 if len(self._distinct) > MOST_CATEGORIES:
                     self._distinct = None
-            return found.astype(np.float32)
+            single: NDArray[np.float32] = found.astype(np.float32)
+            return single
         coded = values.cast(pa.string()).dictionary_encode()
         codes = [
             self._known.setdefault(each, min(len(self._known), STEPS))

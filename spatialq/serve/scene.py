@@ -101,7 +101,7 @@ class Cloud:
             return None
         with self._lock:  # of several tiles that ask for it, the first reads it
             if name not in self._selections:
-                while len(self._selections) >= 4:  # noqa: PLR2004 (columns of which one looks)
+                while len(self._selections) >= 4:
                     del self._selections[next(iter(self._selections))]
                 texts = about.get("values") or ()
                 self._selections[name] = column(con, self.table.sql, name, self.target, texts)
@@ -144,7 +144,8 @@ class Scene:
     @cached_property
     def box(self) -> list[float]:
         """Around all that there is."""
-        boxes = [each.box for each in (*self.clouds, *self.models) if each.box is not None]
+        boxes = [each.box for each in self.clouds]
+        boxes += [each.box for each in self.models if each.box is not None]
         if not boxes:
             return [0.0] * 6
         found = np.array(boxes)
@@ -246,7 +247,8 @@ class Scene:
             return None
         model = next((each for each in self.models if set(ids) & each.ids), None)
         given = np.array([place], np.float64)
-        return (given if model is None else model.moved(given))[0].tolist()
+        moved = given if model is None else model.moved(given)
+        return [float(each) for each in moved[0]]
 
     def build(self) -> None:
         """Make the tiles of all clouds, one after the other; the scene says how far they are."""
@@ -254,7 +256,7 @@ class Scene:
             try:
                 with self.opened.con.cursor() as con:
                     self._build(con, cloud)
-            except Exception as error:  # noqa: BLE001 (the page says it)
+            except Exception as error:
                 cloud.state, cloud.message = "failed", str(error)
 
     def _build(self, con: "duckdb.DuckDBPyConnection", cloud: Cloud) -> None:

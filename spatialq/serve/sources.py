@@ -287,7 +287,7 @@ def _choose(opened: Opened, wanted: list[str] | None, database: Path | None) -> 
         if wanted is None or each.name in wanted or each.database == OWN
     ]
     loaded = _files(opened)
-    clouds = [each for each in shown if POINTS <= each.names and not each.names & {"plane_id", "a"}]
+    clouds = [each for each in shown if each.names >= POINTS and not each.names & {"plane_id", "a"}]
     of_files = [each for each in clouds if each.name in loaded or each.database == OWN]
     if wanted is None and of_files:
         clouds = of_files
@@ -295,13 +295,13 @@ def _choose(opened: Opened, wanted: list[str] | None, database: Path | None) -> 
         paths = loaded.get(each.name, []) if each.database == SCENE else []
         title = Path(paths[0]).name if len(paths) == 1 else each.name
         opened.clouds.append(Table(each.name, each.database, each.columns, title, each.stamp))
-    opened.elements = [each for each in shown if ELEMENTS <= each.names]
-    opened.planes = [each for each in shown if PLANES <= each.names]
+    opened.elements = [each for each in shown if each.names >= ELEMENTS]
+    opened.planes = [each for each in shown if each.names >= PLANES]
     opened.lists = [
         each
         for each in shown
         if any(pair <= each.names for pair in CLASHES)
-        or (VERDICT <= each.names and "mesh" not in each.names)
+        or (each.names >= VERDICT and "mesh" not in each.names)
     ]
     if not (opened.clouds or opened.elements or opened.planes or opened.lists):
         message = (
@@ -320,7 +320,7 @@ def _files(opened: Opened) -> dict[str, list[str]]:
             "WHERE database_name = ?)",
             [SCENE],
         ).fetchall()
-    except Exception:  # noqa: BLE001 (a database that is not of spatialq has no such table)
+    except Exception:
         return {}
     found: dict[str, list[str]] = {}
     for table, path, kind, crs, name in rows:

@@ -1,6 +1,5 @@
 """Saved views of the page, in and out as viewpoints of BCF."""
 
-import re
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -96,7 +95,7 @@ class Views:
                     seen,
                     topic_type="View",
                     description=f"{QUERY}{view['query']}" if view["query"] else None,
-                )  # fmt: skip
+                )
             )
         with temporary_folder("spatialq_bcf_") as folder:
             write_archive(folder / "views.bcf", topics)

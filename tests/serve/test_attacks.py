@@ -1,0 +1,274 @@
+"""Who must not ask is refused, and what a query must not do it cannot."""
+
+import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from starlette.testclient import TestClient
+
+from spatialq.serve.app import WAITING, Server
+from spatialq.serve.guard import POLICY
+
+from .conftest import BASE, PORT, TOKEN, client_of
+
+HERE = f"127.0.0.1:{PORT}"
+
+
+@pytest.fixture(scope="module")
+def plain(scene):
+    """A client that is nobody's: addresses are those that it is given."""
+    return TestClient(Server(scene).app(TOKEN, PORT), base_url=BASE)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.com", f"evil.com:{PORT}", "127.0.0.1", "127.0.0.1:80", f"127.0.0.1.evil.com:{PORT}",
+        f"localhost.:{PORT}", f"[::1]:{PORT}", f"0.0.0.0:{PORT}", "", f"user@{HERE}",
+    ],
+)  # fmt: skip
+def test_another_host_is_refused(plain, host):
+    answer = plain.get(f"/{TOKEN}/health", headers={"host": host})
+    assert answer.status_code == 421
+    assert answer.json() == {"error": "view: this server answers to 127.0.0.1 and localhost alone"}
+
+
+@pytest.mark.parametrize("host", [HERE, f"localhost:{PORT}", f"LOCALHOST:{PORT}"])
+def test_the_own_host_is_answered(plain, host):
+    assert plain.get(f"/{TOKEN}/health", headers={"host": host}).json() == {"ok": True}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "http://evil.com"}, {"origin": "null"}, {"origin": f"https://{HERE}"},
+        {"origin": "http://127.0.0.1:1"}, {"origin": f"http://localhost:{PORT}"},
+        {"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "same-site"},
+        {"sec-fetch-site": "anything"},
+        {"origin": f"http://{HERE}", "sec-fetch-site": "cross-site"},
+    ],
+)  # fmt: skip
+def test_another_origin_is_refused(plain, headers):
+    for method in ("GET", "POST", "OPTIONS"):
+        answer = plain.request(method, f"/{TOKEN}/scene.json", headers=headers)
+        assert answer.status_code == 403
+        assert "access-control-allow-origin" not in answer.headers
+
+
+@pytest.mark.parametrize("site", ["none", "same-origin"])
+def test_the_own_origin_is_answered(plain, site):
+    headers = {"origin": f"http://{HERE}", "sec-fetch-site": site}
+    assert plain.get(f"/{TOKEN}/health", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/", "/health", "/scene.json", "//scene.json", f"/{TOKEN}x/health", f"/{TOKEN[:-1]}/health",
+        f"/{TOKEN.upper()}/health", f"/x/{TOKEN}/health", "/../health", "/%00/health", "/sql",
+        f"/?token={TOKEN}", "/\u00e9/health",
+    ],
+)  # fmt: skip
+def test_another_token_finds_nothing(plain, path):
+    for method in ("GET", "POST"):
+        answer = plain.request(method, path)
+        assert answer.status_code == 404
+        assert TOKEN not in answer.text
+
+
+def test_all_answers_have_the_headers_of_safety(plain):
+    for path in ("/", f"/{TOKEN}/health", f"/{TOKEN}/nothing", f"/{TOKEN}/scene.json"):
+        headers = plain.get(path).headers
+        assert headers["content-security-policy"] == POLICY
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cross-origin-resource-policy"] == "same-origin"
+        assert headers["cross-origin-opener-policy"] == "same-origin"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["cache-control"] == "no-store"
+
+
+STEPS = (
+    "../", "%2e%2e/", "%2E%2E%2F", "..%2f", "%252e%252e%252f", "..\\", "%5c..%5c", "....//",
+    "/", "%2f", ".%00./", "%c0%ae%c0%ae/", "./../",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("below", ["", "clouds/0/", "clouds/0/tiles/", "clouds/0/preview/",
+                                   "models/0/", "models/0/tileset/"])  # fmt: skip
+def test_no_path_leads_outside(scene, plain, step, below):
+    secret = scene.cache / "secret.json"
+    secret.write_text('{"secret": 1}')
+    for depth in range(1, 6):
+        for name in ("secret.json", "etc/passwd", "app.py"):
+            answer = plain.get(f"/{TOKEN}/{below}{step * depth}{name}")
+            assert answer.status_code in (404, 503), answer.text
+            assert "secret" not in answer.text.replace(name, "")
+            assert "root:" not in answer.text
+
+
+def test_what_lies_in_a_folder_but_is_no_tile_is_not_given(scene, plain):
+    for name in ("ids.npy", "columns.json.bak", ".hidden.json"):
+        assert plain.get(f"/{TOKEN}/clouds/0/{name}").status_code == 404
+    link = scene.clouds[0].tiles.folder / "link.json"
+    link.symlink_to("/etc/hostname")
+    try:
+        assert plain.get(f"/{TOKEN}/clouds/0/link.json").status_code == 404
+    finally:
+        link.unlink()
+
+
+REFUSED = (
+    "CREATE TABLE t AS SELECT 1", "CREATE TEMP TABLE t AS SELECT 1", "DROP TABLE points",
+    "DELETE FROM points", "UPDATE points SET z = 0", "INSERT INTO points SELECT * FROM points",
+    "CREATE OR REPLACE MACRO f() AS 1", "ALTER TABLE points DROP COLUMN z", "CHECKPOINT", "VACUUM",
+    "COPY points TO '/tmp/spatialq_stolen.csv'", "COPY points FROM '/etc/passwd'",
+    "EXPORT DATABASE '/tmp/spatialq_stolen'", "IMPORT DATABASE '/tmp'", "ATTACH '/tmp/x.duckdb'",
+    "DETACH scene", "USE memory", "INSTALL httpfs", "LOAD httpfs", "SET threads = 64",
+    "SET enable_external_access = true", "RESET memory_limit", "PRAGMA version",
+    "PRAGMA enable_profiling", "CALL pragma_version()", "BEGIN", "COMMIT", "PREPARE p AS SELECT 1",
+    "EXECUTE p", "SELECT 1; SELECT 2", "SELECT 1; DROP TABLE points", "EXPLAIN ANALYZE SELECT 1",
+    "EXPLAIN (ANALYZE) DELETE FROM points", "", " ", ";", "-- nothing", "SELEC 1", "\x00",
+    # what reads or writes files
+    "FROM read_csv('/etc/passwd')", "FROM '/etc/passwd'", "FROM read_text('/etc/passwd')",
+    "FROM read_blob('/etc/passwd')", "FROM 'x.parquet'", "FROM read_parquet('x.parquet')",
+    "FROM read_json('/etc/passwd')", "FROM glob('/etc/*')", "FROM sniff_csv('/etc/passwd')",
+    "FROM parquet_metadata('/etc/passwd')", "FROM read_duckdb('/tmp/x.duckdb')",
+    "SELECT getenv('HOME')", "FROM duckdb_secrets()", "FROM 'http://127.0.0.1/x.csv'",
+    "FROM read_points('/etc/passwd')", "FROM read_ifc('/etc/passwd')",
+    "FROM read_bcf('/etc/passwd')", "FROM query('COPY points TO ''/tmp/spatialq_stolen.csv''')",
+    "FROM query_table('/etc/passwd')",
+    "FROM write_lod('points', '/tmp/spatialq_stolen.parquet', overwrite := true)",
+    "FROM write_tiles('elements', '/tmp/spatialq_stolen/tileset.json', overwrite := true)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_statements_that_do_more_than_read_are_refused(client, scene, text):
+    from pathlib import Path
+
+    for address, name in (("query", "text"), ("sql", "sql")):
+        answer = client.post(address, json={name: text})
+        assert answer.status_code == 400, answer.text
+        assert set(answer.json()) == {"error"}
+        assert "\n" not in answer.json()["error"]
+    arrow = {"accept": "application/vnd.apache.arrow.stream"}
+    assert client.post("sql", json={"sql": text}, headers=arrow).status_code == 400
+    assert not list(Path("/tmp").glob("spatialq_stolen*"))
+    with scene.pool.connection() as con:
+        ((count,),) = con.execute("SELECT count(*) FROM points").fetchall()
+    assert count == scene.clouds[0].target.points
+
+
+GREEDY = (
+    "WITH RECURSIVE t AS (SELECT 1 i UNION ALL SELECT i + 1 FROM t) SELECT count(*) FROM t",
+    "SELECT count(*) FROM range(100000000000) a, range(100000) b",
+    "SELECT list(range) FROM range(1000000000)",
+    "SELECT string_agg(repeat('x', 1000000), '') FROM range(100000)",
+    "SELECT a.range FROM range(1000000000) a ORDER BY hash(a.range)",
+    "SELECT max(length(repeat('x', 10000000) || range)) FROM range(100000)",
+    "SELECT point_id FROM points, range(1000000000)",
+)
+
+
+@pytest.mark.parametrize("text", GREEDY)
+def test_what_loops_or_allocates_ends_and_others_are_answered(client, scene, text):
+    answers = {}
+
+    def ask():
+        answers["greedy"] = client.post("query", json={"text": text})
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    while asking.is_alive():
+        assert client.get("clouds/0/tileset.json").status_code == 200
+        assert client.get("clouds/0/ids/r").status_code == 200
+        time.sleep(0.05)
+    assert answers["greedy"].status_code == 400
+    error = answers["greedy"].json()["error"]
+    assert error.startswith("view: the query took ")
+    assert "\n" not in error
+    after = client.post("query", json={"text": "SELECT count(*) FROM points"}).json()
+    assert after["rows"] == [[scene.clouds[0].target.points]]
+
+
+def test_fifty_clients_at_once_are_answered(client, scene):
+    points = scene.clouds[0].target.points
+
+    def ask(k):
+        text = f"SELECT point_id FROM points WHERE point_id % 50 = {k}"
+        while (answer := client.post("query", json={"text": text})).status_code == 503:
+            assert answer.json()["error"].startswith("view: too many queries are waiting")
+            time.sleep(0.05)
+        assert answer.status_code == 200, answer.text
+        assert client.get("clouds/0/tiles/r.glb").status_code == 200
+        return answer.json()["count"]
+
+    with ThreadPoolExecutor(50) as pool:
+        counts = list(pool.map(ask, range(50)))
+    assert counts == [len(range(k, points, 50)) for k in range(50)]
+
+
+def test_too_many_waiting_queries_are_refused_in_a_sentence(scene):
+    client = client_of(Server(scene))
+    slow = "SELECT count(*) FROM range(100000000000) a, range(100000) b"
+
+    def ask(_):
+        return client.post("query", json={"text": slow})
+
+    with ThreadPoolExecutor(WAITING + 20) as pool:
+        answers = list(pool.map(ask, range(WAITING + 20)))
+    codes = {each.status_code for each in answers}
+    assert codes == {400, 503}
+    assert client.get("health").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 400), (b"[]", 400), (b"{", 400), (b"\xff", 400), (b'{"text": 1}', 400),
+        (b"[" * 100_000, 400), (json.dumps({"text": "x" * (1 << 20) + "x"}).encode(), 413),
+        (b'{"text": "SELECT 1", "language": "python"}', 400),
+        (b'{"text": "SELECT 1", "colour": 1}', 400),
+        (b'{"text": "SELECT 1 AS point_id", "colour": "none"}', 400),
+        (b'{"text": "SELECT ?", "parameters": "x"}', 400),
+        (b'{"text": "SELECT ?", "parameters": [[]]}', 200),
+        (b'{"text": "SELECT ?"}', 400),
+        (b'{"text": "SELECT \'x\' AS point_id"}', 400),
+        (b'{"text": "SELECT 1.5 AS point_id"}', 400),
+    ],
+)  # fmt: skip
+def test_bodies_that_are_wrong(client, body, status):
+    answer = client.post("query", content=body)
+    assert answer.status_code == status, answer.text
+    if status != 200:
+        assert answer.json()["error"].startswith(("view: ", "Invalid", "Conversion", "Binder"))
+
+
+def test_bodies_that_are_too_long(client):
+    answer = client.post("views.bcf", content=b"x" * ((32 << 20) + 1))
+    assert answer.status_code == 413
+
+    def parts():
+        for _ in range(40):
+            yield b"x" * (1 << 20)
+
+    answer = client.post("views.bcf", content=parts())
+    assert answer.status_code == 413
+
+
+def test_odd_values_are_json(client):
+    text = (
+        "SELECT 'nan'::DOUBLE AS a, 'inf'::FLOAT AS b, 170141183460469231731687303715884105727 "
+        "AS c, '\\x00'::BLOB AS d, DATE '2026-01-01' AS e, [1, NULL] AS f, {'x': 'inf'::DOUBLE} AS g, "
+        "range(100) AS h, MAP {'k': 1} AS i, INTERVAL 1 DAY AS j, NULL AS k, 1.50::DECIMAL(5, 2) "
+        "AS l"
+    )
+    answer = client.post("query", json={"text": text})
+    assert answer.status_code == 200, answer.text
+    (row,) = answer.json()["rows"]
+    assert row[:2] == [None, None]
+    assert row[4:8] == ["2026-01-01", [1, None], {"x": None}, "100 values"]
+    assert row[-1] == "1.50"
