@@ -99,6 +99,10 @@ export class Clouds {
   colouring: Colouring = { by: 'colour', isCategory: false, ramp: 'viridis', min: 0, max: 1 };
   marking: Marking | null = null;
   failed: (error: unknown) => void = () => {};
+  /** Called when values have come. */
+  dressed: () => void = () => {};
+  /** Values of the column that points are coloured by as categories, of the tiles that came so far. */
+  readonly categories = new Set<number>();
   private readonly scale = texture();
   private readonly legend = texture();
   private readonly shared: Record<string, IUniform>;
@@ -184,6 +188,8 @@ export class Clouds {
   colour(colouring: Colouring): void {
     this.colouring = colouring;
     const { by, isCategory, ramp, min, max } = colouring;
+    this.categories.clear();
+    for (const node of this.nodes.values()) if (node.valuesOf === by) this.note(node);
     const isColumn = by !== 'colour' && by !== 'height';
     write(this.scale, isColumn && isCategory ? categoryTable(by === 'classification') : rampTable(ramp));
     const up = by === 'height' ? this.view.origin.z : 0;
@@ -255,6 +261,8 @@ export class Clouds {
           geometry.setAttribute('value', new BufferAttribute(values, 1));
           node.valuesOf = valuesOf;
           uniforms.hasValue.value = true;
+          this.note(node);
+          this.dressed();
         }),
         marksOf && selection && node.marksOf !== marksOf && this.marks(node, selection, signal).then((marks) => {
           geometry.setAttribute('mark', new BufferAttribute(marks, 1));
@@ -268,6 +276,10 @@ export class Clouds {
       this.waiting--;
       this.view.redraw();
     }
+  }
+
+  private note(node: Node): void {
+    if (this.colouring.isCategory) for (const value of node.points.geometry.attributes.value?.array ?? []) this.categories.add(value);
   }
 
   /** Values of a column: those that the tile has, else the server's. */

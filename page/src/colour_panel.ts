@@ -35,7 +35,7 @@ export class ColourPanel {
     this.changed();
   }
 
-  legendOf(selection: Selection | null): void {
+  legendOf(selection: Selection | null = this.selection): void {
     this.selection = selection;
     this.legend();
   }
@@ -86,14 +86,14 @@ export class ColourPanel {
   }
 
   private categories(by: string): HTMLElement[] {
-    const { min, max, type, values: texts } = { min: 0, max: 1, type: '', ...this.columns.find((each) => each.name === by) };
-    const [low, high] = [min ?? 0, max ?? 1];
-    const isClass = by === 'classification';
-    if (texts) return texts.slice(0, MOST_CATEGORIES).map((text, k) => h('div', {}, swatch(category(k)), text));
-    if (high - low >= MOST_CATEGORIES) return [h('div', {}, `${short(low)} to ${short(high)}`)];
-    const values = Array.from({ length: high - low + 1 }, (_, k) => low + k).filter((value) => !isClass || CLASSES[value]);
-    return values.map((value) => h('div', {}, swatch((isClass ? CLASSES[value]?.[1] : undefined) ?? category(value)),
-      type === 'boolean' ? String(value === 1) : isClass ? `${value} ${CLASSES[value]?.[0]}` : String(value)));
+    const column = this.columns.find((each) => each.name === by);
+    const label = (value: number): string => column?.values?.[value] ?? (column?.type === 'boolean' ? String(value === 1)
+      : by === 'classification' ? `${value} ${CLASSES[value]?.[0] ?? ''}` : String(value));
+    const values = [...this.clouds.categories].filter(Number.isFinite).sort((a, b) => a - b);
+    const more = values.length - MOST_CATEGORIES;
+    return [...values.slice(0, MOST_CATEGORIES).map((value) => h('div', {},
+      swatch((by === 'classification' ? CLASSES[value]?.[1] : undefined) ?? category(value)), label(value))),
+    ...(more > 0 ? [h('div', {}, `and ${more} more`)] : [])];
   }
 }
 

@@ -11,7 +11,8 @@ export class DetailsPanel {
 
   constructor(private readonly follow: (column: string, value: Json) => (() => void) | null, private readonly closed: () => void) {}
 
-  async show(title: string, path: Promise<string> | string, actions: Action[]): Promise<void> {
+  /** Show what the server says under an address, or what is known without one. */
+  async show(title: string, source: Promise<string> | string | Row, actions: Action[]): Promise<void> {
     const mine = ++this.asked;
     const body = h('div', { class: 'body' }, h('p', { class: 'empty' }, 'Loading …'));
     fill(this.host,
@@ -19,7 +20,8 @@ export class DetailsPanel {
       h('div', { class: 'actions' }, ...actions.map(({ label, run }) => h('button', { onclick: run }, label))), body);
     this.host.hidden = false;
     try {
-      const { row, relations } = await json<Details>(await path);
+      const said = await source;
+      const { row, relations } = typeof said === 'string' ? await json<Details>(said) : { row: said, relations: [] };
       if (mine !== this.asked) return;
       fill(body, this.table(row), ...relations.filter((each) => each.rows.length).map(({ name, rows }) => h('details', { open: rows.length < 8 },
         h('summary', {}, h('span', { class: 'name' }, name), h('span', { class: 'count' }, rows.length)), this.rows(rows))));

@@ -1,6 +1,6 @@
 // The page: puts its parts together.
 import { Box3, Plane, Vector2, Vector3 } from 'three';
-import { type Cloud, json, type Json, type ListRow, type Result, type SceneFile, type Vec } from './api';
+import { type Cloud, json, type Json, type ListRow, type Result, type Row, type SceneFile, type Vec } from './api';
 import { Clouds } from './clouds';
 import { ColourPanel } from './colour_panel';
 import { DetailsPanel, type Action } from './details';
@@ -53,6 +53,7 @@ async function start(): Promise<void> {
   };
   const failed = (error: unknown): void => say((error as Error).message, true);
   clouds.failed = failed;
+  clouds.dressed = () => colours.legendOf();
   const act = (promise: Promise<unknown>): void => void promise.catch(failed);
 
   view.beforeFrame.push(() => {
@@ -77,6 +78,8 @@ async function start(): Promise<void> {
     select(null);
     details.hide();
   };
+  /** Without a server, the page shows what it knows. */
+  const asked = (path: string, known: Row): string | Row => (scene.static ? known : path);
   const fly = (box: Box3): Action => ({ label: 'Fly there', run: () => view.fit(box) });
   const cut = (box: Box3): Action => ({ label: 'Section box', run: () => section.set(grown(box)) });
   const showElement = (id: string): void => {
@@ -86,7 +89,7 @@ async function start(): Promise<void> {
     select(`element:${id}`);
     const row = elements.rows.get(id);
     const hide = (change: () => void) => () => { change(); elements.paint(); };
-    act(details.show(row?.name || row?.ifc_class || id, `row/elements/${encodeURIComponent(id)}`, [
+    act(details.show(row?.name || row?.ifc_class || id, asked(`row/elements/${encodeURIComponent(id)}`, { ...row, global_id: id }), [
       ...(box.isEmpty() ? [] : [fly(box), cut(box)]),
       { label: 'Hide', run: hide(() => { elements.hiddenIds.add(id); unselect(); }) },
       { label: elements.isolated ? 'Show all' : 'Isolate', run: () => { isolate(id); showElement(id); } },
@@ -107,7 +110,8 @@ async function start(): Promise<void> {
     const box = new Box3().setFromPoints(plane.outline.map((point) => view.local(point)));
     selectionBox = grown(box);
     select(`plane:${id}`);
-    act(details.show(`Plane ${id}`, `row/planes/${id}`, [fly(box), cut(box), {
+    const { outline: _, ...known } = plane;
+    act(details.show(`Plane ${id}`, asked(`row/planes/${id}`, known), [fly(box), cut(box), {
       label: 'Section plane', run: () => section.set(section.box, [...section.planes,
         new Plane().setFromNormalAndCoplanarPoint(new Vector3(plane.nx, plane.ny, plane.nz), box.getCenter(new Vector3()))]),
     }]));
@@ -115,7 +119,8 @@ async function start(): Promise<void> {
   const showPoint = (cloud: Cloud, id: Promise<string> | string, at: Vector3): void => {
     const box = new Box3().setFromCenterAndSize(at, new Vector3().setScalar(AROUND_POINT));
     selectionBox = box;
-    const path = Promise.resolve(id).then((each) => {
+    const [x, y, z] = view.world(at).map((value) => Number(value.toFixed(3))) as Vec;
+    const path = scene.static ? { x, y, z } : Promise.resolve(id).then((each) => {
       select(`point:${cloud.id}:${each}`);
       return `row/points/${cloud.id}/${each}`;
     });
@@ -125,7 +130,7 @@ async function start(): Promise<void> {
     if (hit.kind === 'element') return showElement(hit.id);
     if (hit.kind === 'plane') return showPlane(hit.id);
     clouds.select(hit);
-    showPoint(hit.node.cloud, clouds.ids(hit.node).then((ids) => String(ids[hit.index])), hit.at);
+    showPoint(hit.node.cloud, scene.static ? '' : clouds.ids(hit.node).then((ids) => String(ids[hit.index])), hit.at);
   };
   const flyToPoint = async (cloudId: number, id: string): Promise<void> => {
     const cloud = scene.clouds.find((each) => each.id === cloudId);
@@ -208,6 +213,11 @@ async function start(): Promise<void> {
   };
   let isReady = false;
   view.addEventListener('moved', remember);
+  view.addEventListener('drawn', function first() {
+    if (clouds.seenPoints === 0 && elements.tilesets.size === 0) return;
+    performance.mark('first picture');
+    view.removeEventListener('drawn', first);
+  });
 
   // The pointer.
   const place = (event: MouseEvent): [number, number] => {
@@ -383,7 +393,7 @@ async function start(): Promise<void> {
   const [kind, ...rest] = (linked.selected ?? '').split(':');
   if (kind === 'element' && rest[0]) showElement(rest[0]);
   if (kind === 'plane') showPlane(Number(rest[0]));
-  if (kind === 'point' && rest[1]) act(flyToPoint(Number(rest[0]), rest[1]));
+  if (kind === 'point' && rest[1] && hasServer) act(flyToPoint(Number(rest[0]), rest[1]));
   if (linked.query && hasServer) {
     query.text = linked.query;
     query.language = linked.language;

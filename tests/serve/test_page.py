@@ -8,14 +8,18 @@ page's address, not asked of the page.
 import hashlib
 import io
 import os
+import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
 from PIL import Image
+
+from spatialq.demo.house import write_house
 
 from .page_server import OFFSET, TOKEN, Scene, Server
 
@@ -466,3 +470,104 @@ def test_every_width_has_all(browser, server, width, scheme):
 
 def test_only_the_page_of_the_token(opened):
     assert urlsplit(opened.tab.url).path == f"/{TOKEN}/"
+
+
+# The same with the server of `spatialq view`.
+
+
+def started(folder, *files):
+    """Start `spatialq view`; gives its process and its address."""
+    for name in ("starlette", "uvicorn"):
+        pytest.importorskip(name, reason=f"{name} is not installed")
+    command = [sys.executable, "-m", "spatialq", "view", *files, "--port", "0", "--no-browser"]
+    environment = {**os.environ, "SPATIALQ_CACHE_DIR": str(folder / "cache")}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    for line in process.stdout:
+        if found := re.search(r"http://\S+/", line):
+            return process, found[0]
+    raise AssertionError("the server did not start")
+
+
+@pytest.fixture(scope="module")
+def cloud_server(tmp_path_factory):
+    import laspy
+
+    folder = tmp_path_factory.mktemp("cloud")
+    points = field()
+    header = laspy.LasHeader(point_format=2, version="1.2")
+    header.offsets, header.scales = OFFSET, [0.001] * 3
+    las = laspy.LasData(header)
+    for k, axis in enumerate("xyz"):
+        setattr(las, axis, points[axis] + OFFSET[k])
+    for name in ("classification", "intensity"):
+        setattr(las, name, points[name])
+    for name in ("red", "green", "blue"):
+        setattr(las, name, points[name].astype("u2") * 257)
+    las.write(folder / "field.laz")
+    process, url = started(folder, folder / "field.laz")
+    yield url
+    process.terminate()
+    process.wait()
+
+
+@pytest.fixture
+def cloud(browser, cloud_server):
+    page = Opened(browser, cloud_server)
+    for _ in range(60):  # the tiles are made while the page shows a preview
+        if not page.tab.get_by_text("building").count():
+            break
+        page.tab.wait_for_timeout(500)
+    page.idle()
+    yield page
+    assert page.said == []
+    assert [url for url in page.asked if not url.startswith((cloud_server, "data:"))] == []
+    page.tab.close()
+
+
+def test_the_server_gives_the_picked_points(cloud):
+    points = every_point()
+    for k in np.random.default_rng(1).choice(len(points), 5, replace=False):
+        cloud.click(points[k])
+        rows = cloud.tab.locator("#details .body > table tr").all_inner_texts()
+        row = dict(each.split("\t") for each in rows)
+        place = [float(row[axis]) for axis in "xyz"]
+        assert place == pytest.approx(points[k] + OFFSET, abs=1e-3)
+        assert int(row["intensity"]) == k
+        cloud.tab.keyboard.press("Escape")
+
+
+def test_the_server_repaints(cloud):
+    cloud.query("SELECT point_id FROM points WHERE intensity % 3 = 0 AND classification = 2")
+    cloud.close_panels()
+    points = field()
+    wanted = (points["intensity"] % 3 == 0) & (points["classification"] == 2)
+    is_accent = near(cloud.colours(every_point()), ACCENT)
+    assert is_accent[wanted].mean() > 0.99
+    assert not is_accent[~wanted].any()
+
+
+def test_the_server_gives_the_picked_elements(browser, tmp_path):
+    """From above, the element at a place is the one whose box reaches highest there."""
+    pytest.importorskip("ifcopenshell", reason="ifcopenshell is not installed")
+    write_house(tmp_path / "house.ifc")
+    process, url = started(tmp_path, tmp_path / "house.ifc")
+    try:
+        page = Opened(browser, url)
+        rows = page.tab.evaluate("fetch('elements.json').then((answer) => answer.json())")
+        boxes = np.array([row["box"] for row in rows]) - np.tile(OFFSET, 2)
+        page.tab.keyboard.press("1")
+        page.idle()
+        roofs = [k for k, row in enumerate(rows) if row["name"] and "roof" in row["name"]]
+        assert roofs
+        for k in roofs:
+            centre = (boxes[k, :3] + boxes[k, 3:]) / 2
+            page.click(centre)
+            over = (boxes[:, :2] <= centre[:2]).all(axis=1) & (boxes[:, 3:5] >= centre[:2]).all(axis=1)
+            highest = max(np.flatnonzero(over), key=lambda each: boxes[each, 5])
+            assert page.state()["s"] == f"element:{rows[highest]['global_id']}"
+            page.tab.keyboard.press("Escape")
+        assert page.said == []
+        page.tab.close()
+    finally:
+        process.terminate()
+        process.wait()
