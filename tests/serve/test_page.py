@@ -481,7 +481,8 @@ def started(folder, *files):
         pytest.importorskip(name, reason=f"{name} is not installed")
     command = [sys.executable, "-m", "spatialq", "view", *files, "--port", "0", "--no-browser"]
     environment = {**os.environ, "SPATIALQ_CACHE_DIR": str(folder / "cache")}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    process = subprocess.Popen(command, env=environment, **said)
     for line in process.stdout:
         if found := re.search(r"http://\S+/", line):
             return process, found[0]
