@@ -71,7 +71,7 @@ def build_page() -> None:
         return
     command = [npm, "run", "--silent", "--prefix", str(PAGE_SOURCES), "page"]
     if subprocess.run(command, check=False).returncode:
-        print("the page of `spatialq view` was not built: npm failed", file=sys.stderr)
+        sys.stderr.write("the page of `spatialq view` was not built: npm failed\n")
 
 
 class BuildPython(build_py):

@@ -121,7 +121,7 @@ class Scene:
     points : dict of str to array
         `x`, `y`, `z` local, and other columns.
     elements : list of dict
-        `global_id`, `ifc_class`, `name`, `storey`, `system`, local `vertices` and `faces`, `colour`.
+        `global_id`, `ifc_class`, `name`, `storey`, `system`, `colour`, local `vertices`, `faces`.
     planes, clashes : list of dict
     """
 
@@ -309,7 +309,9 @@ class Scene:
             case ["query", number, "clouds", "0", node]:
                 kind, marks = self.queries[number]
                 here = marks[self.nodes[node]]
-                return (np.packbits(here > 0, bitorder="little") if kind == "mask" else here).tobytes()
+                return (
+                    np.packbits(here > 0, bitorder="little") if kind == "mask" else here
+                ).tobytes()
             case ["column", "0", name, node]:
                 return np.asarray(self.columns[name])[self.nodes[node]].astype("<f4").tobytes()
             case ["clouds", "0", "ids", node]:
@@ -324,7 +326,9 @@ class Scene:
                     for c in self.clashes
                     if name in c["elements"]
                 ]
-                return self._row("elements", "global_id", name, [{"name": "clashes", "rows": clashes}])
+                return self._row(
+                    "elements", "global_id", name, [{"name": "clashes", "rows": clashes}]
+                )
         return self.files.get(path)
 
     def _row(self, table, key, value, relations):

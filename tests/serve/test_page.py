@@ -5,6 +5,7 @@ bundle, which `make page` makes. Where a point is in the picture is computed fro
 page's address, not asked of the page.
 """
 
+import copy
 import hashlib
 import io
 import os
@@ -12,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -118,7 +120,8 @@ class Opened:
 
     def idle(self):
         self.tab.evaluate("""async () => {
-            for (let k = 0; !window.spatialq && k < 1000; k++) await new Promise((done) => setTimeout(done, 20));
+            const wait = () => new Promise((done) => setTimeout(done, 20));
+            for (let k = 0; !window.spatialq && k < 1000; k++) await wait();
             await window.spatialq.whenIdle();
         }""")
 
@@ -166,7 +169,7 @@ class Opened:
         at = np.floor(self.project(points)).astype(int)
         return self.picture()[at[:, 1], at[:, 0]]
 
-    def query(self, text, hide_others=False):
+    def query(self, text, *, hide_others=False):
         self.panel("query")
         self.tab.fill("#query-text", text)
         self.tab.set_checked("#query-others", hide_others)
@@ -254,7 +257,7 @@ def test_a_query_repaints_its_points_and_no_others(opened, server, hide_others):
     opened.only_points()
     status = opened.query(
         f"SELECT point_id FROM points WHERE x - {OFFSET[0]} > 5 AND y - {OFFSET[1]} < 11",
-        hide_others,
+        hide_others=hide_others,
     )
     points = every_point()
     wanted = (points[:, 0] > 5) & (points[:, 1] < 11)
@@ -448,6 +451,27 @@ def test_a_server_that_is_gone_is_said(browser, scene):
     page.tab.close()
 
 
+def test_files_without_a_server_have_no_query_box(browser, scene):
+    """As `--export` writes them: rows are those that the page has."""
+    static = copy.copy(scene)
+    static.scene = {**scene.scene, "static": True, "limits": None}
+    server = Server(static, PAGE)
+    page = Opened(browser, server.url)
+    tabs = [tab for tab in page.tab.locator("#tabs button").all_inner_texts() if tab]
+    assert tabs == ["Scene", "Lists"]
+    page.click([28, 0.5, 4])
+    assert page.tab.locator("#details").get_by_text("IfcWall").count()
+    page.tab.keyboard.press("Escape")
+    page.only_points()
+    page.click(every_point()[400])
+    place = page.tab.locator("#details td").all_inner_texts()
+    assert list(map(float, place)) == pytest.approx(every_point()[400] + OFFSET, abs=1e-3)
+    assert not [path for path in server.requests if re.search("/(row|views|query|ids)", path)]
+    assert page.said == []
+    page.tab.close()
+    server.close()
+
+
 @pytest.mark.parametrize("width", [360, 768, 1440])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_width_has_all(browser, server, width, scheme):
@@ -458,9 +482,12 @@ def test_every_width_has_all(browser, server, width, scheme):
             page.panel(panel)
         assert page.tab.evaluate("document.documentElement.scrollWidth") == width
         assert page.tab.locator("#canvas").bounding_box()["height"] > 200
-    unnamed = page.tab.evaluate("""() => [...document.querySelectorAll('button, input, select, textarea, a, canvas')]
-        .filter((each) => !(each.textContent.trim() || each.ariaLabel || each.labels?.length || each.title))
-        .map((each) => each.outerHTML)""")
+    unnamed = page.tab.evaluate("""() => {
+        const all = document.querySelectorAll('button, input, select, textarea, a, canvas');
+        const name = (each) =>
+            each.textContent.trim() || each.ariaLabel || each.labels?.length || each.title;
+        return [...all].filter((each) => !name(each)).map((each) => each.outerHTML);
+    }""")
     assert unnamed == []
     page.tab.locator("#help-open").click()
     assert page.tab.locator("#help").is_visible()
@@ -475,18 +502,21 @@ def test_only_the_page_of_the_token(opened):
 # The same with the server of `spatialq view`.
 
 
+@contextmanager
 def started(folder, *files):
-    """Start `spatialq view`; gives its process and its address."""
+    """Run `spatialq view`; gives its address."""
     for name in ("starlette", "uvicorn"):
         pytest.importorskip(name, reason=f"{name} is not installed")
     command = [sys.executable, "-m", "spatialq", "view", *files, "--port", "0", "--no-browser"]
     environment = {**os.environ, "SPATIALQ_CACHE_DIR": str(folder / "cache")}
     said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    process = subprocess.Popen(command, env=environment, **said)
-    for line in process.stdout:
-        if found := re.search(r"http://\S+/", line):
-            return process, found[0]
-    raise AssertionError("the server did not start")
+    with subprocess.Popen(command, env=environment, **said) as process:
+        try:
+            yield next(
+                found[0] for line in process.stdout if (found := re.search(r"http://\S+/", line))
+            )
+        finally:
+            process.terminate()
 
 
 @pytest.fixture(scope="module")
@@ -505,10 +535,8 @@ def cloud_server(tmp_path_factory):
     for name in ("red", "green", "blue"):
         setattr(las, name, points[name].astype("u2") * 257)
     las.write(folder / "field.laz")
-    process, url = started(folder, folder / "field.laz")
-    yield url
-    process.terminate()
-    process.wait()
+    with started(folder, folder / "field.laz") as url:
+        yield url
 
 
 @pytest.fixture
@@ -551,8 +579,7 @@ def test_the_server_gives_the_picked_elements(browser, tmp_path):
     """From above, the element at a place is the one whose box reaches highest there."""
     pytest.importorskip("ifcopenshell", reason="ifcopenshell is not installed")
     write_house(tmp_path / "house.ifc")
-    process, url = started(tmp_path, tmp_path / "house.ifc")
-    try:
+    with started(tmp_path, tmp_path / "house.ifc") as url:
         page = Opened(browser, url)
         rows = page.tab.evaluate("fetch('elements.json').then((answer) => answer.json())")
         boxes = np.array([row["box"] for row in rows]) - np.tile(OFFSET, 2)
@@ -563,12 +590,11 @@ def test_the_server_gives_the_picked_elements(browser, tmp_path):
         for k in roofs:
             centre = (boxes[k, :3] + boxes[k, 3:]) / 2
             page.click(centre)
-            over = (boxes[:, :2] <= centre[:2]).all(axis=1) & (boxes[:, 3:5] >= centre[:2]).all(axis=1)
+            over = (boxes[:, :2] <= centre[:2]).all(axis=1) & (boxes[:, 3:5] >= centre[:2]).all(
+                axis=1
+            )
             highest = max(np.flatnonzero(over), key=lambda each: boxes[each, 5])
             assert page.state()["s"] == f"element:{rows[highest]['global_id']}"
             page.tab.keyboard.press("Escape")
         assert page.said == []
         page.tab.close()
-    finally:
-        process.terminate()
-        process.wait()
