@@ -81,6 +81,9 @@ export class Elements extends EventTarget {
     });
   }
 
+  /** Whether a tile of a model was loaded. */
+  get areThere(): boolean { return this.parts.size > 0; }
+
   async load(path: string | null, models: Model[]): Promise<void> {
     this.models = models;
     for (const model of models) this.add(model);

@@ -5,14 +5,19 @@ import { display } from './query';
 
 export const FIRST: Vec = [226, 74, 51], SECOND: Vec = [52, 138, 189];
 const NOT_SHOWN = new Set(['elements', 'centre', 'box', 'group', 'status']);
+const MOST_VALUES = 5; // of a row
 const MOST = 2000; // rows in the page at once
 
 export interface Lists {
+  /** Draw the rows again, when the names of elements are known. */
+  draw(): void;
   step(by: number): void;
   clear(): void;
 }
 
-export function listsPanel(lists: List[], chosen: (row: ListRow | null, withBox: boolean) => void): Lists {
+export function listsPanel(
+  lists: List[], nameOf: (globalId: string) => string, chosen: (row: ListRow | null, withBox: boolean) => void,
+): Lists {
   const host = byId('lists');
   let list = lists[0];
   let current: ListRow | null = null;
@@ -31,14 +36,15 @@ export function listsPanel(lists: List[], chosen: (row: ListRow | null, withBox:
     chosen(row, withBox);
   };
 
-  const text = (row: ListRow): string => columns(list as List).map((name) => row[name])
-    .filter((value) => value !== null && value !== undefined).map(display).join(' · ') || row.elements.join(' · ');
+  const title = (row: ListRow): string => row.elements.map(nameOf).join(' × ');
+  const text = (row: ListRow): string => columns(list as List).map((name) => row[name] ?? null)
+    .filter((value) => value !== null && !row.elements.includes(value as string)).slice(0, MOST_VALUES).map(display).join(' · ');
 
   const drawRows = (): void => {
     if (!list) return;
     const groups = new Map<string, ListRow[]>();
     for (const row of list.rows) {
-      if (!`${text(row)} ${row.status ?? ''} ${row.group ?? ''}`.toLowerCase().includes(wanted)) continue;
+      if (!`${title(row)} ${text(row)} ${row.status ?? ''} ${row.group ?? ''}`.toLowerCase().includes(wanted)) continue;
       const group = row.group ?? '';
       groups.set(group, [...(groups.get(group) ?? []), row]);
     }
@@ -48,7 +54,8 @@ export function listsPanel(lists: List[], chosen: (row: ListRow | null, withBox:
       h('summary', {}, h('span', { class: 'name' }, group || 'no group'), h('span', { class: 'count' }, count(members.length))),
       ...members.slice(0, Math.max(MOST - k, 0)).map((row) => h('button', {
         class: 'row', 'data-row': k++, 'aria-current': String(row === current), onclick: () => choose(row),
-      }, row.status && h('span', { class: 'status', 'data-status': row.status.toLowerCase() }, row.status), text(row))))),
+      }, row.status && h('span', { class: 'status', 'data-status': row.status.toLowerCase() }, row.status),
+        h('span', {}, title(row)), h('span', { class: 'more' }, text(row)))))),
       shown.length === 0 && h('p', { class: 'empty' }, 'No row has this text.'));
   };
 
@@ -76,6 +83,7 @@ export function listsPanel(lists: List[], chosen: (row: ListRow | null, withBox:
   draw();
 
   return {
+    draw: drawRows,
     step: (by) => {
       if (shown.length) choose(shown[(Math.max(current ? shown.indexOf(current) : by > 0 ? -1 : 0, -1) + by + shown.length) % shown.length] ?? null);
     },
@@ -84,5 +92,5 @@ export function listsPanel(lists: List[], chosen: (row: ListRow | null, withBox:
 }
 
 function columns(list: List): string[] {
-  return list.columns.map((each) => (typeof each === 'string' ? each : each.name)).filter((name) => !NOT_SHOWN.has(name)).slice(0, 4);
+  return list.columns.map((each) => (typeof each === 'string' ? each : each.name)).filter((name) => !NOT_SHOWN.has(name));
 }

@@ -89,7 +89,7 @@ async function start(): Promise<void> {
     select(`element:${id}`);
     const row = elements.rows.get(id);
     const hide = (change: () => void) => () => { change(); elements.paint(); };
-    act(details.show(row?.name || row?.ifc_class || id, asked(`row/elements/${encodeURIComponent(id)}`, { ...row, global_id: id }), [
+    act(details.show(nameOf(id), asked(`row/elements/${encodeURIComponent(id)}`, { ...row, global_id: id }), [
       ...(box.isEmpty() ? [] : [fly(box), cut(box)]),
       { label: 'Hide', run: hide(() => { elements.hiddenIds.add(id); unselect(); }) },
       { label: elements.isolated ? 'Show all' : 'Isolate', run: () => { isolate(id); showElement(id); } },
@@ -155,7 +155,8 @@ async function start(): Promise<void> {
   const details = new DetailsPanel(follow, () => unselect());
 
   // Lists: a row has its elements in two colours, all others faded.
-  const lists = listsPanel(scene.lists, (row, withBox) => {
+  const nameOf = (id: string): string => elements.rows.get(id)?.name || elements.rows.get(id)?.ifc_class || id;
+  const lists = listsPanel(scene.lists, nameOf, (row, withBox) => {
     elements.highlighted = row && new Map(row.elements.map((id, k): [string, Vec] => [id, k === 0 ? FIRST : SECOND]));
     clouds.isFaded = planes.isFaded = row !== null;
     unselect();
@@ -214,7 +215,7 @@ async function start(): Promise<void> {
   let isReady = false;
   view.addEventListener('moved', remember);
   view.addEventListener('drawn', function first() {
-    if (clouds.seenPoints === 0 && elements.tilesets.size === 0) return;
+    if (clouds.seenPoints === 0 && !elements.areThere) return;
     performance.mark('first picture');
     view.removeEventListener('drawn', first);
   });
@@ -351,7 +352,8 @@ async function start(): Promise<void> {
       }),
       ...scene.models.map((model) => {
         const tiles = elements.tilesets.get(model.id);
-        return toggle(model.name, 'model', tiles?.group.visible ?? true, (isOn) => {
+        const total = [...elements.rows.values()].filter((row) => row.model === model.id).length;
+        return toggle(model.name, plural(total, 'element'), tiles?.group.visible ?? true, (isOn) => {
           if (tiles) tiles.group.visible = isOn;
           tiles?.changed();
         });
@@ -387,6 +389,7 @@ async function start(): Promise<void> {
   colours.by(linked.colour ?? (isColoured ? 'colour' : 'height'));
   await Promise.all([elements.load(scene.elements, scene.models), scene.planes && planes.load(scene.planes.rows)]);
   contents();
+  lists.draw();
   drawElements();
   redrawSection();
   isReady = true;
