@@ -395,9 +395,10 @@ def _columns(con: "duckdb.DuckDBPyConnection", table: Table) -> list[dict[str, A
 def _clouds(opened: Opened) -> list[Cloud]:
     found = []
     for number, table in enumerate(opened.clouds):
+        sides = ", ".join(f"{end}({axis})::DOUBLE" for end in ("min", "max") for axis in "xyz")
         points, least, greatest, *box = opened.con.execute(
-            "SELECT count(*), min(point_id), max(point_id), min(x), min(y), min(z), max(x), "
-            f"max(y), max(z) FROM {table.sql} WHERE {cloud_tiles.FINITE} AND point_id IS NOT NULL"
+            f"SELECT count(*), min(point_id), max(point_id), {sides} FROM {table.sql} "
+            f"WHERE {cloud_tiles.FINITE} AND point_id IS NOT NULL"
         ).fetchall()[0]
         if not points:
             message = f"{COMMAND}: table {table.name} has no points"

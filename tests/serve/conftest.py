@@ -1,9 +1,11 @@
 """A scene of a house with its scan, and a client that is the page's own."""
 
+from contextlib import contextmanager
+
 import pytest
 
 pytest.importorskip("starlette", reason="the extra [view] is not installed")
-pytest.importorskip("httpx", reason="httpx is not installed")
+pytest.importorskip("httpx2", reason="httpx2 is not installed")
 
 import numpy as np
 import pyarrow as pa
@@ -46,8 +48,12 @@ def in_cache(cache):
         yield
 
 
+@contextmanager
 def client_of(server):
-    return TestClient(server.app(TOKEN, PORT), base_url=f"{BASE}/{TOKEN}/")
+    """Give a client whose requests share a loop, as those of a server do."""
+    app = server.app(TOKEN, PORT)
+    with TestClient(app, base_url=f"{BASE}/{TOKEN}/") as client:
+        yield client
 
 
 @pytest.fixture(scope="session")
@@ -61,7 +67,8 @@ def scene(house, in_cache):
 
 @pytest.fixture(scope="session")
 def client(scene):
-    return client_of(Server(scene))
+    with client_of(Server(scene)) as found:
+        yield found
 
 
 def make_database(folder, n, ids=None):

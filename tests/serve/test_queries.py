@@ -33,7 +33,8 @@ def served(request, tmp_path_factory, in_cache):
         assert cloud.state == "ready", cloud.message
         with duckdb.connect() as con:
             con.execute(f"ATTACH '{path}' AS oracle (READ_ONLY); USE oracle")
-            yield client_of(Server(scene)), cloud.tiles, con
+            with client_of(Server(scene)) as client:
+                yield client, cloud.tiles, con
 
 
 def asked(client, text, **more):

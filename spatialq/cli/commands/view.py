@@ -1,11 +1,13 @@
 """`spatialq view`: a page of clouds, models, lists and the SQL box, on this machine."""
 
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from spatialq.cli.progress import progress
-from spatialq.cli.rendering import note
+from spatialq.cli.rendering import note, show
 
 
 def view(
@@ -30,6 +32,13 @@ def view(
     memory: Annotated[
         str | None, typer.Option(help="What a query may take, such as 4GB; by default 1GB.")
     ] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            help="A new folder for the page with its tiles as files, which any web server gives, "
+            "without the SQL box; nothing is served then."
+        ),
+    ] = None,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Whether to open the page in a browser.")
     ] = True,
@@ -41,16 +50,18 @@ def view(
         message = f"view: {reason}"
         raise ValueError(message)
     from spatialq.runtime.budget import parse_size
+    from spatialq.serve.export import write_page
     from spatialq.serve.queries import Limits
     from spatialq.serve.scene import open_scene
     from spatialq.serve.server import serve
 
     size = Limits.memory if memory is None else parse_size(memory, "view: memory")
     limits = Limits(seconds=seconds, memory=size)
-    with progress() as update:
-        opening = open_scene(sources, database, limits=limits, progress=update)
-        scene = opening.__enter__()
-    try:
-        serve(scene, port, note, opens_browser=browser)
-    finally:
-        opening.__exit__(None, None, None)
+    with ExitStack() as stack:
+        with progress() as update:
+            opening = open_scene(sources, database, limits=limits, progress=update)
+            scene = stack.enter_context(opening)
+        if export is not None:
+            show([write_page(scene, export)], as_json=False, upright=True)
+        else:
+            serve(scene, port, note, opens_browser=browser)

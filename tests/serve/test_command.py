@@ -1,0 +1,79 @@
+"""`spatialq view` as a person starts it: a process, its address, and its end."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+
+def ask(address, data=None, headers=None):
+    body = None if data is None else json.dumps(data).encode()
+    request = urllib.request.Request(address, body, headers or {})
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return answer.read()
+
+
+def start(house, *more):
+    command = [sys.executable, "-m", "spatialq", "view", str(house / "house.laz"), "--no-browser"]
+    process = subprocess.Popen([*command, *more], stderr=subprocess.PIPE, text=True)
+    for line in process.stderr:
+        if found := re.search(r"http://127\.0\.0\.1:(\d+)/([\w-]+)/", line):
+            return process, found[0], found[1], found[2]
+    pytest.fail("the server said no address")
+
+
+def end(process, how=signal.SIGINT):
+    process.send_signal(how)
+    process.stderr.read()
+    process.stderr.close()
+    return process.wait(30)
+
+
+def test_it_serves_until_ctrl_c(house, in_cache):
+    process, address, port, token = start(house)
+    try:
+        assert json.loads(ask(f"{address}health")) == {"ok": True}
+        cloud = {"state": "building"}
+        while cloud["state"] == "building":
+            (cloud,) = json.loads(ask(f"{address}scene.json"))["clouds"]
+        assert cloud["state"] == "ready"
+        assert ask(f"{address}clouds/0/tiles/r.glb").startswith(b"glTF")
+        bearer = {"Authorization": f"Bearer {token}"}
+        rows = json.loads(
+            ask(f"http://127.0.0.1:{port}/sql", {"sql": "SELECT count(*) FROM points"}, bearer)
+        )["rows"]
+        assert rows == [[cloud["points"]]]
+        with pytest.raises(urllib.error.HTTPError, match="421"):
+            ask(f"{address}health", headers={"Host": "evil.com"})
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            ask(f"http://127.0.0.1:{port}/health")
+    finally:
+        status = end(process)
+    assert status in (0, 130)
+
+
+def test_it_starts_again_where_it_was_killed_with_another_token(house, in_cache):
+    process, first, port, _ = start(house)
+    end(process, signal.SIGKILL)
+    process, second, again, _ = start(house, "--port", port)
+    try:
+        assert again == port
+        assert first != second
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            ask(f"{first}scene.json")
+        assert json.loads(ask(f"{second}scene.json"))["title"] == "house.laz"
+        taken = subprocess.run(
+            [sys.executable, "-m", "spatialq", "view", str(house / "house.laz"), "--port", port],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert taken.returncode == 1
+        assert taken.stderr.startswith(f"error: view: port must be free, got {port}: ")
+    finally:
+        end(process)
