@@ -1,5 +1,5 @@
 // Lists such as clashes and verdicts, in groups: a click flies to a row and shows its elements in two colours.
-import type { List, ListRow, Vec } from './api';
+import type { Json, List, ListRow, Vec } from './api';
 import { byId, count, field, fill, h, plural, select, swatch } from './dom';
 import { display } from './query';
 
@@ -37,8 +37,11 @@ export function listsPanel(
   };
 
   const title = (row: ListRow): string => row.elements.map(nameOf).join(' × ');
-  const text = (row: ListRow): string => columns(list as List).map((name) => row[name] ?? null)
-    .filter((value) => value !== null && !row.elements.includes(value as string)).slice(0, MOST_VALUES).map(display).join(' · ');
+  const text = (row: ListRow): string => {
+    const said = new Set<Json>([null, row.group, ...row.elements, ...row.elements.map(nameOf)]);
+    return columns(list as List).map((name) => row[name] ?? null).filter((value) => !said.has(value))
+      .slice(0, MOST_VALUES).map(display).join(' · ');
+  };
 
   const drawRows = (): void => {
     if (!list) return;
