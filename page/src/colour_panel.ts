@@ -14,10 +14,11 @@ export class ColourPanel {
 
   constructor(private readonly view: View, private readonly clouds: Clouds, private readonly changed: () => void) {}
 
-  /** Columns that the clouds have; those of several are offered once. */
+  /** Columns that the clouds have and that differ from point to point; those of several are offered once. */
   offer(all: Cloud[]): void {
     this.columns = [...new Map(all.flatMap((cloud) => cloud.columns).map((column) => [column.name, column])).values()]
-      .filter(({ name, type, values }) => (type !== 'text' || values !== undefined) && !['x', 'y', 'z', 'point_id', 'red', 'green', 'blue'].includes(name));
+      .filter(({ name, type, values, min, max }) => (type === 'text' ? (values?.length ?? 0) > 1 : min !== max)
+        && !['x', 'y', 'z', 'point_id', 'red', 'green', 'blue'].includes(name));
     this.draw();
   }
 

@@ -12,7 +12,7 @@ export class DetailsPanel {
   constructor(private readonly follow: (column: string, value: Json) => (() => void) | null, private readonly closed: () => void) {}
 
   /** Show what the server says under an address, or what is known without one. */
-  async show(title: string, source: Promise<string> | string | Row, actions: Action[]): Promise<void> {
+  async show(title: string, source: Promise<string | Row> | string | Row, actions: Action[]): Promise<void> {
     const mine = ++this.asked;
     const body = h('div', { class: 'body' }, h('p', { class: 'empty' }, 'Loading …'));
     fill(this.host,

@@ -87,9 +87,9 @@ async function start(): Promise<void> {
     const box = elements.boxOf([id]);
     selectionBox = box.isEmpty() ? null : grown(box);
     select(`element:${id}`);
-    const row = elements.rows.get(id);
+    const { box: _, model: __, ...known } = elements.rows.get(id) ?? { global_id: id };
     const hide = (change: () => void) => () => { change(); elements.paint(); };
-    act(details.show(nameOf(id), asked(`row/elements/${encodeURIComponent(id)}`, { ...row, global_id: id }), [
+    act(details.show(nameOf(id), asked(`row/elements/${encodeURIComponent(id)}`, known), [
       ...(box.isEmpty() ? [] : [fly(box), cut(box)]),
       { label: 'Hide', run: hide(() => { elements.hiddenIds.add(id); unselect(); }) },
       { label: elements.isolated ? 'Show all' : 'Isolate', run: () => { isolate(id); showElement(id); } },
@@ -120,9 +120,9 @@ async function start(): Promise<void> {
     const box = new Box3().setFromCenterAndSize(at, new Vector3().setScalar(AROUND_POINT));
     selectionBox = box;
     const [x, y, z] = view.world(at).map((value) => Number(value.toFixed(3))) as Vec;
-    const path = scene.static ? { x, y, z } : Promise.resolve(id).then((each) => {
+    const path = Promise.resolve(id).then((each) => {
       select(`point:${cloud.id}:${each}`);
-      return `row/points/${cloud.id}/${each}`;
+      return asked(`row/points/${cloud.id}/${each}`, { point_id: each, x, y, z });
     });
     act(details.show(`Point of ${cloud.name}`, path, [fly(box), cut(box)]));
   };
@@ -130,7 +130,7 @@ async function start(): Promise<void> {
     if (hit.kind === 'element') return showElement(hit.id);
     if (hit.kind === 'plane') return showPlane(hit.id);
     clouds.select(hit);
-    showPoint(hit.node.cloud, scene.static ? '' : clouds.ids(hit.node).then((ids) => String(ids[hit.index])), hit.at);
+    showPoint(hit.node.cloud, clouds.ids(hit.node).then((ids) => String(ids[hit.index])), hit.at);
   };
   const flyToPoint = async (cloudId: number, id: string): Promise<void> => {
     const cloud = scene.clouds.find((each) => each.id === cloudId);
