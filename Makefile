@@ -9,7 +9,7 @@ STEALING := --numprocesses $(WORKERS) --dist worksteal
 # Tests of the house, and of each kernel against its oracle.
 CHECKED := $(wildcard tests/test_layers.py tests/test_layout.py tests/test_generated.py tests/*/test_oracle.py)
 
-.PHONY: demo generate check test test-all test-gpu lint docs docs-images wheel bench bench-gpu lock
+.PHONY: demo generate check test test-all test-gpu lint docs docs-images page wheel bench bench-gpu lock
 
 ## the village, its house, the README's queries and four pictures, in demo/
 demo: .venv/.demo
@@ -50,6 +50,12 @@ docs: .venv/docs/.ready
 ## the pictures of the recipes, from the files of the demo
 docs-images: .venv/.ready
 	$(BIN)/python .ci/docs_images.py
+
+## the page of `spatialq view`, bundled by npm into spatialq/serve/page
+page: spatialq/serve/page/app.js
+
+spatialq/serve/page/app.js: $(wildcard page/*.* page/src/*)
+	npm run --silent --prefix page page
 
 ## compile the kernels for a baseline processor and the CUDA sources, build the wheel with them, install
 ## it into a clean environment and use it there; KEEP=dist keeps it

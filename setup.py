@@ -5,16 +5,21 @@ optional: without a C compiler the package is built without it, and works with l
 """
 
 import platform
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 FOLDER = Path("spatialq/database/native")
 NAME = "spatialq.database.native.spatialq"
 COMPILED = Path("spatialq/compiled/cpu")
+PAGE = Path("spatialq/serve/page/app.js")
+PAGE_SOURCES = Path("page")  # absent from an sdist, which has the page itself if it was built
 API_VERSION = "v1.2.0"  # of DuckDB's stable C interface, as in duckdb_api.h
 MAGIC = b"\x00\x93\x04\x10duckdb_signature\x80\x04"
 OPTIMISED = ["/O2"] if sys.platform == "win32" else ["-O3", "-fvisibility=hidden"]
@@ -53,6 +58,32 @@ class BuildExtension(build_ext):
             path.write_bytes(library + footer())
 
 
+def build_page() -> None:
+    """Bundle the page of `spatialq view`, where npm is there and the page is not or is old.
+
+    The package is complete without it but for that command, which says what is missing.
+    """
+    npm = shutil.which("npm")
+    sources = [*PAGE_SOURCES.glob("*.*"), *PAGE_SOURCES.glob("src/*")]
+    if npm is None or not sources:
+        return
+    if PAGE.exists() and PAGE.stat().st_mtime >= max(each.stat().st_mtime for each in sources):
+        return
+    command = [npm, "run", "--silent", "--prefix", str(PAGE_SOURCES), "page"]
+    if subprocess.run(command, check=False).returncode:
+        sys.stderr.write("the page of `spatialq view` was not built: npm failed\n")
+
+
+class BuildPython(build_py):
+    """Copy the modules and their data, with the page."""
+
+    def run(self) -> None:
+        """Build the page before its files are looked for."""
+        build_page()
+        self.__dict__.pop("data_files", None)  # egg_info may have listed them before
+        super().run()
+
+
 class PlatformWheel(bdist_wheel):
     """A wheel for a platform and any Python 3: the library does not use Python's interface.
 
@@ -75,5 +106,9 @@ setup(
             optional=True,
         )
     ],
-    cmdclass={"build_ext": BuildExtension, "bdist_wheel": PlatformWheel},
+    cmdclass={
+        "build_ext": BuildExtension,
+        "build_py": BuildPython,
+        "bdist_wheel": PlatformWheel,
+    },
 )

@@ -12,6 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 COMPILED = ROOT / "spatialq" / "compiled"
+PAGE = ROOT / "spatialq" / "serve" / "page"
 MOST_BYTES = 12_000_000  # of the wheel, with compiled code for the processor and for GPUs
 MOST_INSTALLED_BYTES = 650_000_000  # with all that it needs, without extras
 
@@ -49,7 +50,8 @@ def tracked() -> set[str]:
 
     Whatever is under version control in the packages' folders belongs to the wheel, but for the
     READMEs, which are for readers of the repository, and the C sources of the extension, which is
-    in the wheel itself. It also has what `make wheel` has compiled.
+    in the wheel itself. It also has what `make wheel` has compiled, and the page where npm has
+    bundled it.
     """
     command = ["git", "ls-files", "spatialq", "sql", "udfs"]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
@@ -58,8 +60,8 @@ def tracked() -> set[str]:
         for name in listed.splitlines()
         if not name.endswith((".md", ".c", ".h"))
     }
-    compiled = {path.relative_to(ROOT).as_posix() for path in COMPILED.glob("*/*")}
-    return {*sources, *compiled, "spatialq/database/native/spatialq.duckdb_extension"}
+    made = {path.relative_to(ROOT).as_posix() for path in [*COMPILED.glob("*/*"), *PAGE.glob("*")]}
+    return {*sources, *made, "spatialq/database/native/spatialq.duckdb_extension"}
 
 
 def main() -> None:

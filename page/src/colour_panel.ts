@@ -1,0 +1,106 @@
+// How points are coloured: the column, its range and ramp, and the legend in the picture.
+import type { Cloud, Column, Selection } from './api';
+import type { Clouds } from './clouds';
+import { byId, field, fill, h, select, short, swatch } from './dom';
+import { CLASSES, category, onRamp, RAMPS } from './scales';
+import type { View } from './view';
+
+const MOST_CATEGORIES = 32;
+
+export class ColourPanel {
+  private selection: Selection | null = null;
+  private readonly host = byId('colours');
+  private columns: Column[] = [];
+
+  constructor(private readonly view: View, private readonly clouds: Clouds, private readonly changed: () => void) {}
+
+  /** Columns that the clouds have and that differ from point to point; those of several are offered once. */
+  offer(all: Cloud[]): void {
+    this.columns = [...new Map(all.flatMap((cloud) => cloud.columns).map((column) => [column.name, column])).values()]
+      .filter(({ name, type, values, min, max }) => (type === 'text' ? (values?.length ?? 0) > 1 : min !== max)
+        && !['x', 'y', 'z', 'point_id', 'red', 'green', 'blue'].includes(name));
+    this.draw();
+  }
+
+  by(name: string): void {
+    const column = this.columns.find((each) => each.name === name);
+    if (name !== 'colour' && name !== 'height' && !column) return;
+    const box = this.view.extent;
+    const [min, max] = name === 'height'
+      ? [box.min.z, box.max.z].map((z) => Number((z + this.view.origin.z).toFixed(2))) as [number, number]
+      : [column?.min ?? 0, column?.max ?? 1];
+    const isCategory = column !== undefined && (column.type === 'boolean' || column.type === 'text' || name === 'classification'
+      || (column.type === 'integer' && (name.endsWith('_id') || max - min < MOST_CATEGORIES)));
+    this.clouds.colour({ ...this.clouds.colouring, by: name, isCategory, min, max });
+    this.draw();
+    this.changed();
+  }
+
+  legendOf(selection: Selection | null = this.selection): void {
+    this.selection = selection;
+    this.legend();
+  }
+
+  private draw(): void {
+    const now = this.clouds.colouring;
+    const options: [string, string][] = [['colour', 'own colour'], ['height', 'height'],
+      ...this.columns.map(({ name }): [string, string] => [name, name])];
+    const column = this.columns.find((each) => each.name === now.by);
+    const hasRange = now.by !== 'colour' && !now.isCategory;
+    const number = (label: string, value: number, set: (value: number) => void) => field(label, h('input', {
+      type: 'number', step: 'any', value: short(value), onchange: (event: Event) => {
+        const given = Number((event.target as HTMLInputElement).value);
+        if (Number.isFinite(given)) this.recolour(() => set(given));
+      },
+    }));
+    fill(this.host,
+      field('Colour by', select(options, now.by, (name) => this.by(name))),
+      column?.type === 'integer' && field('As', select([['', 'range'], ['yes', 'categories']], now.isCategory ? 'yes' : '',
+        (value) => this.recolour(() => { now.isCategory = value !== ''; }))),
+      hasRange && h('div', { class: 'pair' },
+        number('From', now.min, (value) => { now.min = value; }), number('to', now.max, (value) => { now.max = value; })),
+      hasRange && field('Scale', select(RAMPS.map((ramp) => [ramp, ramp] as const), now.ramp,
+        (ramp) => this.recolour(() => { now.ramp = ramp; }))),
+    );
+    this.legend();
+  }
+
+  private recolour(change: () => void): void {
+    change();
+    this.clouds.colour(this.clouds.colouring);
+    this.draw();
+  }
+
+  /** What the colours of the picture mean: those of a query, else those of the column. */
+  private legend(): void {
+    const host = byId('legend');
+    const [points] = Object.values(this.selection?.points ?? {}).filter((each) => each.kind === 'bytes');
+    const legend = points?.legend ?? this.selection?.elements?.legend;
+    if (legend) {
+      fill(host, h('b', {}, points?.column ?? 'query'), ...(Array.isArray(legend)
+        ? legend.map((each) => h('div', {}, swatch(each.colour), each.label)) : ramp(legend.ramp, legend.min, legend.max)));
+    } else {
+      const { by, isCategory, min, max, ramp: name } = this.clouds.colouring;
+      fill(host, by !== 'colour' && h('b', {}, by), ...(by === 'colour' ? [] : isCategory ? this.categories(by) : ramp(name, min, max)));
+    }
+    host.hidden = host.childElementCount === 0;
+  }
+
+  private categories(by: string): HTMLElement[] {
+    const column = this.columns.find((each) => each.name === by);
+    const label = (value: number): string => column?.values?.[value] ?? (column?.type === 'boolean' ? String(value === 1)
+      : by === 'classification' ? `${value} ${CLASSES[value]?.[0] ?? ''}` : String(value));
+    const values = [...this.clouds.categories].filter(Number.isFinite).sort((a, b) => a - b);
+    const more = values.length - MOST_CATEGORIES;
+    return [...values.slice(0, MOST_CATEGORIES).map((value) => h('div', {},
+      swatch((by === 'classification' ? CLASSES[value]?.[1] : undefined) ?? category(value)), label(value))),
+    ...(more > 0 ? [h('div', {}, `and ${more} more`)] : [])];
+  }
+}
+
+function ramp(name: string, min: number, max: number): HTMLElement[] {
+  const bar = h('div', { class: 'ramp', role: 'img', 'aria-label': `scale ${name}` });
+  const stops = Array.from({ length: 17 }, (_, k) => `rgb(${onRamp(name, k / 16).join(' ')})`);
+  bar.style.background = `linear-gradient(to right, ${stops.join(', ')})`;
+  return [bar, h('div', { class: 'ends' }, h('span', {}, short(min)), h('span', {}, short(max)))];
+}

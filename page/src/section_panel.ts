@@ -1,0 +1,51 @@
+// The section box by two sliders for each axis, and planes beside it.
+import { Box3, type Plane, Vector3 } from 'three';
+import { byId, fill, h } from './dom';
+import type { Section } from './section';
+import type { View } from './view';
+
+const STEPS = 200;
+const AXES = ['x', 'y', 'z'] as const;
+
+export function sectionPanel(view: View, section: Section, around: () => Box3 | null): () => void {
+  const host = byId('section');
+  let isMine = false;
+
+  const slider = (axis: number, side: 'min' | 'max'): HTMLElement => {
+    const whole = view.extent;
+    const low = whole.min.getComponent(axis), width = Math.max(whole.max.getComponent(axis) - low, 1e-6);
+    const box = section.box ?? whole;
+    return h('input', {
+      type: 'range', min: 0, max: STEPS, value: Math.round((box[side].getComponent(axis) - low) / width * STEPS),
+      'aria-label': `${side === 'min' ? 'Lowest' : 'Highest'} ${AXES[axis]}`, oninput: (event: Event) => {
+        const next = (section.box ?? view.extent).clone();
+        next[side].setComponent(axis, low + Number((event.target as HTMLInputElement).value) / STEPS * width);
+        isMine = true;
+        section.set(next);
+        isMine = false;
+      },
+    });
+  };
+
+  const draw = (): void => {
+    if (isMine) return;
+    const box = around();
+    fill(host,
+      ...AXES.map((name, axis) => h('div', { class: 'range' }, h('span', {}, name), slider(axis, 'min'), slider(axis, 'max'))),
+      ...section.planes.map((plane, k) => h('div', { class: 'line' }, h('span', {}, describe(plane)),
+        h('button', { class: 'quiet', onclick: () => {
+          section.set(section.box, section.planes.map((each, i) => (i === k ? each.clone().negate() : each)));
+        } }, 'flip'),
+        h('button', { class: 'quiet', onclick: () => section.set(section.box, section.planes.filter((_, i) => i !== k)) }, 'remove'))),
+      h('div', { class: 'actions' },
+        box && h('button', { onclick: () => section.set(box) }, 'Around selection'),
+        (section.box || section.planes.length > 0) && h('button', { onclick: () => section.set(null, []) }, 'Remove section')));
+  };
+  section.addEventListener('changed', draw);
+  return draw;
+}
+
+function describe({ normal }: Plane): string {
+  const up = new Vector3(0, 0, 1);
+  return Math.abs(normal.dot(up)) > 0.98 ? 'level plane' : Math.abs(normal.dot(up)) < 0.02 ? 'upright plane' : 'sloped plane';
+}

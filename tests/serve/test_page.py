@@ -1,0 +1,602 @@
+"""The page in headless Chromium, over a scene whose every coordinate and answer is known here.
+
+They need playwright, Chromium (`SPATIALQ_CHROMIUM` names one that is not on the path) and the
+bundle, which `make page` makes. Where a point is in the picture is computed from the camera in the
+page's address, not asked of the page.
+"""
+
+import copy
+import hashlib
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from spatialq.demo.house import write_house
+
+from .page_server import OFFSET, TOKEN, Scene, Server
+
+pytestmark = pytest.mark.slow  # as a whole
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "spatialq" / "serve" / "page"
+ARGUMENTS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
+             "--ignore-gpu-blocklist"]  # fmt: skip
+ACCENT = (255, 122, 0)
+FIRST, SECOND = (226, 74, 51), (52, 138, 189)
+GROUND, BUILDING = (171, 129, 82), (222, 108, 84)
+SIDE = 30
+"""Points along each side of the field, 0.8 m apart."""
+
+
+def cube(low, high):
+    corners = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], float)
+    faces = [(0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 1),
+             (2, 3, 7), (2, 7, 6), (0, 2, 6), (0, 6, 4), (1, 5, 7), (1, 7, 3)]  # fmt: skip
+    low, high = np.array(low, float), np.array(high, float)
+    return {"vertices": low + corners * (high - low), "faces": faces}
+
+
+def field():
+    """Points at different heights, those in the east buildings."""
+    x, y = (each.ravel() * 0.8 for each in np.meshgrid(np.arange(SIDE), np.arange(SIDE)))
+    red, blue = np.full(x.size, 90, "u1"), np.full(x.size, 200, "u1")
+    heights = np.where(x > 12, 0.5, 0.0)
+    return {
+        "x": x, "y": y, "z": heights, "classification": np.where(x > 12, 6, 2).astype("u1"),
+        "intensity": np.arange(x.size).astype("u2"), "red": red, "green": red, "blue": blue,
+    }  # fmt: skip
+
+
+def element(name, kind, storey, low, high):
+    grey = (200, 200, 200)
+    rest = {"ifc_class": kind, "name": name, "storey": storey, "system": None, "colour": grey}
+    return {"global_id": f"{name}0123456789abcdefghijk"[:22], **rest, **cube(low, high)}
+
+
+WALL = element("wall", "IfcWall", "ground floor", (26, 0, 0), (30, 1, 4))
+DUCT = element("duct", "IfcDuctSegment", "ground floor", (27, 4, 0), (28, 8, 1))
+SLAB = element("slab", "IfcSlab", "cellar", (26, 12, 0), (32, 20, 0.4))
+ELEMENTS = [WALL, DUCT, SLAB]
+PLANES = [{"plane_id": 4, "nx": 0.0, "ny": 0.0, "nz": 1.0, "d": 0.0, "points": 12,
+           "outline": [[0, 26, 0], [6, 26, 0], [6, 30, 0], [0, 30, 0]]}]  # fmt: skip
+CLASHES = [
+    {"name": "wall and duct", "overlap": 0.25, "status": "open", "group": "walls",
+     "elements": [WALL["global_id"], DUCT["global_id"]], "box": [26, 0, 0, 30, 8, 4]},
+    {"name": "duct and slab", "overlap": 0.5, "status": "resolved", "group": "slabs",
+     "elements": [DUCT["global_id"], SLAB["global_id"]], "box": [26, 4, 0, 32, 20, 1]},
+]  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def browser():
+    sync = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    found = os.environ.get("SPATIALQ_CHROMIUM") or shutil.which("chromium")
+    if found is None:
+        pytest.skip("Chromium is not installed")
+    if not (PAGE / "app.js").is_file():
+        pytest.skip("the page was not bundled (make page)")
+    with sync.sync_playwright() as driver:
+        launched = driver.chromium.launch(executable_path=found, args=ARGUMENTS)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="module")
+def scene():
+    return Scene(field(), ELEMENTS, PLANES, CLASHES)
+
+
+@pytest.fixture
+def server(scene):
+    started = Server(scene, PAGE)
+    yield started
+    started.close()
+
+
+class Opened:
+    """A page with what a person does in it; it must have said no error when it is closed."""
+
+    def __init__(self, browser, url, width=640, height=480, scheme="light"):
+        size = {"width": width, "height": height}
+        self.tab = browser.new_page(
+            viewport=size, reduced_motion="reduce", color_scheme=scheme, has_touch=width < 400
+        )
+        self.said, self.asked = [], []
+        self.tab.on("console", lambda m: m.type == "error" and self.said.append(m.text))
+        self.tab.on("pageerror", lambda error: self.said.append(str(error)))
+        self.tab.on("request", lambda request: self.asked.append(request.url))
+        self.tab.goto(url)
+        self.idle()
+
+    def idle(self):
+        self.tab.evaluate("""async () => {
+            const wait = () => new Promise((done) => setTimeout(done, 20));
+            for (let k = 0; !window.spatialq && k < 1000; k++) await wait();
+            await window.spatialq.whenIdle();
+        }""")
+
+    def panel(self, name):
+        tab = self.tab.locator(f"#tabs [data-panel={name}]")
+        if tab.get_attribute("aria-selected") != "true":
+            tab.click()
+        self.idle()
+
+    def close_panels(self):
+        selected = self.tab.locator("#tabs [aria-selected=true]")
+        if selected.count():
+            selected.click()
+        self.idle()
+
+    def state(self):
+        return {name: each[0] for name, each in parse_qs(urlsplit(self.tab.url).fragment).items()}
+
+    def project(self, points):
+        """Where local points are in the window, by the camera of the address."""
+        numbers = np.array(self.state()["v"].split(","), float)
+        eye, target, fov = numbers[:3] - OFFSET, numbers[3:6] - OFFSET, numbers[6]
+        back = (eye - target) / np.linalg.norm(eye - target)
+        right = np.cross([0, 0, 1], back)
+        right /= np.linalg.norm(right)
+        axes = np.stack([right, np.cross(back, right), -back])
+        seen = (np.atleast_2d(points) - eye) @ axes.T
+        box = self.tab.locator("#canvas").bounding_box()
+        scale = box["height"] / 2 / np.tan(np.radians(fov / 2))
+        across = seen[:, :2] / seen[:, 2:] * scale
+        middle = [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
+        return np.stack([middle[0] + across[:, 0], middle[1] - across[:, 1]], axis=1)
+
+    def click(self, point):
+        self.tab.mouse.click(*self.project(point)[0])
+        self.idle()
+
+    def picture(self):
+        """Take a screenshot without what lies over the scene."""
+        self.tab.evaluate("document.getElementById('legend').style.visibility = 'hidden'")
+        return np.asarray(Image.open(io.BytesIO(self.tab.screenshot())).convert("RGB")).astype(int)
+
+    def colours(self, points):
+        """Colours at local points."""
+        at = np.floor(self.project(points)).astype(int)
+        return self.picture()[at[:, 1], at[:, 0]]
+
+    def query(self, text, *, hide_others=False):
+        self.panel("query")
+        self.tab.fill("#query-text", text)
+        self.tab.set_checked("#query-others", hide_others)
+        self.tab.click("#query-run")
+        self.tab.locator("#query-clear:not([disabled])").wait_for()
+        self.idle()
+        return self.tab.locator("#query-status").inner_text()
+
+    def only_points(self):
+        self.panel("scene")
+        self.tab.uncheck("#contents label:has-text('house.ifc') input")
+        self.tab.uncheck("#contents label:has-text('planes') input")
+        self.close_panels()
+
+
+@pytest.fixture
+def opened(browser, server):
+    page = Opened(browser, server.url)
+    yield page
+    assert page.said == []
+    assert page.asked
+    assert [url for url in page.asked if not url.startswith((server.url, "data:"))] == []
+    page.tab.close()
+
+
+def near(colours, wanted, most=12):
+    return np.abs(np.asarray(colours) - wanted).max(axis=-1) <= most
+
+
+def every_point():
+    points = field()
+    return np.stack([points[axis] for axis in "xyz"], axis=1)
+
+
+def test_the_bundle_is_that_of_the_sources(tmp_path):
+    """The same sources and packages give the same bytes."""
+    node, modules = shutil.which("node"), ROOT / "page" / "node_modules"
+    if node is None or not modules.is_dir() or not (PAGE / "app.js").is_file():
+        pytest.skip("Node.js, its packages in page, or the bundle are missing (make page)")
+    subprocess.run([node, ROOT / "page" / "build.js", tmp_path], check=True)
+    digests = [
+        {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
+        for folder in (tmp_path, PAGE)
+    ]
+    assert set(digests[0]) == {"app.js", "app.css", "index.html", "THIRD_PARTY.txt"}
+    assert digests[0] == digests[1]
+
+
+def test_every_point_has_its_place_and_colour(opened):
+    """What is far from the origin is drawn where it is, in its own colour."""
+    opened.only_points()
+    assert near(opened.colours(every_point()), (90, 90, 200)).mean() > 0.99
+
+
+def test_picked_points_are_the_right_ones(opened):
+    opened.only_points()
+    points = every_point()
+    for k in np.random.default_rng(0).choice(len(points), 8, replace=False):
+        opened.click(points[k])
+        row = opened.tab.locator("#details tr", has_text="point_id").locator("td")
+        assert row.inner_text() == str(7 * k + 3)
+        assert opened.state()["s"] == f"point:0:{7 * k + 3}"
+        opened.tab.keyboard.press("Escape")
+
+
+@pytest.mark.parametrize("which", ELEMENTS, ids=lambda each: each["name"])
+def test_picked_elements_are_the_right_ones(opened, which):
+    top = which["vertices"].max(0) * [0.5, 0.5, 1] + which["vertices"].min(0) * [0.5, 0.5, 0]
+    opened.click(top)
+    assert opened.state()["s"] == f"element:{which['global_id']}"
+    assert opened.tab.locator("#details h2").inner_text() == which["name"]
+    assert opened.tab.locator("#details").get_by_text(which["ifc_class"]).count()
+    clashes = [c for c in CLASHES if which["global_id"] in c["elements"]]
+    assert opened.tab.locator("#details details tbody tr").count() == len(clashes)
+
+
+def test_a_picked_plane_shows_its_row(opened):
+    opened.click([3, 28, 0])
+    assert opened.state()["s"] == "plane:4"
+    assert opened.tab.locator("#details h2").inner_text() == "Plane 4"
+
+
+@pytest.mark.parametrize("hide_others", [False, True])
+def test_a_query_repaints_its_points_and_no_others(opened, server, hide_others):
+    opened.only_points()
+    status = opened.query(
+        f"SELECT point_id FROM points WHERE x - {OFFSET[0]} > 5 AND y - {OFFSET[1]} < 11",
+        hide_others=hide_others,
+    )
+    points = every_point()
+    wanted = (points[:, 0] > 5) & (points[:, 1] < 11)
+    assert f"{wanted.sum()} points in the scene" in status
+    opened.close_panels()
+    colours = opened.colours(points)
+    is_accent = near(colours, ACCENT)
+    assert is_accent[wanted].mean() > 0.99
+    assert not is_accent[~wanted].any()
+    background = opened.picture()[60, 20]
+    assert near(colours[~wanted], background, 2).mean() > 0.95 or not hide_others
+    opened.panel("query")
+    opened.tab.click("#query-clear")
+    opened.close_panels()
+    assert near(opened.colours(points), (90, 90, 200)).mean() > 0.99
+    # each tile's marks were asked for once, and no points with them
+    marks = [path for path in server.requests if "/query/" in path]
+    assert len(marks) == len(set(marks)) == 5
+
+
+def test_numbers_of_a_query_are_colours(opened):
+    opened.only_points()
+    opened.query("SELECT point_id, 2 * intensity AS twice FROM points WHERE intensity < 450")
+    legend = opened.tab.locator("#legend").inner_text()
+    assert legend.split() == ["twice", "0", "898"]
+    opened.close_panels()
+    colours = opened.colours(every_point())
+    assert near(colours[:4], (68, 1, 84)).all()
+    assert near(colours[446:450], (253, 231, 37)).all()
+    brightness = colours[:450].sum(axis=1)
+    assert (np.diff(brightness[::30]) >= 0).all()
+
+
+def test_columns_are_colours(opened):
+    opened.only_points()
+    opened.panel("scene")
+    opened.tab.select_option("#colours select >> nth=0", "classification")
+    opened.close_panels()
+    colours, points = opened.colours(every_point()), every_point()
+    assert near(colours[points[:, 0] < 12], GROUND).mean() > 0.99
+    assert near(colours[points[:, 0] > 12], BUILDING).mean() > 0.99
+    assert opened.tab.locator("#legend").get_by_text("2 ground").count()
+    opened.panel("scene")
+    opened.tab.select_option("#colours select >> nth=0", "height")
+    opened.close_panels()
+    heights = opened.colours(points)
+    assert not near(heights[points[:, 0] < 12][0], heights[points[:, 0] > 12][0], 20)
+
+
+def test_a_row_of_a_list_flies_there(opened):
+    opened.panel("lists")
+    opened.tab.locator("#lists .row", has_text="duct and slab").click()
+    opened.idle()
+    target = np.array(opened.state()["v"].split(",")[3:6], float) - OFFSET
+    assert target.tolist() == pytest.approx([29, 12, 0.5], abs=1e-3)
+    picture = opened.picture()
+    shaded = [(picture * 255 // np.maximum(picture.max(axis=2, keepdims=True), 1)), picture]
+    for colour in (FIRST, SECOND):
+        full = np.array(colour) * 255 // max(colour)
+        assert (near(shaded[0], full, 8) & (shaded[1].max(axis=2) > 90)).sum() > 200
+    opened.tab.keyboard.press("j")
+    opened.idle()
+    current = opened.tab.locator("#lists .row[aria-current=true]")
+    assert "wall and duct" in current.inner_text()
+    opened.tab.locator("#canvas").focus()
+    opened.tab.keyboard.press("Escape")
+    assert current.count() == 0
+
+
+def test_a_section_box_of_a_list_cuts(opened):
+    """What is outside the box is neither drawn nor picked."""
+    opened.panel("lists")
+    opened.tab.locator("#lists .row", has_text="wall and duct").click()
+    opened.close_panels()
+    opened.tab.keyboard.press("f")
+    opened.idle()
+    opened.click(SLAB["vertices"].mean(0))
+    assert "s" not in opened.state()
+    opened.tab.keyboard.press("Escape")
+    opened.idle()
+    opened.click([29, 16, 0.4])
+    assert opened.state()["s"] == f"element:{SLAB['global_id']}"
+
+
+def test_elements_are_hidden_by_class_and_storey(opened):
+    opened.panel("scene")
+    top = [28, 0.5, 4]
+    opened.tab.uncheck("#facets .values label:has-text('IfcWall') input")
+    opened.close_panels()
+    opened.click(top)
+    assert WALL["global_id"] not in opened.state().get("s", "")
+    opened.panel("scene")
+    opened.tab.select_option("#facets select >> nth=1", "storey")
+    counts = opened.tab.locator("#facets .values .count").all_inner_texts()
+    assert counts == ["1", "2"]
+    opened.tab.click("#facets >> text=Show all")
+    opened.close_panels()
+    opened.click(top)
+    assert opened.state()["s"] == f"element:{WALL['global_id']}"
+
+
+def test_a_query_selects_elements(opened):
+    status = opened.query("SELECT global_id FROM elements WHERE ifc_class = 'IfcSlab'")
+    assert "1 element in the scene" in status
+    opened.tab.locator("#query-result tbody tr").click()
+    opened.idle()
+    assert opened.state()["s"] == f"element:{SLAB['global_id']}"
+
+
+def test_a_link_opens_the_same_view(opened, browser):
+    opened.tab.keyboard.press("1")
+    opened.query("SELECT point_id FROM points WHERE classification = 6")
+    opened.close_panels()
+    points = every_point()
+    opened.click(SLAB["vertices"].mean(0) * [1, 1, 2])
+    again = Opened(browser, opened.tab.url)
+    assert again.state() == opened.state()
+    assert again.state()["q"].endswith("classification = 6")
+    again.tab.keyboard.press("Escape")
+    again.idle()
+    assert (near(again.colours(points), ACCENT) == (points[:, 0] > 12)).mean() > 0.99
+    assert again.said == []
+    again.tab.close()
+
+
+def test_a_mistake_is_a_sentence(opened):
+    opened.panel("query")
+    opened.tab.fill("#query-text", "SELECT nothing FROM points")
+    opened.tab.keyboard.press("Control+Enter")
+    status = opened.tab.locator("#query-status.error")
+    status.wait_for()
+    assert "nothing" in status.inner_text()
+    # the browser notes the answer's status by itself
+    assert [text for text in opened.said if "400" not in text] == []
+    opened.said.clear()
+
+
+def test_history_and_completion(opened):
+    opened.query("SELECT count(*) FROM points")
+    opened.tab.fill("#query-text", "")
+    opened.tab.focus("#query-text")
+    opened.tab.keyboard.press("Alt+ArrowUp")
+    assert opened.tab.input_value("#query-text") == "SELECT count(*) FROM points"
+    opened.tab.fill("#query-text", "")
+    opened.tab.keyboard.type("SELECT * FROM poi")
+    opened.tab.locator("#query-completion li", has_text="points").wait_for()
+    opened.tab.keyboard.press("Tab")
+    opened.tab.keyboard.type(" WHERE classi")
+    opened.tab.keyboard.press("Tab")
+    assert opened.tab.input_value("#query-text") == "SELECT * FROM points WHERE classification"
+
+
+def test_a_length_is_that_of_its_points(opened):
+    opened.only_points()
+    points = every_point()
+    a, b = points[3 * SIDE + 4], points[20 * SIDE + 22]
+    opened.tab.click("#tool-measure")
+    opened.click(a)
+    opened.click(b)
+    said = opened.tab.locator(".length strong").inner_text()
+    assert float(said.removesuffix(" m")) == pytest.approx(np.linalg.norm(a - b), abs=0.002)
+    opened.tab.keyboard.press("Escape")
+    assert opened.tab.locator(".length").count() == 0
+
+
+def test_views_are_kept_and_restored(opened):
+    opened.tab.keyboard.press("1")
+    opened.panel("views")
+    before = opened.state()["v"]
+    opened.tab.fill("#views input[type=text]", "from above")
+    opened.tab.click("#views >> text=Save view")
+    saved = opened.tab.locator("#views .row", has_text="from above")
+    saved.wait_for()
+    opened.tab.locator("#canvas").focus()
+    opened.tab.keyboard.press("3")
+    opened.idle()
+    assert opened.state()["v"] != before
+    saved.click()
+    opened.idle()
+    assert opened.state()["v"] == before
+
+
+def test_a_server_that_is_gone_is_said(browser, scene):
+    server = Server(scene, PAGE)
+    page = Opened(browser, server.url)
+    server.close()
+    page.panel("query")
+    page.tab.fill("#query-text", "SELECT 1")
+    page.tab.click("#query-run")
+    page.tab.locator("#query-status.error", has_text="does not answer").wait_for()
+    page.tab.close()
+
+
+def test_files_without_a_server_have_no_query_box(browser, scene):
+    """As `--export` writes them: rows are those that the page has."""
+    static = copy.copy(scene)
+    static.scene = {**scene.scene, "static": True, "limits": None}
+    server = Server(static, PAGE)
+    page = Opened(browser, server.url)
+    assert page.tab.locator("#tabs button:visible").all_inner_texts() == ["Scene", "Lists"]
+    page.click([28, 0.5, 4])
+    assert page.tab.locator("#details").get_by_text("IfcWall").count()
+    page.tab.keyboard.press("Escape")
+    page.only_points()
+    page.click(every_point()[400])
+    page.tab.locator("#details th", has_text="point_id").wait_for()
+    point, *place = page.tab.locator("#details td").all_inner_texts()
+    assert point == str(7 * 400 + 3)
+    assert list(map(float, place)) == pytest.approx(every_point()[400] + OFFSET, abs=1e-3)
+    assert not [path for path in server.requests if re.search("/(row|views|query)", path)]
+    assert page.said == []
+    page.tab.close()
+    server.close()
+
+
+@pytest.mark.parametrize("width", [360, 768, 1440])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_width_has_all(browser, server, width, scheme):
+    """Nothing is wider than the window, everything to press has a name."""
+    page = Opened(browser, server.url, width, 740, scheme)
+    for panel in ("scene", "lists", "views", "query"):
+        if page.tab.locator(f"#tabs [data-panel={panel}]").is_visible():
+            page.panel(panel)
+        assert page.tab.evaluate("document.documentElement.scrollWidth") == width
+        assert page.tab.locator("#canvas").bounding_box()["height"] > 200
+    unnamed = page.tab.evaluate("""() => {
+        const all = document.querySelectorAll('button, input, select, textarea, a, canvas');
+        const name = (each) =>
+            each.textContent.trim() || each.ariaLabel || each.labels?.length || each.title;
+        return [...all].filter((each) => !name(each)).map((each) => each.outerHTML);
+    }""")
+    assert unnamed == []
+    page.tab.locator("#help-open").click()
+    assert page.tab.locator("#help").is_visible()
+    assert page.said == []
+    page.tab.close()
+
+
+def test_only_the_page_of_the_token(opened):
+    assert urlsplit(opened.tab.url).path == f"/{TOKEN}/"
+
+
+# The same with the server of `spatialq view`.
+
+
+@contextmanager
+def started(folder, *files):
+    """Run `spatialq view`; gives its address."""
+    for name in ("starlette", "uvicorn"):
+        pytest.importorskip(name, reason=f"{name} is not installed")
+    command = [sys.executable, "-m", "spatialq", "view", *files, "--port", "0", "--no-browser"]
+    environment = {**os.environ, "SPATIALQ_CACHE_DIR": str(folder / "cache")}
+    said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with subprocess.Popen(command, env=environment, **said) as process:
+        try:
+            yield next(
+                found[0] for line in process.stdout if (found := re.search(r"http://\S+/", line))
+            )
+        finally:
+            process.terminate()
+
+
+@pytest.fixture(scope="module")
+def cloud_server(tmp_path_factory):
+    import laspy
+
+    folder = tmp_path_factory.mktemp("cloud")
+    points = field()
+    header = laspy.LasHeader(point_format=2, version="1.2")
+    header.offsets, header.scales = OFFSET, [0.001] * 3
+    las = laspy.LasData(header)
+    for k, axis in enumerate("xyz"):
+        setattr(las, axis, points[axis] + OFFSET[k])
+    for name in ("classification", "intensity"):
+        setattr(las, name, points[name])
+    for name in ("red", "green", "blue"):
+        setattr(las, name, points[name].astype("u2") * 257)
+    las.write(folder / "field.laz")
+    with started(folder, folder / "field.laz") as url:
+        yield url
+
+
+@pytest.fixture
+def cloud(browser, cloud_server):
+    page = Opened(browser, cloud_server)
+    for _ in range(60):  # the tiles are made while the page shows a preview
+        if not page.tab.get_by_text("building").count():
+            break
+        page.tab.wait_for_timeout(500)
+    page.idle()
+    yield page
+    assert page.said == []
+    assert [url for url in page.asked if not url.startswith((cloud_server, "data:"))] == []
+    page.tab.close()
+
+
+def test_the_server_gives_the_picked_points(cloud):
+    points = every_point()
+    for k in np.random.default_rng(1).choice(len(points), 5, replace=False):
+        cloud.click(points[k])
+        cloud.tab.locator("#details th[scope=row]", has_text="point_id").wait_for()
+        rows = cloud.tab.locator("#details .body > table tr").all_inner_texts()
+        row = dict(each.split("\t") for each in rows)
+        place = [float(row[axis]) for axis in "xyz"]
+        assert place == pytest.approx(points[k] + OFFSET, abs=1e-3)
+        assert int(row["intensity"]) == k
+        cloud.tab.keyboard.press("Escape")
+
+
+def test_the_server_repaints(cloud):
+    cloud.query("SELECT point_id FROM points WHERE intensity % 3 = 0 AND classification = 2")
+    cloud.close_panels()
+    points = field()
+    wanted = (points["intensity"] % 3 == 0) & (points["classification"] == 2)
+    is_accent = near(cloud.colours(every_point()), ACCENT)
+    assert is_accent[wanted].mean() > 0.99
+    assert not is_accent[~wanted].any()
+
+
+def test_the_server_gives_the_picked_elements(browser, tmp_path):
+    """From above, the element at a place is the one whose box reaches highest there."""
+    pytest.importorskip("ifcopenshell", reason="ifcopenshell is not installed")
+    write_house(tmp_path / "house.ifc")
+    with started(tmp_path, tmp_path / "house.ifc") as url:
+        page = Opened(browser, url)
+        rows = page.tab.evaluate("fetch('elements.json').then((answer) => answer.json())")
+        boxes = np.array([row["box"] for row in rows]) - np.tile(OFFSET, 2)
+        page.tab.keyboard.press("1")
+        page.idle()
+        roofs = [k for k, row in enumerate(rows) if row["name"] and "roof" in row["name"]]
+        assert roofs
+        for k in roofs:
+            centre = (boxes[k, :3] + boxes[k, 3:]) / 2
+            page.click(centre)
+            over = (boxes[:, :2] <= centre[:2]).all(axis=1) & (boxes[:, 3:5] >= centre[:2]).all(
+                axis=1
+            )
+            highest = max(np.flatnonzero(over), key=lambda each: boxes[each, 5])
+            assert page.state()["s"] == f"element:{rows[highest]['global_id']}"
+            page.tab.keyboard.press("Escape")
+        assert page.said == []
+        page.tab.close()
