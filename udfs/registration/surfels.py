@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.data.points import read_only
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import steps
 
@@ -82,6 +83,7 @@ def of_cloud(
         return Surfels(np.empty((0, 3)), np.empty((0, 3)), np.empty(0))
     low = np.array([values.min() for values in (x, y, z)]) if box is None else box[0]
     high = np.full(3, np.inf) if box is None else box[1]
+    x, y, z = (read_only(values) for values in (x, y, z))
     keys, moments, used = _table(1 << 12)
     for first, stop in steps(0, x.size):
         at = first
