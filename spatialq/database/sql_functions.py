@@ -294,7 +294,7 @@ ENGINE = (
         "spatialq_quality_sql",
         ("VARCHAR",),
         "VARCHAR",
-        "spatialq.database.model_quality:quality_sql",
+        "quality_sql",
         volatile=False,
     ),
     SqlFunction(
