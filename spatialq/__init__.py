@@ -132,6 +132,7 @@ _registered.update(
         "jobs_table": "spatialq.cluster.sql_calls:jobs_table",
         "misplaced": "spatialq.udfs.registration.misplaced:sentence",
         "ql4bim_sql": "spatialq.ql4bim.sql_macro:ql4bim_sql",
+        "quality_sql": "spatialq.workflows.model_quality:quality_sql",
         "query_to_bcf": "spatialq.workflows.clash_bcf:write",
         "query_to_clash_model": "spatialq.workflows.clash_model:write",
         "query_to_lod": "spatialq.workflows.lod_query:write",

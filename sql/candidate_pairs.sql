@@ -75,6 +75,6 @@ CASE spatialq_text('nine_intersections: relation must be text, got ', relation)
     WHEN 'equals' THEN 'TFFFTFFFT'
     ELSE CASE WHEN relation IS NOT NULL THEN spatialq_refuse(
         'nine_intersections: relation must be one of disjoint, touch, overlap, contains, inside, covers, covered_by, equals, got ',
-        '''' || relation || ''''
+        '''' || spatialq_text('nine_intersections: relation must be text, got ', relation) || ''''
     )::VARCHAR END
 END;

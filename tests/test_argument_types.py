@@ -123,7 +123,7 @@ def right(macro, argument, folder):
     values = {
         "points": "points", "a": "elements", "b": "elements", "elements": "elements", "lod": "lod",
         "grid": "cells", "relations": "relations", "selector": "IfcWall", "table_name": "points",
-        "clashes": "clashes", "objects": "objects", "polygons": "plots",
+        "clashes": "clashes", "objects": "objects", "polygons": "plots", "relation": "touch",
         "path": str(folder / path.get(macro.name, "house.ifc")), "function": "owm_ground",
         "script": f'm = ImportModel("{folder}/house.ifc")', "supertype": "IfcWall",
         "ifc_class": "IfcWall", "value": '{"YearComponent": 2024}', "from_crs": "EPSG:25832",
@@ -140,7 +140,7 @@ def right(macro, argument, folder):
         "one": "mesh", "other": "mesh", "mesh": "mesh", "row_count": "1000",
         "x": "565000", "y": "5934000", "z": "NULL", "camera": "{eye: [1, 2, 3], target: [0, 0, 0]}",
         "packed": r"'\x01\x00\x01\x01\x05\x06\x07'::BLOB", "size": "2",
-        **dict.fromkeys(("xmin", "ymin", "zmin"), "0"),
+        **dict.fromkeys(("xmin", "ymin", "zmin", "xmax", "ymax", "zmax"), "0"),
         "matrix": "[1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]",
     }  # fmt: skip
     return expressions.get(argument) or literal(values[argument])

@@ -85,7 +85,7 @@ def test_a_model_is_loaded_once_whichever_of_its_tables_is_left(con, tmp_path):
     builder.boxes(1)
     path = builder.write(tmp_path / "house.ifc")
     spatialq.load(con, path)
-    with pytest.raises(FileError, match=r"is in tables 'elements', .*'objects'.* already; replace"):
+    with pytest.raises(FileError, match=r"is in tables 'elements', .*'objects'.* already; update"):
         spatialq.load(con, path)
     con.execute("CREATE OR REPLACE TABLE elements AS FROM elements LIMIT 0")
     with pytest.raises(FileError, match="'objects'"):

@@ -12,8 +12,8 @@ import ifcopenshell.api.spatial
 import pytest
 
 import spatialq
-from spatialq.database.model_quality import RULES
 from spatialq.errors import FileWarning
+from spatialq.workflows.model_quality import RULES
 from tests.command_line import spatialq_command
 from tests.io.ifc_models import Builder
 

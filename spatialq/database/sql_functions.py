@@ -315,7 +315,7 @@ ENGINE = (
         "spatialq_quality_sql",
         ("VARCHAR",),
         "VARCHAR",
-        "spatialq.database.model_quality:quality_sql",
+        "quality_sql",
         volatile=False,
     ),
     SqlFunction(

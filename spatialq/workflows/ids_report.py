@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spatialq.database import model_quality
 from spatialq.export.atomic import require_outputs, whole
 from spatialq.export.bcf import Topic, View, cleaned, write_archive
 from spatialq.export.page import Cell, Html, table, tag, write_page
@@ -20,6 +19,7 @@ from spatialq.io.ids import checks
 from spatialq.io.ids.files import read_ids
 from spatialq.io.ids.reader import Ids, Specification
 from spatialq.io.storage import as_path
+from spatialq.workflows import model_quality
 
 COMMAND = "check"
 PAGE, ISSUES, JSON = (".html", ".htm"), (".bcf", ".bcfzip"), (".json",)
