@@ -43,6 +43,8 @@ TYPES = {
 INSIDE = re.compile(r"[A-Za-z0-9_-]+(?:[./][A-Za-z0-9_-]+)*")
 """Names of files in folders of tiles: no step upwards, nothing hidden."""
 ARROW = "application/vnd.apache.arrow.stream"
+COLUMNS = 4
+"""Threads that give columns to tiles."""
 RESULTS = 16
 """Results that are kept for the tiles that ask for them."""
 WAITING = 32
@@ -86,6 +88,9 @@ class Server:
         self._results: OrderedDict[str, Result] = OrderedDict()
         self._lock = threading.Lock()
         self._queries = anyio.CapacityLimiter(scene.pool.size)
+        self._asking = 0
+        # of many tiles that ask for a column, the first reads it and few wait in threads
+        self._columns = anyio.CapacityLimiter(COLUMNS)
         self._views = Views()
 
     def app(self, token: str, port: int) -> Guard:
@@ -222,7 +227,7 @@ class Server:
             values: bytes = selection.of(ids, float("nan")).astype("<f4").tobytes()
             return values
 
-        return _binary(await to_thread.run_sync(found))
+        return _binary(await to_thread.run_sync(found, limiter=self._columns))
 
     async def point(self, request: Request) -> Response:
         """Give the row of a point."""
@@ -302,17 +307,20 @@ class Server:
 
     async def _asked(self, work: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
         """Ask the database in a thread; few may wait, so that tiles come meanwhile."""
-        if self._queries.statistics().tasks_waiting >= WAITING:
+        if self._asking >= self._scene.pool.size + WAITING:
             raise Refusal(503, "view: too many queries are waiting; try again in a moment")
 
         def asked() -> T:
             with self._scene.pool.connection() as con:
                 return work(con)
 
+        self._asking += 1
         try:
             return await to_thread.run_sync(asked, limiter=self._queries)
         except (duckdb.Error, SpatialqError, ValueError, OSError) as error:
             raise Refusal(400, _sentence(error)) from None
+        finally:
+            self._asking -= 1
 
     def _cloud(self, request: Request) -> "Cloud":
         cloud = self._scene.cloud(request.path_params["cloud"])

@@ -3,14 +3,14 @@
 import json
 import threading
 import time
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from starlette.testclient import TestClient
 
 from spatialq.serve.app import WAITING, Server
 from spatialq.serve.guard import POLICY
-from spatialq.serve.queries import Limits
+from spatialq.serve.queries import Result
 
 from .conftest import BASE, PORT, TOKEN, client_of
 
@@ -96,6 +96,7 @@ STEPS = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("below", ["", "clouds/0/", "clouds/0/tiles/", "clouds/0/preview/",
                                    "models/0/", "models/0/tileset/"])  # fmt: skip
@@ -174,6 +175,7 @@ GREEDY = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", GREEDY)
 def test_what_loops_or_allocates_ends_and_others_are_answered(client, scene, text):
     answers = {}
@@ -213,17 +215,33 @@ def test_fifty_clients_at_once_are_answered(client, scene):
 
 
 def test_too_many_waiting_queries_are_refused_in_a_sentence(scene, monkeypatch):
-    monkeypatch.setattr(scene.pool, "limits", Limits(seconds=0.2))
-    slow = "SELECT count(*) FROM range(100000000000) a, range(100000) b"
+    go_on = threading.Event()
+
+    def slow(*_, **__):
+        go_on.wait()
+        return Result({})
+
+    monkeypatch.setattr("spatialq.serve.app.run", slow)
+    most = WAITING + scene.pool.size
 
     def ask(_):
-        return client.post("query", json={"text": slow}).status_code
+        return client.post("query", json={"text": "SELECT 1"})
 
-    with client_of(Server(scene)) as client, ThreadPoolExecutor(WAITING + 20) as pool:
-        asked = [pool.submit(ask, k) for k in range(WAITING + 20)]
-        wait(asked, return_when=FIRST_COMPLETED)
-        assert next(each.result() for each in asked if each.done()) == 503
-        assert client.get("health").status_code == 200
+    with client_of(Server(scene)) as client, ThreadPoolExecutor(most + 5) as pool:
+        asked = [pool.submit(ask, k) for k in range(most + 5)]
+        try:
+            while sum(each.done() for each in asked) < 5:  # only those refused can be
+                time.sleep(0.01)
+            first = next(each.result() for each in asked if each.done())
+            assert client.get("health").status_code == 200
+            assert client.get("clouds/0/tiles/r.glb").status_code == 200
+        finally:
+            go_on.set()
+        codes = [each.result().status_code for each in asked]
+    assert first.status_code == 503
+    assert first.json() == {"error": "view: too many queries are waiting; try again in a moment"}
+    assert codes.count(200) == most
+    assert codes.count(503) == 5
 
 
 @pytest.mark.parametrize(

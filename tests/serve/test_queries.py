@@ -12,6 +12,8 @@ from spatialq.serve.scene import open_scene
 
 from .conftest import client_of, make_database
 
+pytestmark = pytest.mark.slow
+
 CONDITIONS = (
     "z > {a}", "z BETWEEN {a} AND {b}", "classification = {c}", "classification IN (1, {c})",
     "is_high", "NOT is_high", "kind = 'roof'", "kind IS NULL", "deviation > {a} / 10",

@@ -123,6 +123,7 @@ def test_functions_of_elements_run_in_the_box(client, house):
     assert true
 
 
+@pytest.mark.slow
 def test_scripts_of_ql4bim(client, scene, house):
     text = "walls = TypeFilter(model is IfcWall)"
     answer = client.post("query", json={"text": text, "language": "ql4bim"})
@@ -227,6 +228,7 @@ def test_what_is_no_bcf_is_refused(client):
         assert set(answer.json()) == {"error"}
 
 
+@pytest.mark.slow
 def test_lists_planes_and_a_model_on_the_map(house, tmp_path, in_cache):
     """A database with a cloud at the place on the map where the model says that it is."""
     path = tmp_path / "site.duckdb"
@@ -267,6 +269,7 @@ def test_lists_planes_and_a_model_on_the_map(house, tmp_path, in_cache):
     assert {each["name"] for each in row["relations"]} >= {"clashes", "judged"}
 
 
+@pytest.mark.slow
 def test_parquet_queries_and_tables(house, tmp_path, in_cache):
     path = tmp_path / "site.duckdb"
     with spatialq.connect(str(path)) as con:
@@ -290,6 +293,7 @@ def test_parquet_queries_and_tables(house, tmp_path, in_cache):
         assert con.execute("SELECT count(*) FROM points").fetchall() == [(10,)]
 
 
+@pytest.mark.slow
 def test_two_clouds_select_their_own_points(house, tmp_path, in_cache):
     shutil.copy(house / "house.laz", tmp_path / "again.laz")
     with open_scene([str(house / "house.laz"), str(tmp_path / "again.laz")]) as scene, \
@@ -302,6 +306,7 @@ def test_two_clouds_select_their_own_points(house, tmp_path, in_cache):
             ]
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_taken_the_next_time_and_made_anew_for_another_file(
     house, tmp_path, in_cache, monkeypatch
 ):
@@ -364,6 +369,7 @@ def test_arrow_is_one_stream(client):
     assert pa.ipc.open_stream(io.BytesIO(answer.content)).read_all().to_pydict() == {"one": [1]}
 
 
+@pytest.mark.slow
 def test_the_page_as_files_has_what_the_server_gives(scene, client, tmp_path):
     page, target = tmp_path / "page", tmp_path / "exported"
     page.mkdir()

@@ -11,6 +11,8 @@ from spatialq.serve.cloud_tiles import PREVIEW_POINTS, Tiles, write_preview, wri
 from ..export.tiles_reading import Glb
 from .conftest import make_database
 
+pytestmark = pytest.mark.slow
+
 STEP = 1e-3
 
 
