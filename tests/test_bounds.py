@@ -59,9 +59,13 @@ def con(request, points):
         yield con
 
 
+SPARSE = {"unmodelled": ", gap := 10, min_points := 1"}
+"""Arguments with which there are rows of so few points."""
+
+
 def call(name, table, more=""):
     others = ", 'elements'" if name in WITH_ELEMENTS else ""
-    return f"{name}('{table}'{others}, unit := 1{more})"
+    return f"{name}('{table}'{others}, unit := 1{SPARSE.get(name, '')}{more})"
 
 
 def rows(con, query):

@@ -184,6 +184,8 @@ OWN = {
     "spatialq/cluster/local_executor.py:LocalExecutor.map": "lives as long as a call",
     "spatialq/cluster/files.py:ObjectFiles.__init__": "of a run, which has a thread for it",
     "spatialq/cluster/locks.py:ObjectLock.__init__": "of a run, which has a thread for it",
+    "spatialq/serve/app.py:Server.__init__": "of a server, which has threads for it",
+    "spatialq/serve/views.py:Views.__init__": "of a server, which has threads for it",
 }
 """Where locks are made that `forks` need not know, and why."""
 

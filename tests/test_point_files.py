@@ -89,9 +89,13 @@ def con(request, folder):
         yield con
 
 
+SPARSE = {"unmodelled": ", gap := 10, min_points := 1"}
+"""Arguments with which there are rows of so few points."""
+
+
 def call(name, points, more=""):
     others = ", 'elements'" if name in WITH_ELEMENTS else ""
-    return f"FROM {name}({points}{others}, unit := 1{more})"
+    return f"FROM {name}({points}{others}, unit := 1{SPARSE.get(name, '')}{more})"
 
 
 def rows(con, query):
