@@ -20,9 +20,10 @@ WITH cells_of_one AS (
 ), cells_of_other AS (
     SELECT x::DOUBLE AS x, y::DOUBLE AS y, if(isfinite(z::DOUBLE), z::DOUBLE, NULL) AS z
     FROM query_table(spatialq_name('volume_between: after must be the name of a table, got ', after))
-), lattice AS MATERIALIZED (
-    SELECT min(x) AS x, min(y) AS y,
-    (
+), steps AS MATERIALIZED (
+    SELECT x, y, other_dx, other_dy, is_full,
+    -- a grid of one column or row has the steps of the other one
+    coalesce((
         SELECT (max(v) - min(v))
             / round((max(v) - min(v)) / median(gap) FILTER (gap > widest / 1000))
         FROM (
@@ -32,8 +33,8 @@ WITH cells_of_one AS (
                 FROM (SELECT DISTINCT x AS v FROM cells_of_one)
             )
         )
-    ) AS dx,
-    (
+    ), other_dx) AS dx,
+    coalesce((
         SELECT (max(v) - min(v))
             / round((max(v) - min(v)) / median(gap) FILTER (gap > widest / 1000))
         FROM (
@@ -43,34 +44,107 @@ WITH cells_of_one AS (
                 FROM (SELECT DISTINCT y AS v FROM cells_of_one)
             )
         )
-    ) AS dy
-    FROM cells_of_one
+    ), other_dy) AS dy
+    FROM (
+        SELECT coalesce(min(x), (SELECT min(x) FROM cells_of_other)) AS x,
+        coalesce(min(y), (SELECT min(y) FROM cells_of_other)) AS y
+        FROM cells_of_one
+    ), (
+        SELECT (
+        SELECT min(gap) FILTER (gap > widest / 1000)
+        FROM (
+            SELECT v, gap, max(gap) OVER () AS widest
+            FROM (
+                SELECT v, v - lag(v) OVER (ORDER BY v) AS gap
+                FROM (SELECT DISTINCT x AS v FROM cells_of_other)
+            )
+        )
+    ) AS other_dx,
+        (
+        SELECT min(gap) FILTER (gap > widest / 1000)
+        FROM (
+            SELECT v, gap, max(gap) OVER () AS widest
+            FROM (
+                SELECT v, v - lag(v) OVER (ORDER BY v) AS gap
+                FROM (SELECT DISTINCT y AS v FROM cells_of_other)
+            )
+        )
+    ) AS other_dy,
+        2 * count(*) > count(DISTINCT x) * count(DISTINCT y) AS is_full
+        FROM cells_of_other
+    )
+), lattice AS MATERIALIZED (
+    SELECT x, y, dy, CASE
+        WHEN (
+            SELECT NOT bool_and(coalesce(isfinite(x) AND isfinite(y), false)) FROM cells_of_one
+        ) THEN error(
+            'volume_between: x and y of before must be finite numbers, got NULL, NaN or infinity'
+        )
+        WHEN (
+            SELECT NOT bool_and(coalesce(isfinite(x) AND isfinite(y), false)) FROM cells_of_other
+        ) THEN error(
+            'volume_between: x and y of after must be finite numbers, got NULL, NaN or infinity'
+        )
+        WHEN x IS NOT NULL AND (dx IS NULL OR dy IS NULL) THEN error(
+            'volume_between: before or after must have several rows and columns of cells, got one'
+        )
+        -- centres of cells that are three times as wide are centres of the others as well
+        WHEN is_full AND other_dx > 1.5 * dx AND other_dy > 1.5 * dy THEN error(
+            'volume_between: after must have the cells of before, of ' || dx || ' by ' || dy
+            || ', got some of ' || other_dx || ' by ' || other_dy || ': resample one of them'
+        )
+        ELSE dx
+    END AS dx
+    FROM steps
 ), placed_other AS (
-    SELECT
-        round((c.x - l.x) / l.dx)::BIGINT AS place_x,
-        round((c.y - l.y) / l.dy)::BIGINT AS place_y,
-        c.z,
-        greatest(
-            abs((c.x - l.x) / l.dx - round((c.x - l.x) / l.dx)),
-            abs((c.y - l.y) / l.dy - round((c.y - l.y) / l.dy))
-        ) AS off
-    FROM cells_of_other AS c, lattice AS l
+    SELECT place_x, place_y, any_value(z) AS z, max(off) AS off, CASE
+        WHEN count(*) > 1 AND max(off) <= 0.01 THEN error(
+            'volume_between: after must have each cell once, got the cell at ' || any_value(x) || ', '
+            || any_value(y) || ' ' || count(*) || ' times'
+        )
+    END AS repeated
+    FROM (
+        SELECT
+            round((c.x - l.x) / l.dx)::BIGINT AS place_x,
+            round((c.y - l.y) / l.dy)::BIGINT AS place_y,
+            c.x,
+            c.y,
+            c.z,
+            greatest(
+                abs((c.x - l.x) / l.dx - round((c.x - l.x) / l.dx)),
+                abs((c.y - l.y) / l.dy - round((c.y - l.y) / l.dy))
+            ) AS off
+        FROM cells_of_other AS c, lattice AS l
+    )
+    GROUP BY place_x, place_y
 ), both_grids AS (
     SELECT place_x, place_y, o.z AS one, p.z AS other, CASE
         WHEN p.off > 0.01 THEN error(
             'volume_between: after must have the cells of before, got some off its places by '
             || round(p.off, 2) || ' of a cell: resample one of them'
         )
+        ELSE coalesce(o.repeated, p.repeated)
     END AS refused
-    FROM (SELECT
-        round((c.x - l.x) / l.dx)::BIGINT AS place_x,
-        round((c.y - l.y) / l.dy)::BIGINT AS place_y,
-        c.z,
-        greatest(
-            abs((c.x - l.x) / l.dx - round((c.x - l.x) / l.dx)),
-            abs((c.y - l.y) / l.dy - round((c.y - l.y) / l.dy))
-        ) AS off
-    FROM cells_of_one AS c, lattice AS l) AS o FULL JOIN placed_other AS p USING (place_x, place_y)
+    FROM (SELECT place_x, place_y, any_value(z) AS z, max(off) AS off, CASE
+        WHEN count(*) > 1 AND max(off) <= 0.01 THEN error(
+            'volume_between: before must have each cell once, got the cell at ' || any_value(x) || ', '
+            || any_value(y) || ' ' || count(*) || ' times'
+        )
+    END AS repeated
+    FROM (
+        SELECT
+            round((c.x - l.x) / l.dx)::BIGINT AS place_x,
+            round((c.y - l.y) / l.dy)::BIGINT AS place_y,
+            c.x,
+            c.y,
+            c.z,
+            greatest(
+                abs((c.x - l.x) / l.dx - round((c.x - l.x) / l.dx)),
+                abs((c.y - l.y) / l.dy - round((c.y - l.y) / l.dy))
+            ) AS off
+        FROM cells_of_one AS c, lattice AS l
+    )
+    GROUP BY place_x, place_y) AS o FULL JOIN placed_other AS p USING (place_x, place_y)
 ), changes AS (
     SELECT other - one AS change, l.dx * l.dy AS cell, refused, c.least
     FROM both_grids, lattice AS l,

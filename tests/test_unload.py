@@ -167,3 +167,6 @@ def test_on_the_command_line(tmp_path):
     gone = spatialq_command("unload", one, "-d", database, "--json")
     assert json.loads(gone.stdout) == [{"table": "elements", "path": str(one)}]
     assert spatialq_command("unload", one, "-d", database).returncode == 1
+    missing = spatialq_command("unload", one, "-d", tmp_path / "b.duckdb")
+    assert missing.returncode == 1
+    assert missing.stderr.endswith("there is no such database; near names are a.duckdb\n")

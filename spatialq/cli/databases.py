@@ -54,9 +54,11 @@ WHERE NOT internal AND database_name = ? AND NOT starts_with(name, 'spatialq_')
 
 @contextmanager
 def open_database(
-    command: str, name: str, *, create: bool
+    command: str, name: str, *, create: bool | None
 ) -> "Iterator[duckdb.DuckDBPyConnection]":
     """Connect to a database that is there, or make it if `create`, and close it at the end.
+
+    `create` is None for a command that has no such option.
 
     A new file is removed where the command fails before there is anything in it.
 
@@ -126,7 +128,7 @@ def _is_empty(con: "duckdb.DuckDBPyConnection") -> bool:
     return bool(count == 0)
 
 
-def _connect(command: str, name: str, *, create: bool) -> "duckdb.DuckDBPyConnection":
+def _connect(command: str, name: str, *, create: bool | None) -> "duckdb.DuckDBPyConnection":
     import duckdb
 
     from spatialq.database.connection import connect_quietly
@@ -141,9 +143,10 @@ def _connect(command: str, name: str, *, create: bool) -> "duckdb.DuckDBPyConnec
         raise FileError.of(command, name, "is a folder, not a database")
     if not (create or prefix or path.exists()):
         near = get_close_matches(path.name, [each.name for each in path.parent.iterdir()])
-        names = f"near names are {', '.join(near)}; " if near else ""
-        reason = f"there is no such database; {names}--create makes a new one"
-        raise FileError.of(command, name, reason)
+        hints = [f"near names are {', '.join(near)}"] if near else []
+        if create is not None:
+            hints.append("--create makes a new one")
+        raise FileError.of(command, name, "; ".join(["there is no such database", *hints]))
     try:
         return connect_quietly(name)
     except duckdb.IOException as error:

@@ -82,13 +82,14 @@ class Function:
         return self.declaration.parameters(**chosen, caller=caller)
 
     def no_rows(self) -> dict[str, Any]:
-        """Give the columns of a result without a row, but for geometries and lists."""
+        """Give the columns of a result without a row, but for lists."""
         import numpy as np
 
         from spatialq.data.columns import NUMPY_TYPES
 
+        known = NUMPY_TYPES | {"GEOMETRY": np.object_}
         kinds = self.output.columns.items()
-        return {name: np.empty(0, NUMPY_TYPES[kind]) for name, kind in kinds if kind in NUMPY_TYPES}
+        return {name: np.empty(0, known[kind]) for name, kind in kinds if kind in known}
 
     def has_kernel(self, device: Device) -> bool:
         """Whether there is a kernel for this device; does not import it."""

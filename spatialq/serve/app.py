@@ -270,7 +270,7 @@ class Server:
             one_select(con, text)
             reader = con.sql(text, params=_parameters(given)).to_arrow_reader()
             sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, reader.schema) as writer:
+            with reader, pa.ipc.new_stream(sink, reader.schema) as writer:
                 for batch in reader:
                     writer.write_batch(batch)
                     if sink.tell() > MOST_ARROW:

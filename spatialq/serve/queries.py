@@ -312,46 +312,50 @@ def run(
     one_select(con, text)
     target = _target(con, text, targets)
     relation = con.sql(text, params=parameters)
-    reader = relation.to_arrow_reader(BATCH)
-    names = reader.schema.names
-    columns = [
-        {"name": name, "type": str(kind)}
-        for name, kind in zip(relation.columns, relation.types, strict=True)
-    ]
-    points = names.index(POINT) if POINT in names and target is not None else None
-    elements = [name for name in ELEMENTS if name in names]
-    is_selecting = points is not None or elements or PLANE in names
-    chosen = _coloured(reader.schema, colour) if is_selecting else None
-    values = None if chosen is None else _Values(reader.schema.field(chosen).type)
-    gathered = None
-    if points is not None and target is not None:
-        kind, missing = (np.uint8, 0) if values is None else (np.float32, np.nan)
-        gathered = _Gathered(target.points, target.greatest, kind, missing)
-    ids: dict[str | None, Any] = {}
-    planes: dict[Any, None] = {}
-    rows: list[list[Any]] = []
-    count, is_whole = 0, True
-    for batch in reader:
-        if len(rows) < limits.rows:
-            some = batch.slice(0, limits.rows - len(rows))
-            cells = [map(cell, some[k].to_pylist()) for k in range(len(names))]
-            rows += map(list, zip(*cells, strict=True))
-        count += batch.num_rows
-        numbers: Any = 1 if values is None else values.numbers(batch[chosen])
-        if gathered is not None:
-            is_there, found = _integers(batch[POINT])
-            gathered.add(found[is_there], numbers if values is None else numbers[is_there])
-        for name in elements:
-            if len(ids) < MOST_ELEMENTS:
-                each = numbers.tolist() if values is not None else [None] * batch.num_rows
-                ids.update(zip(batch[name].to_pylist(), each, strict=True))
-        if PLANE in names:
-            planes.update(dict.fromkeys(batch[PLANE].to_pylist()))
-        if not is_selecting and count > limits.rows:
-            is_whole = False
-            break
+    # an open result would refuse the next query of the connection
+    with relation.to_arrow_reader(BATCH) as reader:
+        names = reader.schema.names
+        # of columns with one name, as of a join, the first counts
+        places = {name: names.index(name) for name in names}
+        columns = [
+            {"name": name, "type": str(kind)}
+            for name, kind in zip(relation.columns, relation.types, strict=True)
+        ]
+        points = places.get(POINT) if target is not None else None
+        elements = [name for name in ELEMENTS if name in names]
+        is_selecting = points is not None or elements or PLANE in names
+        chosen = _coloured(reader.schema, colour) if is_selecting else None
+        coloured = None if chosen is None else places[chosen]
+        values = None if coloured is None else _Values(reader.schema.field(coloured).type)
+        gathered = None
+        if points is not None and target is not None:
+            kind, missing = (np.uint8, 0) if values is None else (np.float32, np.nan)
+            gathered = _Gathered(target.points, target.greatest, kind, missing)
+        ids: dict[str | None, Any] = {}
+        planes: dict[int, None] = {}
+        rows: list[list[Any]] = []
+        count, is_whole = 0, True
+        for batch in reader:
+            if len(rows) < limits.rows:
+                some = batch.slice(0, limits.rows - len(rows))
+                cells = [map(cell, some[k].to_pylist()) for k in range(len(names))]
+                rows += map(list, zip(*cells, strict=True))
+            count += batch.num_rows
+            numbers: Any = 1 if values is None else values.numbers(batch[coloured])
+            if gathered is not None:
+                is_there, found = _integers(batch[points], POINT)
+                gathered.add(found[is_there], numbers if values is None else numbers[is_there])
+            for name in elements:
+                if len(ids) < MOST_ELEMENTS:
+                    each = numbers.tolist() if values is not None else [None] * batch.num_rows
+                    ids.update(zip(_texts(batch[places[name]], name), each, strict=True))
+            if PLANE in names:
+                is_there, found = _integers(batch[places[PLANE]], PLANE)
+                planes.update(dict.fromkeys(found[is_there].tolist()))
+            if not is_selecting and count > limits.rows:
+                is_whole = False
+                break
     ids.pop(None, None)
-    planes.pop(None, None)
     result = Result({})
     about = {"count": count, "column": chosen}
     legend: Any = None
@@ -442,15 +446,27 @@ def _coloured(schema: "pa.Schema", wanted: str | None) -> str | None:
     return None
 
 
-def _integers(values: "pa.Array") -> "tuple[NDArray[np.bool_], NDArray[np.int64]]":
+def _texts(values: "pa.Array", name: str) -> list[str | None]:
+    """Give values as texts."""
+    import pyarrow as pa
+
+    try:
+        found: list[str | None] = values.cast(pa.string()).to_pylist()
+    except pa.ArrowException:
+        message = f"view: {name} of the result must be text, got {values.type}"
+        raise QueryRefusedError(message) from None
+    return found
+
+
+def _integers(values: "pa.Array", name: str) -> "tuple[NDArray[np.bool_], NDArray[np.int64]]":
     """Say which values are there, and give them as whole numbers."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     try:
         whole = values.cast(pa.int64())
-    except pa.ArrowInvalid as error:
-        message = f"view: {POINT} of the result must be whole numbers, got {values.type}: {error}"
+    except pa.ArrowException as error:
+        message = f"view: {name} of the result must be whole numbers, got {values.type}: {error}"
         raise QueryRefusedError(message) from None
     is_there = pc.is_valid(whole).to_numpy(zero_copy_only=False)
     return is_there, whole.fill_null(0).to_numpy()
@@ -493,7 +509,11 @@ class _Values:
                     self._distinct = None
             single: NDArray[np.float32] = found.astype(np.float32)
             return single
-        coded = values.cast(pa.string()).dictionary_encode()
+        try:
+            coded = values.cast(pa.string()).dictionary_encode()
+        except pa.ArrowException:
+            message = f"view: colour must be a column of numbers or texts, got {values.type}"
+            raise QueryRefusedError(message) from None
         codes = [
             self._known.setdefault(each, min(len(self._known), STEPS))
             for each in coded.dictionary.to_pylist()

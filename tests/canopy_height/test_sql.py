@@ -90,6 +90,17 @@ def test_what_is_refused(con):
         con.sql("FROM canopy_height('u', 't')").fetchall()
 
 
+@pytest.mark.parametrize("value", ["'nan'::DOUBLE", "'inf'::DOUBLE", "NULL"])
+@pytest.mark.parametrize("column", ["x", "y", "z"])
+def test_a_surface_of_finite_points_only(con, column, value):
+    """Of a cell with a NaN the highest point would be NaN, and a tree no surface at all."""
+    con.execute(f"CREATE TABLE points AS SELECT * REPLACE (if(z = 3, {value}, {column}) AS "
+                f"{column}) FROM (SELECT 0.5 AS x, 0.5::DOUBLE AS y, range::DOUBLE AS z FROM "
+                "range(9))")  # fmt: skip
+    with pytest.raises(duckdb.Error, match="surface_model: x, y and z must be finite numbers"):
+        con.sql("FROM surface_model('points')").fetchall()
+
+
 def test_from_points_to_a_raster(con, tmp_path):
     """Ground at 50 m, trees of 12 m on half of it, one laser pulse through a crown."""
     con.execute(

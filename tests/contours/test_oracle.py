@@ -113,6 +113,19 @@ def test_files_have_lines_and_the_crs(tmp_path, ending):
     assert sorted(heights) == expected["height"].tolist()
 
 
+def test_a_table_without_cells_has_no_contours():
+    with spatialq.connect() as con:
+        con.execute("CREATE TABLE none (x DOUBLE, y DOUBLE, z DOUBLE)")
+        found = con.sql("FROM contours('none')")
+        assert found.columns == ["height", "is_closed", "length", "geometry"]
+        assert found.fetchall() == []
+    none = np.empty(0)
+    found = spatialq.run("contours", none, none, none)
+    assert {name: len(each) for name, each in found.items()} == dict.fromkeys(
+        ("height", "is_closed", "length", "geometry"), 0
+    )
+
+
 def test_what_is_refused():
     grid = CASES["hills"][0]
     with pytest.raises(

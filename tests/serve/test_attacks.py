@@ -1,5 +1,6 @@
 """Who must not ask is refused, and what a query must not do it cannot."""
 
+import gc
 import json
 import threading
 import time
@@ -264,6 +265,55 @@ def test_bodies_that_are_wrong(client, body, status):
     assert answer.status_code == status, answer.text
     if status != 200:
         assert answer.json()["error"].startswith(("view: ", "Invalid", "Conversion", "Binder"))
+
+
+COLOUR = "view: colour must be a column of numbers or texts, got "
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("SELECT [1] AS point_id", "view: point_id of the result must be whole numbers, got list"),
+        ("SELECT 'nan'::DOUBLE AS plane_id", "view: plane_id of the result must be whole numbers"),
+        ("SELECT {'a': 1} AS plane_id", "view: plane_id of the result must be whole numbers"),
+        ("SELECT [1] AS global_id", "view: global_id of the result must be text, got list"),
+        ("SELECT 1 AS point_id, MAP {1: 2} AS colour", f"{COLOUR}map"),
+        ("SELECT 1 AS point_id, [1] AS colour", f"{COLOUR}list"),
+        ("SELECT 1 AS point_id, 'POINT (1 2)'::GEOMETRY AS colour", f"{COLOUR}binary"),
+    ],
+)  # fmt: skip
+def test_columns_of_wrong_types_are_refused_and_the_next_query_is_answered(
+    client, scene, text, error
+):
+    colour = "colour" if "colour" in text else None
+    gc.disable()  # which would end results that were left open
+    try:
+        for _ in range(2 * scene.pool.size):
+            answer = client.post("query", json={"text": text, "colour": colour})
+            assert answer.status_code == 400, answer.text
+            assert answer.json()["error"].startswith(error)
+        for _ in range(2 * scene.pool.size):
+            assert client.post("query", json={"text": "SELECT 1"}).status_code == 200
+    finally:
+        gc.enable()
+
+
+def test_other_ids_are_json(client):
+    text = "SELECT 1.50::DECIMAL(5, 2) AS global_id, 7::HUGEINT AS plane_id, NULL AS a_global_id"
+    select = client.post("query", json={"text": text}).json()["select"]
+    assert select["elements"]["global_ids"] == ["1.50"]
+    assert select["planes"] == [7]
+
+
+def test_of_columns_with_one_name_the_first_counts(client):
+    """A join has some."""
+    text = (
+        "SELECT a.point_id, 1 AS v, b.point_id + 1 AS point_id, 'x' AS v "
+        "FROM points AS a JOIN points AS b USING (point_id) WHERE point_id < 5"
+    )
+    answer = client.post("query", json={"text": text, "colour": "v"})
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["select"]["points"]["0"]["legend"][0]["value"] == 1
 
 
 def test_bodies_that_are_too_long(client):

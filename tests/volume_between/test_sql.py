@@ -83,10 +83,69 @@ def test_what_is_refused(con):
         between(con, "'before'", "'before'", "level_of_detection := -1")
 
 
+@pytest.mark.parametrize("width", [2, 3, 4, 5])
+def test_cells_of_another_width_are_refused(con, width):
+    """Also of an odd number of cells, whose centres are centres of the others."""
+    load(con, "before", np.zeros((60, 60)), x0=0.5, y0=0.5, dx=1.0)
+    count = 60 // width
+    load(con, "after", np.ones((count, count)), x0=width / 2, y0=width / 2, dx=width, dy=width)
+    with pytest.raises(duckdb.Error, match=rf"after must have the cells of before, of 1.0 by 1.0, "
+                       rf"got some of {width}.0 by {width}.0: resample one"):  # fmt: skip
+        between(con, "'before'", "'after'")
+    with pytest.raises(duckdb.Error, match=r"off its places by 0\.\d+ of a cell"):
+        between(con, "'after'", "'before'")
+
+
+def test_few_cells_of_the_same_width(con):
+    """Cells that are far from each other are no wider than the others."""
+    load(con, "before", np.zeros((60, 60)))
+    after = np.full((60, 60), np.nan)
+    after[[3, 9, 30, 57], [57, 6, 12, 3]] = 1
+    load(con, "after", after)
+    con.execute("DELETE FROM after WHERE z IS NULL")
+    found = between(con, "'before'", "'after'")
+    assert (found["cells"], found["fill"]) == (4, 4 * 0.5)
+
+
+def test_a_cell_counts_once(con):
+    """Tiles that overlap have cells twice."""
+    load(con, "before", np.zeros((6, 8)))
+    con.execute("CREATE TABLE twice AS FROM before UNION ALL FROM before WHERE x < 1000.5")
+    message = r"twice must have each cell once, got the cell at 1000.25, 200\d.5 2 times"
+    for pair in (("before", "twice"), ("twice", "before")):
+        names = dict(zip(pair, ("before", "after"), strict=True))
+        with pytest.raises(duckdb.Error, match=message.replace("twice", names["twice"])):
+            between(con, *(f"'{each}'" for each in pair))
+
+
+def test_grids_of_one_row_or_cell(con):
+    load(con, "wide", np.ones((6, 8)))
+    load(con, "row", np.zeros((1, 8)))
+    load(con, "cell", np.zeros((1, 1)))
+    for narrow, cells in (("row", 8), ("cell", 1)):
+        found = between(con, f"'{narrow}'", "'wide'")
+        assert (found["cells"], found["missing"], found["fill"]) == (cells, 48 - cells, cells / 2)
+        assert between(con, "'wide'", f"'{narrow}'")["cut"] == cells / 2
+        with pytest.raises(
+            duckdb.Error, match="before or after must have several rows and columns"
+        ):
+            between(con, f"'{narrow}'", f"'{narrow}'")
+
+
+@pytest.mark.parametrize("value", ["'nan'::DOUBLE", "'inf'::DOUBLE", "NULL"])
+def test_places_are_finite(con, value):
+    load(con, "whole", np.zeros((6, 8)))
+    con.execute(f"CREATE TABLE broken AS FROM whole UNION ALL SELECT {value}, 2000.5, 1")
+    for pair, name in ((("whole", "broken"), "after"), (("broken", "whole"), "before")):
+        with pytest.raises(duckdb.Error, match=f"x and y of {name} must be finite numbers"):
+            between(con, *(f"'{each}'" for each in pair))
+
+
 def test_tables_without_rows(con):
     load(con, "before", np.zeros((3, 3)))
     con.execute("CREATE TABLE none AS FROM before WHERE false")
     assert between(con, "'before'", "'none'")["missing"] == 9
+    assert between(con, "'none'", "'before'")["missing"] == 9
     assert between(con, "'none'", "'none'")["cells"] == 0
 
 

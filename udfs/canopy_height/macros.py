@@ -14,7 +14,9 @@ MACROS = (
         f"""SELECT
     (floor(p.x / s.side) + 0.5) * s.side AS x,
     (floor(p.y / s.side) + 0.5) * s.side AS y,
-    max(p.z) AS z,
+    max(CASE WHEN isfinite(p.x) AND isfinite(p.y) AND isfinite(p.z) THEN p.z ELSE error(
+        'surface_model: x, y and z must be finite numbers, got NULL, NaN or infinity'
+    ) END) AS z,
     count(*) AS points
 FROM query_table({checked("name", "surface_model", "points", TABLE)}) AS p,
 (

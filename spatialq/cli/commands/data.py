@@ -181,7 +181,7 @@ def unload(
     from spatialq.database import loading
 
     with (
-        open_database("unload", database, create=False) as con,
+        open_database("unload", database, create=None) as con,
         interruptible(con, is_deferred=False),
     ):
         removed = loading.unload(con, list(files), table)
