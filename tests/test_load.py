@@ -225,7 +225,7 @@ def test_a_model_without_meshes(con, tmp_path):
     spatialq.load(con, path, geometry="none")
     assert con.sql("SELECT count(*) FROM elements").fetchall() == [(0,)]
     assert con.sql("SELECT count(*) FROM objects WHERE has_geometry").fetchall() == [(2,)]
-    with pytest.raises(FileError, match="already; replace the table"):
+    with pytest.raises(FileError, match="already; update it"):
         spatialq.load(con, path)
     with pytest.raises(ValueError, match="read_ifc: geometry must be 'auto' or 'exact'"):
         spatialq.read_ifc(con, path, geometry="none")

@@ -405,6 +405,10 @@ def kind(request):
     return request.param
 
 
+ONE_STAGE = ("contours", "terrain_derivatives", "thin")
+"""Functions whose work is one loop."""
+
+
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.usefixtures("every_step")
 def test_every_kernel_reports_and_stops(function, kind):
@@ -422,7 +426,7 @@ def test_every_kernel_reports_and_stops(function, kind):
     fractions = [fraction for fraction, _ in told]
     assert fractions == sorted(fractions)
     assert fractions[-1] == 1.0
-    assert len({stage for _, stage in told}) > 1, "no stages"
+    assert len({stage for _, stage in told}) > (function not in ONE_STAGE), "no stages"
 
     assert counting.checks > 3
     for k in {1, 2, counting.checks // 2, counting.checks - 1}:

@@ -40,7 +40,11 @@ SENTENCE = (
     r"got -?1e\+15"
 )
 BOXES = [box((0, 0, 0), (5, 5, 5)), box((4, 4, 4), (9, 9, 9))]
-OF_GRIDS = {"scales": [3.0], "steps": [3.0], "example_scale": 20.0}
+OF_POPS = {"scales": [3.0], "steps": [3.0], "example_scale": 20.0}
+OF_GRIDS = {"pops_features": OF_POPS, "pops_patches": OF_POPS, "contours": {"interval": 0.5}}
+"""Options of functions of grids that fit the small one of these tests."""
+# the boxes are not where the points are
+pytestmark = pytest.mark.filterwarnings("ignore::spatialq.errors.PlacementWarning")
 
 
 def refused(function, axis):
@@ -58,7 +62,9 @@ def call(function, moved, device="cpu", put_there=np.asarray, **options):
     if isinstance(inputs, GridInput):
         x, y = (each.ravel() for each in np.meshgrid(np.arange(30.0), np.arange(30.0)))
         columns = x + moved[0], y + moved[1], np.sin(x)
-        return spatialq.run(function, *columns, device=device, **{**OF_GRIDS, **options})
+        return spatialq.run(
+            function, *columns, device=device, **OF_GRIDS.get(function, {}), **options
+        )
     columns = (put_there(each + far) for each, far in zip(cloud(), moved, strict=True))
     given = {"elements": BOXES} if isinstance(inputs, PointsAndElementsInput) else {}
     return spatialq.run(function, *columns, device=device, **given, **options)
@@ -176,7 +182,8 @@ def test_in_sql(con, function):
     if isinstance(inputs, ElementsInput):
         statement = f"FROM {named}('elements', 'elements')"
     elif isinstance(inputs, GridInput):
-        statement = f"FROM {named}('cells', scales := [3], steps := [3], example_scale := 20)"
+        given = "".join(f", {key} := {value}" for key, value in OF_GRIDS.get(function, {}).items())
+        statement = f"FROM {named}('cells'{given})"
     else:
         others = ", 'elements'" if isinstance(inputs, PointsAndElementsInput) else ""
         statement = f"FROM {named}('points'{others})"
