@@ -16,6 +16,7 @@ from spatialq.errors import FileWarning
 from spatialq.workflows.model_quality import RULES
 from tests.command_line import spatialq_command
 from tests.io.ifc_models import Builder
+from tests.test_load import write_las
 
 
 def sound():
@@ -213,3 +214,7 @@ def test_on_the_command_line(tmp_path):
     assert all(escape(rule.requirement) in page.read_text() for rule in RULES)
     missing = spatialq_command("check", tmp_path / "bad.ifc", "none.ids", "--quality")
     assert missing.returncode == 2
+    write_las(tmp_path / "a.las", 10)
+    cloud = spatialq_command("check", tmp_path / "a.las", "--quality")
+    assert cloud.returncode == 2
+    assert "a.las': is no building model" in cloud.stderr

@@ -15,6 +15,7 @@ from spatialq.export.bcf import Topic, View, cleaned, write_archive
 from spatialq.export.page import Cell, Html, table, tag, write_page
 from spatialq.functions.sql_text import literal
 from spatialq.io.files import find_files, require_file
+from spatialq.io.formats import reader_of
 from spatialq.io.ids import checks
 from spatialq.io.ids.files import read_ids
 from spatialq.io.ids.reader import Ids, Specification
@@ -122,6 +123,8 @@ def check_models(models: Sequence[str], rules: str | None, *, quality: bool = Fa
     files = list(dict.fromkeys(file for each in models for file in find_files(COMMAND, each)))
     for file in files:
         require_file(COMMAND, file)
+        if quality:  # load takes clouds and grids, too
+            reader_of(COMMAND, file, ["ifc"])
     rows = [checks.SCHEMA.empty_table()]
     if rules is not None:
         rows += checks.check(ids, files, COMMAND)
