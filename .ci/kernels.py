@@ -67,7 +67,7 @@ def write_list() -> None:
 
 def compile_all() -> None:
     """Compile the list for the baseline; only what Python calls is kept."""
-    from spatialq.runtime import baseline, compile_cache
+    from spatialq.runtime import baseline, compile_cache, packed
 
     cpu, features = baseline.baseline()
     with tempfile.TemporaryDirectory() as folder:
@@ -82,7 +82,7 @@ def compile_all() -> None:
         baseline.FOLDER.mkdir(parents=True)
         for function, types in kernels(listed()):
             (path,) = compile_cache.kept(function, types)
-            shutil.copy(path, baseline.FOLDER)
+            (baseline.FOLDER / path.name).write_bytes(packed.pack_small(packed.unpack(path)))
 
 
 def prove() -> None:

@@ -16,7 +16,7 @@ from hashlib import sha256
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
-from spatialq.runtime.packed import pack, unpack
+from spatialq.runtime.packed import pack_small, unpack
 
 OPTIONS = ("--std=c++17", "--fmad=false")  # a * b + c rounds twice, as it does on the CPU
 ARCHITECTURES = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120", "compute_120")
@@ -54,28 +54,12 @@ def shipped(source: Path, capability: str, folder: Path = FOLDER) -> Iterator[by
     bytes
         Cubin or PTX; files that are missing or damaged are left out.
     """
-    if importlib.util.find_spec("_lzma") is None:  # a Python that was built without it
-        return
     name = digest(source)
     for architecture in reversed(ARCHITECTURES):
         if _runs(architecture, int(capability)):
-            code = unpack(folder / f"{name}.{architecture}{SUFFIX}", decompressed)
+            code = unpack(folder / f"{name}.{architecture}{SUFFIX}")
             if code is not None:
                 yield code
-
-
-def compressed(code: bytes) -> bytes:
-    """Make code as small as it gets: zlib leaves half as much again."""
-    import lzma
-
-    return lzma.compress(code)
-
-
-def decompressed(code: bytes) -> bytes:
-    """Give the code of what `compressed` gave."""
-    import lzma
-
-    return lzma.decompress(code)
 
 
 def _runs(architecture: str, capability: int) -> bool:
@@ -167,10 +151,10 @@ def build(nvrtc: ctypes.CDLL, folder: Path = FOLDER) -> None:
     def make(path: Path) -> None:
         source, architecture = wanted[path]
         code = compile_source(nvrtc, source.read_text(encoding="utf-8"), source, architecture)
-        path.write_bytes(pack(code, compressed))
+        path.write_bytes(pack_small(code))
 
     with ThreadPool(os.cpu_count()) as pool:
-        missing = [path for path in wanted if unpack(path, decompressed) is None]
+        missing = [path for path in wanted if unpack(path) is None]
         pool.map(make, missing, chunksize=1)
 
 

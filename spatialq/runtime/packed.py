@@ -1,23 +1,27 @@
 """Compiled code in files: compressed, with a digest by which damage is noticed."""
 
 import zlib
-from collections.abc import Callable
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
-SMALL = partial(zlib.compress, level=9)
 DIGEST = 32  # bytes before the compressed code
+XZ = b"\xfd7zXZ\x00"
 
 
-def pack(code: bytes, compress: Callable[[bytes], bytes] = SMALL) -> bytes:
-    """Compress code, and put the digest of the result before it."""
-    packed = compress(code)
-    return sha256(packed).digest() + packed
+def pack(code: bytes) -> bytes:
+    """Compress code fast, for the cache of this machine; a digest stands before it."""
+    return _with_digest(zlib.compress(code, level=9))
 
 
-def unpack(path: Path, decompress: Callable[[bytes], bytes] = zlib.decompress) -> bytes | None:
-    """Give the code of a file; None if it is missing or damaged."""
+def pack_small(code: bytes) -> bytes:
+    """Compress code as small as it gets, for a wheel: zlib needs up to half as much again."""
+    import lzma
+
+    return _with_digest(lzma.compress(code))
+
+
+def unpack(path: Path) -> bytes | None:
+    """Give the code of a file; None if it is missing or damaged, or this Python has no lzma."""
     try:
         content = path.read_bytes()
     except OSError:
@@ -25,4 +29,14 @@ def unpack(path: Path, decompress: Callable[[bytes], bytes] = zlib.decompress) -
     packed = content[DIGEST:]
     if sha256(packed).digest() != content[:DIGEST]:
         return None
-    return decompress(packed)
+    if not packed.startswith(XZ):
+        return zlib.decompress(packed)
+    try:
+        import lzma
+    except ImportError:  # a Python that was built without it
+        return None
+    return lzma.decompress(packed)
+
+
+def _with_digest(packed: bytes) -> bytes:
+    return sha256(packed).digest() + packed
