@@ -10,7 +10,7 @@ import pytest
 import spatialq
 from spatialq import cluster
 from spatialq.demo.house import write_house
-from spatialq.errors import FileError, FileWarning, JobError
+from spatialq.errors import FileError, FileWarning, JobError, PlacementWarning
 from tests.cluster import surveys
 from tests.cluster.processes import wait_for_stage
 from tests.cluster.test_jobs import needs_ray
@@ -223,7 +223,9 @@ def test_models_elsewhere_are_one_sentence(at_once, house, tmp_path):
     builder = Builder()
     builder.add("IfcWall", "far", [builder.box((5000.0, 1.0, 0.0), (8.0, 6.0, 2.5))])
     builder.write(tmp_path / "far.ifc")
-    with pytest.raises(ValueError, match=r"^plane_elements: points and elements must be in "):
+    with pytest.raises(
+        PlacementWarning, match=r"^plane_elements: the scan has no point near the elements"
+    ):
         cluster.run(
             "plane_elements", f"{house}/*.laz", tmp_path / "out", elements=tmp_path / "far.ifc",
             **surveys.QUIET,
@@ -340,6 +342,7 @@ def test_on_the_command_line(house, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::spatialq.errors.PlacementWarning")  # the points are in metres
 @pytest.mark.parametrize("function", OF_REAL)
 def test_coordinates_in_another_unit(at_once, house, tmp_path, function):
     source, models, options = f"{house}/*.laz", f"{house}/*.ifc", {"unit": 0.3048}

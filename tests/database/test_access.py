@@ -181,6 +181,8 @@ def closed(request, outside):
             "CREATE TABLE cells AS SELECT 60.0 * i AS x, 60.0 * k AS y, sin(i) + k AS z "
             "FROM range(40) AS a(i), range(40) AS b(k); "
             "CREATE TABLE lod AS FROM build_lod('points', device := 'cpu'); "
+            "CREATE TABLE plots AS SELECT 1 AS polygon_id, "
+            "'POLYGON ((0 0, 9 0, 0 9, 0 0))'::GEOMETRY AS geometry; "
             "CREATE TABLE clashes AS SELECT 'x' AS a, 'y' AS b, 'p' AS a_class, 'q' AS b_class"
         )
         close(con)

@@ -56,6 +56,8 @@ UNFIT = "does not fit the elements"
 KINDS = ("floors and ceilings", "walls one way", "walls the other way")
 ALIKE = 0.5, 1.5
 """Multiples of the model's length between which a scan of it is long."""
+SIZES = 0.4, 2.5
+"""Multiples between which a scan among the elements may be of a part of them or of more."""
 
 
 def sentence(x: Any, y: Any, z: Any, metres: float, elements: "Meshes") -> str:
@@ -139,7 +141,11 @@ def _of_surface(scan: surfels.Surfels, elements: "Meshes") -> str:
         best = improve([pose for _, pose in listed], RADII + FINE + TIGHT)
         if best is not here:
             best = improve(beside(best.pose, decide.BESIDE), FINE + TIGHT)
-    if (best is here or best.least >= LEAST_EXPLAINED) and _is_off(best.pose, scan):
+    counts = np.bincount(classes_of(scan.normals, axis), minlength=3)
+    # surfaces that all lie along one axis may be anywhere along it
+    is_told = bool((counts >= LEAST_SHARE * len(scan)).all())
+    is_found = is_told and (best is here or best.least >= LEAST_EXPLAINED)
+    if is_found and _is_off(best.pose, scan):
         # most of the surface must agree on it: some walls that were built elsewhere do not
         now, then = (
             judge(faces, scan, each, axis, FOUR, TIGHT[-1]) for each in (nowhere, best.pose)
@@ -191,15 +197,18 @@ def _of_extents(xyz: Any, metres: float, box: Any) -> str:
     unit = _unit(xyz, low, high)
     if unit == metres:
         return ""
-    within = np.ones(len(xyz[0]), np.bool_)
-    for axis, values in enumerate(xyz):
-        within &= (values >= box[0, axis]) & (values <= box[1, axis])
-    if unit is None and within.any():
+    if len(xyz[0]) > 2:
+        within = np.ones(len(xyz[0]), np.bool_)
+        for axis, values in enumerate(xyz):
+            within &= (values >= box[0, axis]) & (values <= box[1, axis])
+        is_near = bool(within.any())
+    else:  # the corners of a scan of many files
+        is_near = bool(((ends[0] <= box[1]) & (ends[1] >= box[0])).all())
+    share = metres * (ends[1] - ends[0]).max() / (high - low).max()
+    if is_near and (unit is None or SIZES[0] <= share <= SIZES[1]):
         return ""
     hint = "registration looks for its place" if unit is None else _in_unit(unit)
-    what = (
-        "has no point near the elements" if not within.any() else "is of another size than they are"
-    )
+    what = "is of another size than they are" if is_near else "has no point near the elements"
     first, last = (_text(each * metres) for each in ends)
     return (
         f"{what}: it is at x y z {first} to {last} m, the elements are at {_text(low)} to "
