@@ -3,6 +3,7 @@
 import fcntl
 import gc
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,8 +33,11 @@ hypothesis.settings.load_profile("test")
 def pytest_configure(config: pytest.Config) -> None:
     """Keep builds of CUDA sources for the host between runs; `--cache-clear` forgets them.
 
-    Models are read each time, and the user's own cache of them is left alone.
+    Models are read each time, and the user's own cache of them is left alone. Where a script starts
+    the tests in the background, SIGINT is ignored, and would be by the processes that get it here.
     """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ[disk_cache.OFF] = "off"
     if config.pluginmanager.has_plugin("cacheprovider"):
         os.environ[BUILDS] = str(config.cache.mkdir("host_builds"))
