@@ -53,7 +53,7 @@ def no_thread_is_left():
     threads._idle.clear()
     gc.collect()
     for thread in set(threading.enumerate()) - before:
-        thread.join(10)
+        thread.join(60)
         assert not thread.is_alive()
 
 
@@ -200,7 +200,7 @@ def test_ctrl_c_in_the_thread_that_waits_ends_the_calls():
     begun, first = [], threading.Event()
 
     def interrupt(*_):
-        assert first.wait(10)
+        assert first.wait(60)
         raise KeyboardInterrupt
 
     def work(k):
