@@ -239,9 +239,9 @@ def test_ctrl_c_leaves_no_half_written_table(tmp_path):
     path = write_las(tmp_path / "a.laz", 6_000_000)
     command = [sys.executable, "-m", "spatialq", "load", str(path), "-d", str(database), "-t", "t"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        while not database.exists():
+        while not database.exists() or database.stat().st_size < 1 << 20:
+            assert process.poll() is None, "it has ended, or nothing is written before its end"
             time.sleep(0.01)
-        time.sleep(0.7)
         process.send_signal(signal.SIGINT)
         errors = process.communicate(timeout=60)[1]
     assert process.returncode == 130, errors

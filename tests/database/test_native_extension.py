@@ -263,7 +263,7 @@ def seeds(con, table):
         "SELECT point_id, x, y, 5.0 AS z FROM pts",  # a constant vector
         "SELECT point_id::INTEGER AS point_id, x::FLOAT AS x, y::DECIMAL(9, 2) AS y, z FROM pts",
         "SELECT a.* FROM pts a JOIN pts b ON a.point_id = 3 * b.point_id",
-        "FROM pts ORDER BY random()",
+        "FROM pts ORDER BY hash(point_id)",
         "SELECT point_id + 10000 * k AS point_id, x, y, z FROM pts, range(100) r(k)",
         "FROM pts LIMIT 1",
     ],
