@@ -1,5 +1,6 @@
 """Calls report how far they are, and stop when they are told to: the mechanism and every kernel."""
 
+import functools
 import gc
 import signal
 import threading
@@ -382,6 +383,7 @@ def test_a_job_without_a_terminal_says_at_times_how_far_it_is(monkeypatch, capsy
 # Every kernel
 
 
+@functools.cache
 def typical(function):
     """Give a case of a function that makes its kernel do some work: the one with most checks."""
     counted = []
