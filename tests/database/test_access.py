@@ -300,12 +300,11 @@ def test_a_view_and_a_script_of_python(con, outside, untouched):
 
 
 @pytest.mark.parametrize("writer", writers(), ids=lambda each: each.name)
-def test_no_writer_writes_a_file_outside(con, outside, tmp_path, writer):
+def test_no_writer_writes_a_file_outside(closed, tmp_path, writer):
     (suffix, *_) = writer.suffixes
     target = tmp_path / (f"x{suffix}" if suffix.startswith(".") else suffix)
-    close(con)
     with pytest.raises(spatialq.FileError, match=REFUSED):
-        spatialq.write(con.sql("SELECT 1.0 AS x, 2.0 AS y, 3.0 AS z"), target)
+        spatialq.write(closed.sql("SELECT 1.0 AS x, 2.0 AS y, 3.0 AS z"), target)
     assert not list(tmp_path.iterdir())
 
 
@@ -561,10 +560,10 @@ print("done")
 
 @pytest.mark.skipif(bool(loading.problem()), reason=f"extension: {loading.problem()}")
 def test_what_an_instance_owns_goes_with_it():
-    for _ in range(20):
+    for _ in range(5):
         spatialq.connect().close()
     spatialq.connect().close()  # which looks for those that are no more
     before = len(instances._instances)
-    for _ in range(20):
+    for _ in range(5):
         spatialq.connect().close()
     assert len(instances._instances) <= before + 1
