@@ -4,7 +4,6 @@ import contextlib
 import io
 import json
 import os
-import signal
 import subprocess
 import sys
 import warnings
@@ -17,7 +16,6 @@ from spatialq.cli import main as cli
 def spatialq_command(*arguments, cwd=None):
     """Run a command in this process; it gives what `subprocess.run` would give."""
     words = ["spatialq", *map(_word, arguments)]
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     printed, said, code = io.StringIO(), io.StringIO(), None
     with (
         pytest.MonkeyPatch.context() as patch,
@@ -32,9 +30,6 @@ def spatialq_command(*arguments, cwd=None):
             cli.main()
         except SystemExit as stop:
             code = stop.code
-        finally:
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
     return subprocess.CompletedProcess(words, code or 0, printed.getvalue(), said.getvalue())
 
 

@@ -2,20 +2,23 @@
 
 import fcntl
 import gc
+import logging
 import os
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import hypothesis
 import pytest
 
+from spatialq.cli.progress import COMPILING
 from spatialq.demo import World, write_world
 from spatialq.io.ifc import disk_cache
 from spatialq.io.ifc.cache import read_models
 from spatialq.io.ifc.columns import Geometry
 from spatialq.io.ifc.model import IfcModel
 from spatialq.planner import devices
-from spatialq.runtime import cuda
+from spatialq.runtime import compile_cache, cuda
 
 from .host.device import BUILDS, COMPILER, HostDevice
 
@@ -32,11 +35,26 @@ hypothesis.settings.load_profile("test")
 def pytest_configure(config: pytest.Config) -> None:
     """Keep builds of CUDA sources for the host between runs; `--cache-clear` forgets them.
 
-    Models are read each time, and the user's own cache of them is left alone.
+    Models are read each time, and the user's own cache of them is left alone. Where a script starts
+    the tests in the background, SIGINT is ignored, and would be by the processes that get it here.
     """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ[disk_cache.OFF] = "off"
     if config.pluginmanager.has_plugin("cacheprovider"):
         os.environ[BUILDS] = str(config.cache.mkdir("host_builds"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    """Undo after each test what the command line does for the rest of its process."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        return (yield)
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        logging.getLogger(compile_cache.__name__).removeHandler(COMPILING)
 
 
 def pytest_collection_finish() -> None:

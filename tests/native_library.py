@@ -4,12 +4,16 @@ import time
 
 from spatialq.database.native import library
 
+PATIENCE = 60
+"""Seconds in which a kernel that was stopped has ended on a machine that does much else."""
+
 
 def held():
     """How many results and inputs the extension holds, once its threads have ended."""
     known = library.library()
-    for _ in range(200):
-        if not known.spatialq_count_calls() and not known.spatialq_count_collected():
+    until = time.monotonic() + PATIENCE
+    while known.spatialq_count_calls() or known.spatialq_count_collected():
+        if time.monotonic() > until:
             break
         time.sleep(0.01)
     return known.spatialq_count_calls(), known.spatialq_count_collected()

@@ -2,12 +2,11 @@
 
 import http.client
 import os
+import re
 import shutil
-import socket
 import subprocess
 import sys
 import threading
-import time
 import urllib.request
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -85,34 +84,25 @@ def command():
     return found
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return probe.getsockname()[1]
-
-
-def wait_for(port, process):
-    for _ in range(600):
-        if process.poll() is not None:
-            break
-        try:
-            socket.create_connection((HOST, port)).close()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
-    pytest.fail("moto's server does not start")
+def port_of(process):
+    """Read which port a server says that it has taken."""
+    for line in process.stderr:
+        if found := re.search(rf"http://{re.escape(HOST)}:(\d+)", line):
+            return int(found[1])
+    return pytest.fail("moto's server does not start")
 
 
 def running():
     """Run server and proxy; a generator for a fixture."""
-    port = free_port()
+    # a port that was found free here might be taken by then
     process = subprocess.Popen(
-        [command(), "-H", HOST, "-p", str(port)],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        [command(), "-H", HOST, "-p", "0"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
+    told = threading.Thread(target=process.stderr.read)  # or it would wait in the end
     try:
-        wait_for(port, process)
+        port = port_of(process)
+        told.start()
         server = Server(0, port)
         proxy = ThreadingHTTPServer((HOST, 0), handler(server, port))
         server.port = proxy.server_address[1]
@@ -125,6 +115,9 @@ def running():
     finally:
         process.kill()
         process.wait()
+        if told.ident:
+            told.join()
+        process.stderr.close()
 
 
 def handler(server, behind):

@@ -166,11 +166,12 @@ def test_what_nobody_wants_is_given_back_after_a_while(monkeypatch):
     time.sleep(0.1)
     assert keeper.is_alive(), "an array is left"
     del array
-    keeper.join(20)
+    keeper.join(60)
     assert not keeper.is_alive()
     assert buffers.usage() == buffers.Usage(0, 0, 0)
-    buffers.empty(4 * MIB, np.uint8)
+    array = buffers.empty(4 * MIB, np.uint8)  # which the keeper stays for
     assert pool.keeper.is_alive()
+    del array
 
 
 def test_no_two_threads_have_one_buffer():

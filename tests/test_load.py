@@ -469,13 +469,18 @@ def test_kill_in_the_middle_leaves_a_database_without_the_half_file(tmp_path):
     write_las(large, 3_000_000)
     with spatialq.connect(str(database)) as con:
         spatialq.load(con, good, "t")
-    code = (
-        "import sys, spatialq; con = spatialq.connect(sys.argv[1]); "
-        "spatialq.load(con, sys.argv[2], 't', progress=lambda *each: print(*each, flush=True))"
-    )
+    code = """
+import sys, time, spatialq
+def progress(path, done, total):
+    print(done, flush=True)
+    if done > total / 2:
+        time.sleep(600)
+con = spatialq.connect(sys.argv[1])
+spatialq.load(con, sys.argv[2], "t", progress=progress)
+"""
     arguments = [sys.executable, "-c", code, str(database), str(large)]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE) as process:
-        process.stdout.readline()  # a first batch is in
+        assert process.stdout.readline()  # a first batch is in, and not all will be
         time.sleep(0.05)
         process.send_signal(signal.SIGKILL)
     with spatialq.connect(str(database)) as con:

@@ -419,6 +419,7 @@ def test_pins_go_when_the_database_is_closed(tmp_path):
     def all_pins():
         return {each.number for each in instances.all_pins()}
 
+    gc.collect()
     instances.close_unused()  # those of other tests
     before = all_pins()
     con, other = (spatialq.connect(tmp_path / "t.duckdb") for _ in range(2))

@@ -1,5 +1,6 @@
 """Calls report how far they are, and stop when they are told to: the mechanism and every kernel."""
 
+import functools
 import gc
 import signal
 import threading
@@ -20,6 +21,8 @@ from spatialq.runtime.progress import Cancelled, Task, running
 
 from .kernels import arguments_of, assert_same, cases_of, run
 
+MANY = 10_000
+"""Calls of a millisecond, which are not done before another thread gets a core."""
 FUNCTIONS = [name for name, each in catalogue().items() if each.has_kernel("cpu")]
 DEVICES = ["cpu", pytest.param("gpu", marks=pytest.mark.host)]
 
@@ -53,7 +56,7 @@ def no_thread_is_left():
     threads._idle.clear()
     gc.collect()
     for thread in set(threading.enumerate()) - before:
-        thread.join(10)
+        thread.join(60)
         assert not thread.is_alive()
 
 
@@ -190,8 +193,8 @@ def test_the_first_error_ends_the_calls_and_is_raised_but_the_task_goes_on(count
 
     with running(Task()) as task, threads.workers(count) as pool:
         with pytest.raises(MemoryError):
-            pool.map(work, range(2000))
-        assert len(begun) < 2000
+            pool.map(work, range(MANY))
+        assert len(begun) < MANY
         assert pool.map(str, range(3)) == ["0", "1", "2"]
     assert not task.cancelled
 
@@ -200,7 +203,7 @@ def test_ctrl_c_in_the_thread_that_waits_ends_the_calls():
     begun, first = [], threading.Event()
 
     def interrupt(*_):
-        assert first.wait(10)
+        assert first.wait(60)
         raise KeyboardInterrupt
 
     def work(k):
@@ -210,9 +213,9 @@ def test_ctrl_c_in_the_thread_that_waits_ends_the_calls():
 
     task = Task(interrupt)
     with running(task), threads.workers(2) as pool, pytest.raises(KeyboardInterrupt):
-        pool.map(work, range(2000))
+        pool.map(work, range(MANY))
     assert task.cancelled
-    assert len(begun) < 2000
+    assert len(begun) < MANY
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
@@ -382,6 +385,7 @@ def test_a_job_without_a_terminal_says_at_times_how_far_it_is(monkeypatch, capsy
 # Every kernel
 
 
+@functools.cache
 def typical(function):
     """Give a case of a function that makes its kernel do some work: the one with most checks."""
     counted = []

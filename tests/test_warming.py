@@ -192,7 +192,7 @@ def test_an_interruption_ends_it_and_its_processes_at_once(tmp_path, interrupt):
             time.sleep(0.1)
         interrupt(process.pid, signal.SIGINT)
         try:
-            _, said = process.communicate(timeout=30)
+            _, said = process.communicate(timeout=60)
         finally:
             process.kill()
     assert said.splitlines()[-1] == "KeyboardInterrupt"

@@ -16,6 +16,7 @@ QUERY = "FROM owm_ground('points', unit := 1, device := 'cpu')"
 @pytest.fixture
 def con():
     with spatialq.connect() as con:
+        con.execute("SELECT setseed(0.5)")
         con.execute(
             "CREATE TABLE points AS SELECT i AS point_id, i // 10 AS tile, random() AS x, "
             "random() AS y, random() AS z FROM range(200) t(i)"

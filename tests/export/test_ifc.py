@@ -407,7 +407,7 @@ def test_ctrl_c_ends_it(tmp_path, modern):
         assert process.poll() is None
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=60)
     assert b"KeyboardInterrupt" in said
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid.read_text()), 0)

@@ -16,6 +16,10 @@ from spatialq.io.ifc import process as ifc_process
 from .ifc_models import Builder, mapped_boxes
 
 pytestmark = pytest.mark.slow
+HANG = 600
+"""Seconds for which a process hangs that is to be ended."""
+LIMIT = 5
+"""Seconds for a product; a box takes far less, also on a machine that does much else."""
 
 
 @pytest.fixture
@@ -84,11 +88,9 @@ def test_a_bad_file_gives_one_sentence_with_its_name(walls, tmp_path, no_leftove
     for name, (content, reason) in bad_files(walls).items():
         path = tmp_path / f"{name}.ifc"
         path.write_bytes(content)
-        began = time.monotonic()
         with pytest.raises(FileError, match=reason) as caught:
             read_model(path)
         assert str(caught.value).startswith(f"read_ifc: '{path}': ")
-        assert time.monotonic() - began < 30
     assert capfd.readouterr() == ("", "")
 
 
@@ -162,12 +164,12 @@ def test_a_crash_costs_one_product(walls, worker_that, signal_name, workers, no_
 
 
 def test_a_product_that_hangs_costs_its_time_limit(walls, worker_that):
-    worker_that(ODD_SHAPE.format(names=["Wall 2"], action="time.sleep(600)"))
+    worker_that(ODD_SHAPE.format(names=["Wall 2"], action=f"time.sleep({HANG})"))
     began = time.monotonic()
-    model = read_model(walls, geometry="exact", product_seconds=2)
-    assert time.monotonic() - began < 30
+    model = read_model(walls, geometry="exact", product_seconds=LIMIT)
+    assert time.monotonic() - began < HANG / 2
     assert model.tables["elements"].num_rows == 9
-    assert geometry_errors(model) == ["IfcOpenShell took longer than 2 s on this product"]
+    assert geometry_errors(model) == [f"IfcOpenShell took longer than {LIMIT} s on this product"]
 
 
 def test_a_file_that_crashes_always_is_given_up(walls, worker_that, monkeypatch):
@@ -200,7 +202,7 @@ def test_a_crash_while_parsing_is_a_file_error(walls, worker_that, place, no_lef
 
 def test_a_parse_that_hangs_is_a_file_error(walls, worker_that, monkeypatch):
     monkeypatch.setattr(ifc_process, "OPENING", 1)
-    worker_that("worker.Worker.__init__ = lambda *_: time.sleep(600)\n")
+    worker_that(f"worker.Worker.__init__ = lambda *_: time.sleep({HANG})\n")
     with pytest.raises(FileError, match="took longer than 1 s while it parsed"):
         read_model(walls, product_seconds=1)
 
@@ -219,19 +221,21 @@ def test_ctrl_c_of_the_worker_is_one_of_the_caller(walls, worker_that, no_leftov
 
 
 def test_ctrl_c_of_the_caller_ends_the_workers(walls, worker_that, monkeypatch, tmp_path):
+    pids = tmp_path / "pids"
     worker_that(
-        f"open({str(tmp_path / 'pids')!r}, 'a').write(f'{{os.getpid()}}\\n')\n"
-        + ODD_SHAPE.format(names=["Wall 1"], action="time.sleep(600)")
+        f"open({str(pids)!r}, 'a').write(f'{{os.getpid()}}\\n')\n"
+        + ODD_SHAPE.format(names=["Wall 1"], action=f"time.sleep({HANG})")
     )
 
     def interrupted(session):
-        time.sleep(2)
+        while not pids.exists() or not pids.read_text().endswith("\n"):
+            time.sleep(0.01)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(ifc_process.Session, "_supervise", interrupted)
     with pytest.raises(KeyboardInterrupt):
         read_model(walls, geometry="exact")
-    for pid in (tmp_path / "pids").read_text().split():
+    for pid in pids.read_text().split():
         with pytest.raises(ProcessLookupError):
             os.kill(int(pid), 0)
 
@@ -252,14 +256,14 @@ ifclite_geom.geometry_data_buffers = odd
         ("raise MemoryError", "ended (exit code 1)"),
         ("return bytearray(1 << 40)", "ended (exit code 1)"),
         ("os._exit(0)", "ended (exit code 0)"),
-        ("time.sleep(600)", "took longer than 2.01 s"),
+        (f"time.sleep({HANG})", f"took longer than {LIMIT}.01 s"),
     ],
 )
 def test_without_the_fast_process_ifcopenshell_makes_all_meshes(
     walls, fast_process_that, action, reason, no_leftovers
 ):
     fast_process_that(ODD_FAST_SHAPES.format(action=action))
-    model = read_model(walls, product_seconds=2)
+    model = read_model(walls, product_seconds=LIMIT)
     assert model.tables["elements"]["mesh_source"].to_pylist() == ["IfcOpenShell"] * 10
     assert model.warnings == (f"ifclite-geom {reason}: IfcOpenShell makes all meshes",)
     assert not model.is_repeatable
@@ -301,12 +305,12 @@ def test_what_the_fast_process_prints_is_not_seen(walls, fast_process_that, capf
 
 def test_an_error_of_the_fast_process_kills_no_worker(walls, fast_process_that, worker_that):
     """A file that cannot be opened ends both processes at once."""
-    fast_process_that(ODD_FAST_SHAPES.format(action="time.sleep(600)"))
+    fast_process_that(ODD_FAST_SHAPES.format(action=f"time.sleep({HANG})"))
     worker_that("worker.Worker.__init__ = lambda *_: (_ for _ in ()).throw(ValueError('no'))\n")
     began = time.monotonic()
     with pytest.raises(FileError, match="no"):
         read_model(walls)
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < HANG / 2
 
 
 ODD_COPIES = """
@@ -321,7 +325,7 @@ worker.Worker.shape_copies = odd
     "action",
     [
         "os.kill(os.getpid(), signal.SIGSEGV)",
-        "time.sleep(600)",
+        f"time.sleep({HANG})",
         "raise MemoryError",
         "self.model = None; copies(self, step_ids)",
         "worker.send(self.out, b'E')",
@@ -333,7 +337,7 @@ def test_copies_that_fail_together_are_shaped_singly(tmp_path, worker_that, acti
     mapped_boxes(builder, 5)
     path = builder.write(tmp_path / "copies.ifc")
     worker_that(ODD_COPIES.format(action=action))
-    model = read_model(path, geometry="exact", product_seconds=2)
+    model = read_model(path, geometry="exact", product_seconds=LIMIT)
     assert model.tables["elements"]["volume"].to_pylist() == pytest.approx([0.125] * 5)
     assert geometry_errors(model) == []
 
@@ -351,13 +355,13 @@ def test_a_script_without_a_main_guard_reads_a_model(walls, tmp_path):
 
 
 def test_a_bad_file_ends_the_reading_of_the_others(walls, worker_that, tmp_path):
-    worker_that(ODD_SHAPE.format(names=["Wall 1"], action="time.sleep(600)"))
+    worker_that(ODD_SHAPE.format(names=["Wall 1"], action=f"time.sleep({HANG})"))
     bad = tmp_path / "a.ifc"
     bad.write_bytes(b"")
     began = time.monotonic()
     with pytest.raises(FileError, match="the file is empty"):
         ifc_cache.read_models([bad, walls], geometry="exact")
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < HANG / 2
 
 
 def test_one_bad_file_of_several_names_itself(walls, tmp_path, ifc_con):

@@ -33,7 +33,7 @@ def end(process, how=signal.SIGINT):
     process.send_signal(how)
     process.stderr.read()
     process.stderr.close()
-    return process.wait(30)
+    return process.wait(60)
 
 
 def test_it_serves_until_ctrl_c(house, in_cache):
