@@ -132,26 +132,10 @@ class CpuCloud(CpuCells):
         self.kept: Any = None
         self.first: Any = None  # moments of the first grid
 
-    def of(self, points: "list[NDArray[np.float64]]", cube: Cube) -> "CpuCloud":
-        """Make a cloud of some of the points."""
-        return CpuCloud(self.threads, [read_only(values) for values in points], cube)
-
-    def within(self, lows: "Sequence[float]", highs: "Sequence[float]") -> Any:
-        """Tell which points are in a box, upper borders excluded, see `octree.Cloud`."""
-        here = buffers.scratch(self.size, np.bool_)
-
-        def test(part: tuple[int, int]) -> None:
-            some = slice(*part)
-            here[some] = True
-            for values, low, high in zip(self.points, lows, highs, strict=True):
-                here[some] &= (values[some] >= low) & (values[some] < high)
-
-        self.threads.map(test, self.threads.spans(self.size, POINTS_PER_THREAD))
-        return here
-
-    def some(self, here: Any) -> "list[NDArray[np.float64]]":
-        """Give the coordinates of some of the points, see `octree.Cloud`."""
-        return [buffers.select(values, here) for values in self.points]
+    def of(self, at: Any) -> "CpuCloud":
+        """Make a cloud of the points at some positions."""
+        points = [read_only(buffers.take(values, at)) for values in self.points]
+        return CpuCloud(self.threads, points, self.cube)
 
     def _tables(self, size: int) -> "list[NDArray[np.int64]]":
         return [buffers.zeros(size, np.int64) for _ in range(self.copies)]
@@ -251,8 +235,7 @@ class CpuCloud(CpuCells):
 
     def rest(self, near: Any, planes: Any) -> "CpuCloud":
         """Give the points that no plane explains."""
-        at = self.unexplained(near, planes)
-        return self.of([buffers.take(values, at) for values in self.points], self.cube)
+        return self.of(self.unexplained(near, planes))
 
     def cover(self, near: Any, rasters: Any, planes: Any) -> Any:
         """Mark the pixels with points, and sum up the points of planes: see `assign.cover`."""
