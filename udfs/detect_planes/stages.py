@@ -141,8 +141,8 @@ def go_on(
         return TaskResult(arrays, {**facts, "cube": asdict(wanted.cube), "values": wanted.values})
     if naming is None:
         return TaskResult(arrays, {"pass": None, "settled": None})
-    facts = {"pass": None, "settled": naming.settled, "step": naming.step}
-    return TaskResult(arrays | {"ids": naming.ids}, facts)
+    facts = {"pass": None, "settled": naming.settled}
+    return TaskResult(arrays | {"ids": naming.ids}, {**facts, "step": naming.step})
 
 
 def _results(searches: Sequence[TaskResult]) -> list[Callable[[], Columns]]:
