@@ -271,7 +271,9 @@ def _with_options(
     These are `options`, for those that are derived, and dataclasses, for their fields.
     """
     expected = inspect.signature(command).parameters.values()
-    groups = {each.name: each.annotation for each in expected if is_dataclass(each.annotation)}
+    groups: dict[str, Any] = {
+        each.name: each.annotation for each in expected if is_dataclass(each.annotation)
+    }
     if not (groups or sources_of(command)):
         return command
 
