@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.points import ids_of, not_finite, read_only
+from spatialq.data.strays import ends_of
 from spatialq.runtime import buffers, progress
 from spatialq.runtime.threads import Workers, workers
 
@@ -99,25 +100,20 @@ def detection(
 ) -> Detection:
     """Find the planes of a cloud as `run` does, see `detection.detect`."""
     points = [read_only(values) for values in (x, y, z)]
+    progress.stage("extent", 0.1)
+    cube = _cube(points, point_id, options.function)
     with workers() as threads:
-        progress.stage("extent", 0.1)
-        cube = _cube(threads, points, point_id, options.function)
         return detect(CpuCloud(threads, points, cube), cube, options, label=label, explain=explain)
 
 
-def _cube(threads: Workers, points: Any, point_id: Any, function: str) -> Cube:
+def _cube(points: Any, point_id: Any, function: str) -> Cube:
     if points[0].size == 0:
         return Cube((0.0, 0.0, 0.0), 0.0)
-    lows, highs = [], []
-    for values in points:
-        parts = threads.spans(values.size, POINTS_PER_THREAD)
-        ends = threads.map(lambda part, v=values: cells.bounds(v, *part), parts)
-        if any(bad for *_, bad in ends):
-            x, y, z = points
-            raise ValueError(not_finite(function, x, y, z, point_id))
-        lows.append(min(low for low, *_ in ends))
-        highs.append(max(high for _, high, _ in ends))
-    return Cube.around(lows, highs)
+    low, high = ends_of(points)
+    if not np.isfinite([low, high]).all():
+        x, y, z = points
+        raise ValueError(not_finite(function, x, y, z, point_id))
+    return Cube.around(low.tolist(), high.tolist())
 
 
 class CpuCloud(CpuCells):
