@@ -8,7 +8,7 @@ from PIL import Image
 
 import spatialq
 from spatialq.errors import FileError
-from spatialq.export.matrix_picture import EMPTY, FEW, MANY, write_matrix_picture
+from spatialq.export.matrix_picture import DARK, EMPTY, PALE, write_matrix_picture
 from spatialq.workflows.clash_matrix import square
 
 from .command_line import rows, spatialq_command
@@ -84,9 +84,9 @@ def test_a_picture_has_a_cell_for_each_pair(tmp_path):
             for i in range(3)
         ]
     assert colours[0][0] == colours[1][1] == EMPTY
-    assert colours[0][1] == colours[1][0] == colours[2][2] == FEW
-    assert colours[0][2] == colours[2][0] == MANY
-    assert colours[1][2] == tuple(round((f + m) / 2) for f, m in zip(FEW, MANY, strict=True))
+    assert colours[0][1] == colours[1][0] == colours[2][2] == PALE
+    assert colours[0][2] == colours[2][0] == DARK
+    assert colours[1][2] == tuple(round((f + m) / 2) for f, m in zip(PALE, DARK, strict=True))
     write_matrix_picture(path, [], [], "no clashes")
     write_matrix_picture(path, ["x"] * 200, [[1] * 200] * 200, "many")
     with Image.open(path) as image:

@@ -50,10 +50,10 @@ FILES = (".laz", ".las", ".tif", ".tiff", ".png", ".parquet", ".csv", ".json", "
 class Tasks:
     """The options of a command that make it a job."""
 
-    executor: str | None
-    workers: int | None
-    tile_size: str | None
-    resume: bool
+    executor: Executor = None
+    workers: Workers = None
+    tile_size: TileSize = None
+    resume: Resume = False
 
     @property
     def are_wanted(self) -> bool:

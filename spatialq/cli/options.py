@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -82,6 +82,28 @@ Memory = Annotated[
         "of what is free. Larger arrays are in files beside the first output."
     ),
 ]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a command reads point clouds, and on which device it computes."""
+
+    crs: Crs = None
+    override_crs: OverrideCrs = False
+    bounds: Bounds = None
+    device: Device = "auto"
+
+    def of(self, command: str) -> dict[str, Any]:
+        """Give the arguments of a workflow.
+
+        Raises
+        ------
+        ValueError
+            If the bounds are no numbers.
+        """
+        return {**vars(self), "bounds": bounds_of(command, self.bounds)}
+
+
 SEPARATOR = ","
 LISTS = {
     bool: "truth values such as true,false",
@@ -244,21 +266,40 @@ def register(app: typer.Typer, command: Callable[..., None]) -> None:
 def _with_options(
     command: Callable[..., None], derived: "Sequence[DerivedOption]"
 ) -> Callable[..., None]:
-    """Give a command with derived options where it has its argument `options`."""
-    if not sources_of(command):
+    """Give a command with all options where it has arguments that stand for several.
+
+    These are `options`, for those that are derived, and dataclasses, for their fields.
+    """
+    expected = inspect.signature(command).parameters.values()
+    groups: dict[str, Any] = {
+        each.name: each.annotation for each in expected if is_dataclass(each.annotation)
+    }
+    if not (groups or sources_of(command)):
         return command
 
     @wraps(command)
     def run(**given: Any) -> None:
-        options = {
-            each.parameter.name: each.value(given.pop(each.parameter.name)) for each in derived
-        }
-        command(**given, options=options)
+        for name, group in groups.items():
+            given[name] = group(**{each.name: given.pop(each.name) for each in fields(group)})
+        if sources_of(command):
+            given["options"] = {
+                each.parameter.name: each.value(given.pop(each.parameter.name)) for each in derived
+            }
+        command(**given)
 
     parameters: list[inspect.Parameter] = []
-    for each in inspect.signature(command).parameters.values():
-        is_place = each.name == "options"
-        parameters += [option.signature for option in derived] if is_place else [each]
+    for each in expected:
+        if each.name == "options":
+            parameters += [option.signature for option in derived]
+        elif each.name in groups:
+            parameters += [
+                inspect.Parameter(
+                    field.name, each.kind, default=field.default, annotation=field.type
+                )
+                for field in fields(groups[each.name])
+            ]
+        else:
+            parameters.append(each)
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
 

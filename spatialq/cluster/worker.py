@@ -33,13 +33,13 @@ def perform(task: Task) -> Done:
     FileError
         If the part cannot be written, and whatever the work raises.
     """
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as recorded:
         warnings.simplefilter("always")
         if not task.root:
             done = Done(task.stage, task.name, _facts(task, Path()))
         else:
             done = _with_file(task)
-    done.warnings.extend([each.category.__name__, str(each.message)] for each in told)
+    done.warnings.extend([each.category.__name__, str(each.message)] for each in recorded)
     return done
 
 

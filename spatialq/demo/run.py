@@ -6,15 +6,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from spatialq.database.connection import connect_quietly
 from spatialq.database.loading import load
-from spatialq.demo.picture import write_ground_picture
 from spatialq.export.features_picture import Terrain, write_features_picture
+from spatialq.export.ground_picture import write_ground_picture
 from spatialq.export.lod_picture import write_lod_picture
 from spatialq.export.planes_picture import write_planes_picture
-from spatialq.export.raster import from_cells
+from spatialq.export.raster import covering, from_cells
 from spatialq.functions.sql_text import literal
 from spatialq.io.crs import unit_name
 from spatialq.io.las.source import open_las
@@ -78,16 +76,25 @@ def run(las: Path, ifc: Path, folder: Path, show: Show, progress: Any = None) ->
         names = [column[0] for column in result.description or []]
         rows = [dict(zip(names, row, strict=True)) for row in result.fetchmany(20)]
         show(title, query, rows, time.perf_counter() - started)
-    cloud = con.execute("SELECT x, y, z FROM points").fetchnumpy()
-    seeds = con.execute("SELECT x, y, z FROM ground").fetchnumpy()
     pictures = [folder / name for name in ("ground.png", "planes.png", "lod.png", "features.png")]
+    unit = unit_name(open_las(las).crs)
+    cloud = con.execute(
+        "SELECT x, y, z, is_ground FROM points JOIN heights USING (point_id)"
+    ).fetchnumpy()
+    cells = con.execute("SELECT x, y, z FROM terrain").fetchnumpy()
+    terrain = from_cells(cells["x"], cells["y"], cells["z"])
+    x_ends, y_ends = (
+        (min(cloud[axis].min(), cells[axis].min()), max(cloud[axis].max(), cells[axis].max()))
+        for axis in "xy"
+    )
     write_ground_picture(
         pictures[0],
-        cloud["x"],
-        cloud["y"],
-        cloud["z"],
-        np.column_stack([seeds[axis] for axis in "xyz"]),
-        title=f"Ground points of {las.name}",
+        covering(terrain, x_ends, y_ends),
+        [cloud[axis] for axis in "xyz"],
+        cloud["is_ground"],
+        noise=0,
+        title=f"Ground of {las.name}",
+        unit=unit,
     )
     cloud = con.execute(
         "SELECT x, y, z, coalesce(plane_id, 0) AS plane_id "
@@ -100,15 +107,14 @@ def run(las: Path, ifc: Path, folder: Path, show: Show, progress: Any = None) ->
         cloud["plane_id"],
         planes,
         title=f"Roof planes of {las.name}",
-        unit=unit_name(open_las(las).crs),
+        unit=unit,
     )
     lod = con.sql("FROM lod ORDER BY level, node").to_arrow_table()
     write_lod_picture(pictures[2], lod, title=f"Levels of detail of {las.name}")
-    cells = con.execute("SELECT x, y, z FROM terrain").fetchnumpy()
     ((side,),) = con.sql("SELECT 40 * getvariable('cell')").fetchall()  # as in queries.sql
     write_features_picture(
         pictures[3],
-        Terrain.of(from_cells(cells["x"], cells["y"], cells["z"])),
+        Terrain.of(terrain),
         feature_maps(con, DRAWN),
         example=(side, side),
         title=f"Terrain of {las.name} at three scales",

@@ -19,10 +19,11 @@ LARGEST, SMALLEST, WIDEST = 64, 18, 1600
 """Pixels of a cell; of all cells beside each other, if there are not too many."""
 LONGEST = 60
 """Characters of a name that are drawn, about: its begin and its end."""
-MOST = 500
+MAX_ROWS = 500
 """Rows: a picture of more takes gigabytes."""
 INK, PAPER, EMPTY = (38, 42, 48), (252, 252, 250), (238, 240, 242)
-FEW, MANY = (253, 226, 190), (178, 34, 34)
+PALE, DARK = (253, 226, 190), (178, 34, 34)
+"""Colours of the fewest and of the most pairs."""
 
 
 def write_matrix_picture(
@@ -45,8 +46,10 @@ def write_matrix_picture(
     """
     from PIL import Image, ImageDraw, ImageFont
 
-    if len(names) > MOST:
-        reason = f"a picture of a matrix has up to {MOST} rows, got {len(names):,}; a .csv has all"
+    if len(names) > MAX_ROWS:
+        reason = (
+            f"a picture of a matrix has up to {MAX_ROWS} rows, got {len(names):,}; a .csv has all"
+        )
         raise FileError.of(WRITER, path, reason)
     side = max(SMALLEST, min(LARGEST, WIDEST // max(len(names), 1)))
     font, small = ImageFont.load_default(18), ImageFont.load_default(max(9, side // 3))
@@ -99,5 +102,5 @@ def _share(count: int, largest: int) -> float:
 def _colour(count: int, share: float) -> tuple[int, int, int]:
     if not count:
         return EMPTY
-    r, g, b = (round(few + share * (many - few)) for few, many in zip(FEW, MANY, strict=True))
+    r, g, b = (round(few + share * (many - few)) for few, many in zip(PALE, DARK, strict=True))
     return r, g, b

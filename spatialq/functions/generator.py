@@ -20,7 +20,6 @@ from spatialq.functions.declaration import GridInput, PointsInput
 from spatialq.functions.macros import (
     AGGREGATE,
     CALL,
-    CLOUD,
     CRS,
     NUMBER,
     TABLE_OR_FILE,
@@ -29,6 +28,7 @@ from spatialq.functions.macros import (
     Macro,
     arguments_of,
     checked,
+    cloud_with,
     indent,
     render,
     struct,
@@ -86,7 +86,7 @@ def _derived(function: Function) -> tuple[Macro, ...]:
     match function.inputs:
         case PointsInput(attributes=attributes):
             return (
-                _of_table(function, attributes),
+                _of_table(function),
                 _of_groups(function, attributes),
                 _aggregate(function, attributes),
             )
@@ -95,17 +95,12 @@ def _derived(function: Function) -> tuple[Macro, ...]:
     return ()
 
 
-def _of_table(function: Function, attributes: Mapping[str, str]) -> Macro:
+def _of_table(function: Function) -> Macro:
     """Write the table macro of a function of points."""
-    more = f", and {' '.join(attributes)} where it has them" if attributes else ""
     return Macro(
         function.name,
         function.output.summary,
-        (
-            replace(CLOUD, doc=CLOUD.doc.format(attributes=more)),
-            *arguments_of(function.parameters),
-            *CALL,
-        ),
+        (cloud_with(function.inputs), *arguments_of(function.parameters), *CALL),
         f"FROM query(\n    spatialq_{function.name}_sql(\n"
         f"        {checked('tables', function.name, 'points', TABLE_OR_FILES)},\n"
         f"        to_json({indent(struct(function.parameters), 2)})\n    )\n)",

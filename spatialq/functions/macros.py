@@ -2,10 +2,10 @@
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from spatialq.functions.declaration import Parameter
+from spatialq.functions.declaration import Declaration, Inputs, Parameter, parameters_of
 from spatialq.functions.sql_text import literal
 
 WIDTH = 100
@@ -61,6 +61,15 @@ CLOUD = Argument(
     "'tiles/', or a list of these, whose files are one cloud with the point_ids of read_points.",
     rows="Points",
 )
+
+
+def cloud_with(inputs: Inputs) -> Argument:
+    """Make the argument for a cloud that may have the attributes of the inputs of a function."""
+    names = " ".join(getattr(inputs, "attributes", ()))
+    more = f", and {names} where it has them" if names else ""
+    return replace(CLOUD, doc=CLOUD.doc.format(attributes=more))
+
+
 ELEMENTS = Argument(
     "elements",
     "Name of a table or view with global_id and mesh; spatial_elements says which elements are "
@@ -165,15 +174,41 @@ def indent(text: str, levels: int = 1) -> str:
     return text.replace("\n", "\n" + "    " * levels)
 
 
-def of_points_and_elements(function: str, parameters: Iterable[Parameter]) -> str:
-    """Write the table that the kernel of a function of points and elements gives."""
-    return f"""query(
-    spatialq_{function}_sql(
-        {checked("tables", function, "points", TABLE_OR_FILES)},
-        {checked("text", function, "elements", TABLE)},
+def of_points_and_elements(
+    declaration: Declaration,
+    gives: str,
+    query: str = "FROM {rows}",
+    first: Sequence[str] = (),
+) -> Macro:
+    """Write the macro of a function of points and elements.
+
+    Parameters
+    ----------
+    declaration : Declaration
+    gives : str
+        The columns of the result and what they are.
+    query : str
+        The query of the macro, where `{rows}` is the table that the kernel gives.
+    first : sequence of str
+        Parameters that stand before the others.
+    """
+    output, parameters = declaration.outputs[0], parameters_of(declaration.parameters)
+    names = [*first, *(each.name for each in parameters if each.name not in first)]
+    rows = f"""query(
+    spatialq_{output.name}_sql(
+        {checked("tables", output.name, "points", TABLE_OR_FILES)},
+        {checked("text", output.name, "elements", TABLE)},
         to_json({indent(struct(parameters), 2)})
     )
 )"""
+    return Macro(
+        output.name,
+        output.summary,
+        (cloud_with(declaration.inputs), ELEMENTS, *arguments_of(parameters, *names), *CALL),
+        query.format(rows=rows),
+        tuple(output.examples),
+        gives,
+    )
 
 
 def render(macro: Macro) -> str:

@@ -45,7 +45,7 @@ _COUNT, _FILL = False, True
 
 
 @dataclass(frozen=True)
-class Found:
+class FaceDistances:
     """The nearest faces of n points.
 
     Parameters
@@ -136,7 +136,9 @@ class NearestFaces:
             known.part_boxes, known.near_starts, known.near,
         )  # fmt: skip
 
-    def find(self, x: Any, y: Any, z: Any, metres: float = 1.0, *, feet: bool = False) -> Found:
+    def find(
+        self, x: Any, y: Any, z: Any, metres: float = 1.0, *, feet: bool = False
+    ) -> FaceDistances:
         """Find the nearest face of each point.
 
         Parameters
@@ -161,7 +163,7 @@ class NearestFaces:
 
         with workers() as pool:
             pool.map(lambda part: search(*part), chunks(n, POINTS))
-        return Found(face, distance, foot if feet else None)
+        return FaceDistances(face, distance, foot if feet else None)
 
     def _divide(self) -> None:
         """Divide space into the cubes whose lists of faces are short."""

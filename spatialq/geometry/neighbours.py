@@ -34,7 +34,7 @@ ROOM = 64
 
 
 @dataclass
-class Found:
+class NeighbourLists:
     """Neighbours of the queries `first` to `stop`, in two lists, one query after the other."""
 
     first: int
@@ -145,7 +145,7 @@ class Neighbours:
             _apart(*self._tree, turns, places, first, stop, limit, is_near, keep)
         return keep
 
-    def nearest(self, queries: Any, k: int, use: Callable[[Found], None]) -> None:
+    def nearest(self, queries: Any, k: int, use: Callable[[NeighbourLists], None]) -> None:
         """Find the k nearest points of each query, all points where there are fewer.
 
         Parameters
@@ -166,11 +166,11 @@ class Neighbours:
             rows, squared = np.empty(starts[-1], np.int64), np.empty(starts[-1])
             if k:
                 _nearest(*self._tree, queries, first, stop, k, rows, squared)
-            use(Found(first, stop, starts, rows, squared))
+            use(NeighbourLists(first, stop, starts, rows, squared))
 
         in_threads(find, len(queries), max(1, QUERIES * 8 // max(k, 8)))
 
-    def within(self, queries: Any, radius: float, use: Callable[[Found], None]) -> None:
+    def within(self, queries: Any, radius: float, use: Callable[[NeighbourLists], None]) -> None:
         """Find the points within a distance of each query, that distance included.
 
         As `nearest`; neighbours are in the order of `points`.
@@ -183,7 +183,9 @@ class Neighbours:
 
         in_threads(find, len(queries), QUERIES)
 
-    def _within(self, queries: Any, first: int, stop: int, limit: float) -> Iterator[Found]:
+    def _within(
+        self, queries: Any, first: int, stop: int, limit: float
+    ) -> Iterator[NeighbourLists]:
         """Find those of as many queries at a time as there is room for."""
         room = 64 * (stop - first)
         while first < stop:
@@ -196,7 +198,7 @@ class Neighbours:
             if done == first:
                 room *= 2
                 continue
-            yield Found(first, done, starts, rows, squared)
+            yield NeighbourLists(first, done, starts, rows, squared)
             progress.check()
             first = done
 

@@ -8,7 +8,7 @@ from spatialq.runtime.compile_cache import njit
 
 SAME = 1e-9
 """Of directions, by their sine, and of volumes, by their ratio: less is rounding."""
-MOST = 256
+MAX_FACES = 256
 """Faces that are tried, the largest ones: the rest of a body that has more is round."""
 
 
@@ -36,7 +36,7 @@ def extents(vertices: Any, faces: Any) -> Any:
     an edge of the outline. That is an edge of a face in front and of one behind.
     """
     normals, areas = normals_of(vertices, faces)
-    largest = np.argsort(-areas, kind="mergesort")[:MOST]
+    largest = np.argsort(-areas, kind="mergesort")[:MAX_FACES]
     tails, heads, ones, others = edges_of(faces)
     flat = np.empty((len(vertices), 2))  # where they are in the plane
     best = np.inf

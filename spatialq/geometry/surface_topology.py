@@ -19,7 +19,8 @@ import numpy as np
 
 from spatialq.data.meshes import Meshes
 from spatialq.geometry import boxes
-from spatialq.geometry.solids import describe, place
+from spatialq.geometry.solids import describe, join, place
+from spatialq.geometry.solids import root as first_of
 from spatialq.geometry.triangles import THIN
 from spatialq.runtime import buffers
 from spatialq.runtime.compile_cache import njit
@@ -194,7 +195,7 @@ def _describe(
         _weld(bits, v0, v1, weld, same)
         _match_edges(faces, f0, f1, edges, same, twin, corner, root)
         for f in range(f1 - 1, f0 - 1, -1):  # a face is joined to one before it
-            root[f] = f0 + _find(root, f0, f - f0)
+            root[f] = f0 + first_of(root, f0, f - f0)
         _add_normals(vertices, faces, v0, f0, f1, corner, sums, normals, reliable)
         _add_pseudonormals(faces, f0, f1, same, of_vertex, twin, corner, sums, normals, reliable)
         _turn(vertices, faces, v0, f0, f1, root, twin, sums, turn, reliable)
@@ -266,7 +267,7 @@ def _match_edges(faces, f0, f1, edges, same, twin, corner, root):
             other_tail = same[faces[f0 + g // 3, g % 3]]
             other_head = same[faces[f0 + g // 3, (g + 1) % 3]]
             if min(other_tail, other_head) == low and max(other_tail, other_head) == high:
-                _join(root, f0, f, g // 3)
+                join(root, f0, f, g // 3)
                 if twin[g] == _FREE and other_tail == head:
                     twin[g], twin[h] = h, g
                 else:  # a third face, or a face that is turned round
@@ -278,30 +279,13 @@ def _match_edges(faces, f0, f1, edges, same, twin, corner, root):
     for h in range(3 * (f1 - f0)):
         g = twin[h]
         if g > h:
-            _join(corner, 0, h, _next(g))
-            _join(corner, 0, _next(h), g)
+            join(corner, 0, h, _next(g))
+            join(corner, 0, _next(h), g)
 
 
 @njit(cache=True, nogil=True)
 def _next(h):
     return h - 2 if h % 3 == 2 else h + 1
-
-
-@njit(cache=True, nogil=True)
-def _find(parent, base, i):
-    while parent[base + i] != i:
-        parent[base + i] = parent[base + parent[base + i]]
-        i = parent[base + i]
-    return i
-
-
-@njit(cache=True, nogil=True)
-def _join(parent, base, i, j):
-    i, j = _find(parent, base, i), _find(parent, base, j)
-    if i < j:
-        parent[base + j] = i
-    else:
-        parent[base + i] = j
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -332,7 +316,7 @@ def _add_normals(vertices, faces, v0, f0, f1, corner, sums, normals, reliable):
         at_b = np.arctan2(size, u2 - uv)
         for i in range(3):
             angle = at_a if i == 0 else (at_b if i == 1 else np.pi - at_a - at_b)
-            h = _find(corner, 0, 3 * (f - f0) + i)
+            h = first_of(corner, 0, 3 * (f - f0) + i)
             sums[h, 0] += angle * nx
             sums[h, 1] += angle * ny
             sums[h, 2] += angle * nz
@@ -350,7 +334,7 @@ def _add_pseudonormals(faces, f0, f1, same, of_vertex, twin, corner, sums, norma
         for i in range(3):
             h = 3 * (f - f0) + i
             v = same[faces[f, i]]
-            fan = _find(corner, 0, h)
+            fan = first_of(corner, 0, h)
             if of_vertex[v] == none:
                 of_vertex[v] = fan
             if of_vertex[v] != fan or reliable[f] & 1 == 0:
@@ -370,7 +354,7 @@ def _add_pseudonormals(faces, f0, f1, same, of_vertex, twin, corner, sums, norma
                     normals[f, EDGES + i, axis] = normals[f, 0, axis] + normals[other, 0, axis]
                 if good == 1 and reliable[other] & 1 == 1:
                     bits |= 1 << (EDGES + i)
-            fan = _find(corner, 0, h)
+            fan = first_of(corner, 0, h)
             for axis in range(3):
                 normals[f, CORNERS + i, axis] = sums[fan, axis]
             if of_vertex[same[faces[f, i]]] >= 0:

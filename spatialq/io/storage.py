@@ -128,7 +128,7 @@ class ObjectPath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
         if known is not None and time.monotonic() - asked < FRESH:
             return known
         try:
-            with told(self):
+            with system_errors(self):
                 found = ObjectInfo.of(store(self.bucket).head(self.key))
         except FileNotFoundError:
             # the answer has no text that tells a missing bucket from a missing object
@@ -145,7 +145,7 @@ class ObjectPath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
         OSError
             If the server does not say.
         """
-        with told(self):
+        with system_errors(self):
             for some in store(self.bucket).list(self.key or None, chunk_size=1000):
                 yield from map(ObjectInfo.of, some)
 
@@ -157,7 +157,7 @@ class ObjectPath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
         OSError
             If the server does not say.
         """
-        with told(self):
+        with system_errors(self):
             listed = store(self.bucket).list_with_delimiter(self.key or None)
         names = [str(each).rstrip("/").rpartition("/")[2] for each in listed["common_prefixes"]]
         return [ObjectInfo.of(each) for each in listed["objects"]], names
@@ -238,7 +238,7 @@ class ObjectPath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
         """
         etag = self.found().etag
         options: Any = {"if_match": etag} if etag else {}
-        with told(self):
+        with system_errors(self):
             got = store(self.bucket).get(self.key, options=options)
             pieces = got.stream(FETCHED)
             with target.open("wb") as file:
@@ -253,7 +253,7 @@ class ObjectPath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
         OSError
             If it cannot be read.
         """
-        with told(self):
+        with system_errors(self):
             return bytes(store(self.bucket).get(self.key).bytes())
 
     def put(self, content: bytes | Path, *, before: str | None = None, new: bool = False) -> str:
@@ -277,7 +277,7 @@ class ObjectPath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
         """
         mode: Any = {"e_tag": before} if before is not None else "create" if new else "overwrite"
         _known.pop(str(self), None)
-        with told(self):
+        with system_errors(self):
             return str(store(self.bucket).put(self.key, content, mode=mode)["e_tag"])
 
     def unlink(self, missing_ok: bool = False) -> None:  # noqa: FBT001, FBT002 (as Path has it)
@@ -289,7 +289,7 @@ class ObjectPath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
             If the server does not.
         """
         del missing_ok
-        with told(self):
+        with system_errors(self):
             store(self.bucket).delete(self.key)
 
     def remove_all(self) -> None:
@@ -301,7 +301,7 @@ class ObjectPath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
             If the server does not.
         """
         keys = [found.key for found in self.objects()]
-        with told(self):
+        with system_errors(self):
             store(self.bucket).delete(keys)
 
     def mkdir(self, *_: object, **__: object) -> None:
@@ -397,8 +397,8 @@ def _place() -> tuple[str, str]:
 
 
 @contextmanager
-def told(path: ObjectPath) -> Iterator[None]:
-    """Tell errors of the library as errors of the system, each with a sentence of ours.
+def system_errors(path: ObjectPath) -> Iterator[None]:
+    """Raise errors of the library as errors of the system, each with a sentence of ours.
 
     Raises
     ------
@@ -575,7 +575,7 @@ class _Ranges(BufferedIOBase):
         options: Any = {"range": (self._at, stop)}
         if self._found.etag:
             options["if_match"] = self._found.etag
-        with told(self._path):
+        with system_errors(self._path):
             got = store(self._path.bucket).get(self._path.key, options=options)
             self._block = bytes(got.bytes())
         if len(self._block) != stop - self._at:

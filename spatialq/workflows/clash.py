@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from spatialq.database.element_sets import DUPLICATES, rules_of
 from spatialq.database.element_sets import pairs_sql as related_pairs
+from spatialq.database.syntax import parse, result_name
 from spatialq.errors import FileWarning, files_read_by
 from spatialq.functions.sql_text import literal
 from spatialq.workflows import clash_rules
-from spatialq.workflows.clash_issues import archives_of, join_issues
+from spatialq.workflows.clash_issues import ISSUES, archives_of, join_issues
 from spatialq.workflows.clash_models import COMMAND, read
-from spatialq.workflows.clash_project import run_in
+from spatialq.workflows.clash_project import SAID, run_in
 from spatialq.workflows.clash_project_file import last_run
 from spatialq.workflows.tables import dicts
 
@@ -69,6 +70,10 @@ SPLIT = """
 CREATE TABLE clashes AS SELECT * EXCLUDE (excluded) FROM found WHERE excluded IS NULL;
 CREATE TABLE left_out AS SELECT * FROM found WHERE excluded IS NOT NULL;
 """
+RULED = ("rule", "severity")
+OF_PROJECT = ("clash", *SAID, "a_element", "b_element", "comments")
+WAYS = ("element", "space")
+"""Of groups, besides columns."""
 LEFT_OUT = """
 SELECT excluded, count(*) AS pairs FROM left_out GROUP BY excluded ORDER BY pairs DESC, excluded
 """
@@ -88,6 +93,7 @@ def find_clashes(
     project: Path | None = None,
     rules: "Sequence[Rule]" = (),
     bcf_in: Sequence[str | os.PathLike[str]] = (),
+    group: str | None = None,
     **options: Any,
 ) -> "duckdb.DuckDBPyConnection":
     """Find the pairs of elements that clash.
@@ -120,6 +126,8 @@ def find_clashes(
     bcf_in : sequence of path
         BCF archives or patterns: what is said there of the clashes joins them, see `clash_issues`.
         A project keeps it.
+    group : str, optional
+        What the clashes will be grouped by: 'element', 'space' or a column that they have.
     **options
         Options of `intersects_with`: `tolerance` and `min_thickness` in metres, `method`,
         `broad_phase`, `volume`.
@@ -159,6 +167,15 @@ def find_clashes(
     archives = archives_of(COMMAND, bcf_in)
     con = connect_quietly()
     last = None if project is None else last_run(con, project)
+    if group not in (None, *WAYS):
+        known = columns(con, has_rules=bool(rules), has_issues=bool(archives),
+                        has_project=project is not None, is_new=last is None)  # fmt: skip
+        if not known & {group, f"a_{group}"}:
+            message = (
+                f"{COMMAND}: --group must be element, space or a column of the clashes such as "
+                f"storey, got {group!r}"
+            )
+            raise ValueError(message)
     read(con, models, geometry, progress)
     if rules:
         _find_by_rules(con, rules, {**chosen, "device": device}, exclude)
@@ -178,6 +195,27 @@ def find_clashes(
     con.execute(SPLIT)
     join_issues(con, COMMAND, archives)
     return con
+
+
+def columns(
+    con: "duckdb.DuckDBPyConnection",
+    *,
+    has_rules: bool = False,
+    has_issues: bool = False,
+    has_project: bool = False,
+    is_new: bool = True,
+) -> set[str]:
+    """Name the columns that clashes will have, with those that people made in a project.
+
+    The project is open in the connection, unless it is new.
+    """
+    (query,) = parse(clashes_sql("FROM pairs", ()))
+    found = {result_name(each) for each in query["select_list"]} - {"excluded"}
+    found |= {*RULED} if has_rules else set()
+    if not has_project:
+        return found | (ISSUES.keys() if has_issues else set())
+    kept = [] if is_new else con.execute("FROM project.clashes LIMIT 0").description or []
+    return found | {*OF_PROJECT} | {name for name, *_ in kept}
 
 
 def _find_by_rules(

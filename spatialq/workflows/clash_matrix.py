@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spatialq.functions.sql_text import literal
-from spatialq.workflows.clash_columns import UNIFIED
-from spatialq.workflows.clash_models import short_names
+from spatialq.workflows.clash_models import COMMAND, short_names
 from spatialq.workflows.tables import dicts
 
 if TYPE_CHECKING:
@@ -13,6 +12,23 @@ if TYPE_CHECKING:
 
 PICTURE = ".png"
 FILE, CLASS = "file", "class"
+SIDES = ("class", "name", "storey", "storey_unified", "file")
+"""What a matrix may be of: columns of a and b each, such as `a_class`."""
+UNIFIED = {"storey": "storey_unified"}
+"""What is taken instead: models have names of their own for a floor."""
+
+
+def require_matrix(per: str) -> None:
+    """Make sure that there is such a clash matrix.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    if per not in SIDES:
+        message = f"{COMMAND}: --matrix must be one of {', '.join(SIDES)}, got {per!r}"
+        raise ValueError(message)
 
 
 def matrix_sql(per: str) -> str:

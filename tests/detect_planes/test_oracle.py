@@ -5,6 +5,8 @@ import pytest
 from spatialq.udfs import detect_planes
 from spatialq.udfs.detect_planes import accumulator, cpu, cpu_cells, nodes, octree, votes
 
+import spatialq
+from spatialq.errors import StrayPointsWarning
 from spatialq.functions.catalogue import catalogue
 from spatialq.runtime.threads import workers
 
@@ -343,11 +345,13 @@ def assert_alike(found, expected, *, scale=1.0, rtol=1e-9):
 def test_a_stray_point_does_not_matter(scene, distance):
     points = points_of(rooms.SCENES[scene](50_000))
     far = points.mean(axis=0) + distance * np.ptp(points, axis=0)
-    planes, again = run(*points.T), run(*np.vstack([points, far]).T)
-    for name, values in planes.items():
-        np.testing.assert_array_equal(again[name], values, err_msg=name)
-    own = run(*points.T, function="plane_points")
-    again = run(*np.vstack([far, points]).T, function="plane_points")
+    functions = ["detect_planes", "plane_points"]
+    found = spatialq.run(functions, *points.T)
+    with pytest.warns(StrayPointsWarning):
+        again = spatialq.run(functions, *np.vstack([far, points]).T)
+    for name, values in found["detect_planes"].items():
+        np.testing.assert_array_equal(again["detect_planes"][name], values, err_msg=name)
+    own, again = found["plane_points"], again["plane_points"]
     assert again["plane_id"].tolist() == [0, *own["plane_id"].tolist()]
     np.testing.assert_array_equal(again["distance"][1:], own["distance"])
     assert np.isnan(again["distance"][0])

@@ -57,8 +57,7 @@ class InRuns:
         plane_id, distance = np.zeros(size, np.int64), np.zeros(size)
         for k, run in enumerate(self.runs):
             settled = {} if naming is None else self.found[naming.settled][k]
-            listed = None if naming is None else self.listed(k, naming.listed)
-            plane_id[run], distance[run] = passes.planes_of(run.size, naming, settled, listed)
+            plane_id[run], distance[run] = passes.planes_of(run.size, naming, settled)
         return plane_id, distance
 
 
@@ -101,11 +100,3 @@ def test_a_room_in_runs(options):
     scene = rooms.room(3000)
     columns = {"x": scene.x, "y": scene.y, "z": scene.z, "point_id": None}
     assert_same_in_runs(columns, options, 3)
-
-
-def test_stray_points_in_runs():
-    """Those that only the cube of the octree is laid without."""
-    scene = rooms.room(3000)
-    columns = {axis: getattr(scene, axis).copy() for axis in "xyz"}
-    columns["x"][[17, 400]] = 1e6, -2e7
-    assert_same_in_runs({**columns, "point_id": None}, {}, 3)

@@ -43,14 +43,6 @@ def test_a_room_in_tiles(tiles, order):
 
 
 @pytest.mark.usefixtures("device")
-def test_a_stray_point_in_tiles():
-    scene = rooms.room(3000)
-    columns = {axis: getattr(scene, axis).copy() for axis in "xyz"}
-    columns["x"][17] = 1e6
-    assert_same_tables({**columns, "point_id": None}, {}, 4)
-
-
-@pytest.mark.usefixtures("device")
 def test_what_is_not_finite_is_refused_for_the_whole():
     scene = rooms.room(500)
     columns = {axis: getattr(scene, axis).copy() for axis in "xyz"}

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from spatialq.data.points import ascends, ids_of, not_finite, read_only
+from spatialq.data.strays import ends_of
 from spatialq.runtime import buffers
-from spatialq.runtime.compile_cache import njit
-from spatialq.runtime.threads import FEW_POINTS, in_threads
 
 from .colours import colours, replaced
 from .tree import Cube, Points
@@ -95,10 +94,7 @@ def reject(sentence: str) -> NoReturn:
 
 def box(x: Any, y: Any, z: Any, point_id: Any) -> tuple[Any, Any]:
     """Find the minimum and maximum x, y, z of points, which must be finite."""
-    views = tuple(map(read_only, (x, y, z)))
-    boxes: list[tuple[float, ...]] = []
-    in_threads(lambda span: boxes.append(_box(*views, *span)), x.size, worth=FEW_POINTS)
-    low, high = np.min(boxes, axis=0)[:3], np.max(boxes, axis=0)[3:]
+    low, high = ends_of((x, y, z))
     if not np.isfinite([low, high]).all():
         raise ValueError(not_finite("build_lod", x, y, z, point_id))
     return low, high
@@ -115,18 +111,3 @@ def cube_around(low: Any, high: Any) -> Cube:
             f"to {high[axis]}"
         )
     return cube
-
-
-@njit(cache=True, nogil=True)
-def _box(x: Any, y: Any, z: Any, first: int, stop: int) -> tuple[float, ...]:
-    """Give minimum and maximum x, y, z; the first is NaN if a coordinate is not finite."""
-    x0, y0, z0 = x[first], y[first], z[first]
-    x1, y1, z1 = x0, y0, z0
-    finite = True
-    for i in range(first, stop):
-        a, b, c = x[i], y[i], z[i]
-        x0, x1 = min(x0, a), max(x1, a)
-        y0, y1 = min(y0, b), max(y1, b)
-        z0, z1 = min(z0, c), max(z1, c)
-        finite &= abs(a) < np.inf and abs(b) < np.inf and abs(c) < np.inf
-    return x0 if finite else np.nan, y0, z0, x1, y1, z1

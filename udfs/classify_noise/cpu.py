@@ -6,7 +6,7 @@ import numpy as np
 
 from spatialq.data.points import all_finite, ids_of, not_finite, read_only
 from spatialq.data.strays import ends_of, strays_of
-from spatialq.geometry.neighbours import Found, Neighbours
+from spatialq.geometry.neighbours import NeighbourLists, Neighbours
 from spatialq.runtime import buffers, progress
 from spatialq.runtime.compile_cache import njit
 
@@ -75,7 +75,7 @@ def _classify(options: Options, x: Any, y: Any, z: Any, found: Any) -> Neighbour
         return near
     distance, level = buffers.empty(x.size), buffers.empty(x.size, np.uint8)
 
-    def measure(some: Found) -> None:
+    def measure(some: NeighbourLists) -> None:
         _mean_distance(some.starts, some.squared, some.first, near.order, distance)
         _level(some, 1, near.points, near, near.order, level)
 
@@ -86,7 +86,9 @@ def _classify(options: Options, x: Any, y: Any, z: Any, found: Any) -> Neighbour
     return near
 
 
-def _level(some: Found, skip: int, queries: Any, near: Neighbours, rows: Any, level: Any) -> None:
+def _level(
+    some: NeighbourLists, skip: int, queries: Any, near: Neighbours, rows: Any, level: Any
+) -> None:
     """Give queries their class of noise; the first neighbours may be the queries themselves."""
     _low_or_high(
         some.starts, some.rows, some.first, skip, read_only(queries), near.xyz[2], rows, level

@@ -13,8 +13,8 @@ AXIS_BITS = 20
 """Of a cube's place along an axis."""
 SIDE = (1 << AXIS_BITS) - 8
 """Cubes along an axis at most; they are larger where there would be more."""
-FEW = 5
-"""Points of a cube and its neighbours, with which a direction is known."""
+MIN_POINTS = 5
+"""Points of a cube and its neighbours, at least, with which a direction is known."""
 FLAT = 0.35
 """Share of the second variance that the smallest of a surface is less than: also where both faces
 of a door of 40 mm were scanned."""
@@ -214,7 +214,7 @@ def _orient(keys, slots, points, first, stop, normals):  # type: ignore[no-untyp
                     sx, sy, sz = sx + dx, sy + dy, sz + dz
                     xx, xy, xz = xx + dx * dx, xy + dx * dy, xz + dx * dz
                     yy, yz, zz = yy + dy * dy, yz + dy * dz, zz + dz * dz
-        if n < FEW:
+        if n < MIN_POINTS:
             continue
         eigen(
             xx - sx * sx / n, xy - sx * sy / n, xz - sx * sz / n,

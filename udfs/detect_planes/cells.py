@@ -31,17 +31,6 @@ TOP = (1 << BITS) - 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def bounds(values, start, stop):
-    """Find the minimum and maximum, and count the values that are NaN or infinite."""
-    low, high, bad = np.inf, -np.inf, np.int32(0)
-    for value in values[start:stop]:
-        low = value if value < low else low
-        high = value if value > high else high
-        bad += np.int32(not abs(value) < np.inf)
-    return low, high, bad
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def spread(v):
     """Move the five bits of a number three places apart."""
     v = (v | v << 8) & 0x100F

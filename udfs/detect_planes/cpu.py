@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.points import ids_of, not_finite, read_only
+from spatialq.data.strays import ends_of
 from spatialq.runtime import buffers, progress
 from spatialq.runtime.threads import Workers, workers
 
@@ -99,25 +100,20 @@ def detection(
 ) -> Detection:
     """Find the planes of a cloud as `run` does, see `detection.detect`."""
     points = [read_only(values) for values in (x, y, z)]
+    progress.stage("extent", 0.1)
+    cube = _cube(points, point_id, options.function)
     with workers() as threads:
-        progress.stage("extent", 0.1)
-        cube = _cube(threads, points, point_id, options.function)
         return detect(CpuCloud(threads, points, cube), cube, options, label=label, explain=explain)
 
 
-def _cube(threads: Workers, points: Any, point_id: Any, function: str) -> Cube:
+def _cube(points: Any, point_id: Any, function: str) -> Cube:
     if points[0].size == 0:
         return Cube((0.0, 0.0, 0.0), 0.0)
-    lows, highs = [], []
-    for values in points:
-        parts = threads.spans(values.size, POINTS_PER_THREAD)
-        ends = threads.map(lambda part, v=values: cells.bounds(v, *part), parts)
-        if any(bad for *_, bad in ends):
-            x, y, z = points
-            raise ValueError(not_finite(function, x, y, z, point_id))
-        lows.append(min(low for low, *_ in ends))
-        highs.append(max(high for _, high, _ in ends))
-    return Cube.around(lows, highs)
+    low, high = ends_of(points)
+    if not np.isfinite([low, high]).all():
+        x, y, z = points
+        raise ValueError(not_finite(function, x, y, z, point_id))
+    return Cube.around(low.tolist(), high.tolist())
 
 
 class CpuCloud(CpuCells):
@@ -132,26 +128,10 @@ class CpuCloud(CpuCells):
         self.kept: Any = None
         self.first: Any = None  # moments of the first grid
 
-    def of(self, points: "list[NDArray[np.float64]]", cube: Cube) -> "CpuCloud":
-        """Make a cloud of some of the points."""
-        return CpuCloud(self.threads, [read_only(values) for values in points], cube)
-
-    def within(self, lows: "Sequence[float]", highs: "Sequence[float]") -> Any:
-        """Tell which points are in a box, upper borders excluded, see `octree.Cloud`."""
-        here = buffers.scratch(self.size, np.bool_)
-
-        def test(part: tuple[int, int]) -> None:
-            some = slice(*part)
-            here[some] = True
-            for values, low, high in zip(self.points, lows, highs, strict=True):
-                here[some] &= (values[some] >= low) & (values[some] < high)
-
-        self.threads.map(test, self.threads.spans(self.size, POINTS_PER_THREAD))
-        return here
-
-    def some(self, here: Any) -> "list[NDArray[np.float64]]":
-        """Give the coordinates of some of the points, see `octree.Cloud`."""
-        return [buffers.select(values, here) for values in self.points]
+    def of(self, at: Any) -> "CpuCloud":
+        """Make a cloud of the points at some positions."""
+        points = [read_only(buffers.take(values, at)) for values in self.points]
+        return CpuCloud(self.threads, points, self.cube)
 
     def _tables(self, size: int) -> "list[NDArray[np.int64]]":
         return [buffers.zeros(size, np.int64) for _ in range(self.copies)]
@@ -251,8 +231,7 @@ class CpuCloud(CpuCells):
 
     def rest(self, near: Any, planes: Any) -> "CpuCloud":
         """Give the points that no plane explains."""
-        at = self.unexplained(near, planes)
-        return self.of([buffers.take(values, at) for values in self.points], self.cube)
+        return self.of(self.unexplained(near, planes))
 
     def cover(self, near: Any, rasters: Any, planes: Any) -> Any:
         """Mark the pixels with points, and sum up the points of planes: see `assign.cover`."""

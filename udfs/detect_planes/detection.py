@@ -1,6 +1,6 @@
 """The stages from points to planes, on the device of the points: see README.md."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from .cells import BITS
 from .explanation import Explanation
 from .octree import Cube, PlanarNodes
 from .search import NOISES, SUPPORT, search, without
-from .strays import without_strays
 from .surfaces import lay_rasters, lay_surfaces, near_planes
 
 if TYPE_CHECKING:
@@ -63,20 +62,6 @@ def detect(
     cloud: Any, cube: Cube, options: "Options", *, label: bool, explain: bool = False
 ) -> Detection:
     """Find the planes of a cloud, the plane of each point if `label`, the nodes if `explain`."""
-    if not (0 < cube.side < np.inf and np.isfinite(cube.scale)):
-        return _nothing(cloud, Explanation(0, wanted=False).columns(cube), label=label)
-    whole = cloud
-    cloud, cube, inside = without_strays(cloud, cube)
-    found = _detect(cloud, cube, options, label=label, explain=explain)
-    if not label or inside is None:
-        return found
-    everywhere = _nothing(whole, found.nodes, label=True)
-    everywhere.owner[inside], everywhere.distance[inside] = found.owner, found.distance
-    return replace(found, owner=everywhere.owner, distance=everywhere.distance)
-
-
-def _detect(cloud: Any, cube: Cube, options: "Options", *, label: bool, explain: bool) -> Detection:
-    """Find the planes of a cloud without stray points, see `detect`."""
     explanation = Explanation(cloud.size, wanted=explain)
     if not (0 < cube.side < np.inf and np.isfinite(cube.scale)):
         return _nothing(cloud, explanation.columns(cube), label=label)

@@ -183,10 +183,6 @@ class GpuCloud:
         self.near: Any = None
         self.near_lists: Any = None
 
-    def of(self, points: list[Any], cube: Cube) -> "GpuCloud":
-        """Make a cloud of some of the points."""
-        return GpuCloud(self.device, points, cube, tiles=self.tiles)
-
     def download(self, array: Any) -> Any:
         """Copy to main memory."""
         return self.device.download(array)
@@ -198,17 +194,6 @@ class GpuCloud:
     def full(self, shape: Any, value: Any, kind: Any = np.float64) -> Any:
         """Allocate an array of one value for each point, where the points are."""
         return (np if self.tiles > 1 else self.xp).full(shape, value, kind)
-
-    def within(self, lows: "Sequence[float]", highs: "Sequence[float]") -> Any:
-        """Tell which points are in a box, upper borders excluded, see `octree.Cloud`."""
-        here = self.full(self.size, value=True, kind=np.bool_)
-        for values, low, high in zip(self.points, lows, highs, strict=True):
-            here &= (values >= low) & (values < high)
-        return here
-
-    def some(self, here: Any) -> list[Any]:
-        """Give the coordinates of some of the points, see `octree.Cloud`."""
-        return [values[here] for values in self.points]
 
     def _zeros(self, *shape: int) -> Any:
         return self.xp.zeros(shape, np.int64)

@@ -9,8 +9,6 @@ from .cells import BITS, FINER, GRID, MOMENTS
 from .nodes import MIN_POINTS, SIDE_SHARE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from . import Options
 
 MAX_LEVEL = 13
@@ -130,12 +128,6 @@ class Cloud(Protocol):
 
     def full(self, shape: Any, value: Any, kind: Any = np.float64) -> Any:
         """Allocate an array of one value on the device."""
-
-    def within(self, lows: "Sequence[float]", highs: "Sequence[float]") -> Any:
-        """Tell which points are in a box, upper borders excluded: bool[n] on the device."""
-
-    def some(self, here: Any) -> Any:
-        """Give x, y and z of the points for which bool[n] is true."""
 
     def moments(self, n_cells: int, level: int) -> Any:
         """Sum up the points of open cells in their parts at a level: int64[n_cells, MOMENTS]."""

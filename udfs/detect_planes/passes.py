@@ -62,8 +62,6 @@ class Naming:
 
     settled: int
     """Number of the pass that has found their surfaces."""
-    listed: int | None
-    """Number of the pass that listed these points; None for all."""
     ids: Any
     step: float
 
@@ -131,7 +129,6 @@ class Elsewhere(CpuCells):
         self.kept: int | None = None
         self.first: Any = None  # moments of the first grid
         self.finer: Any = None  # moments of the grid in open cells
-        self.boxed = 0, NOTHING  # points in a box, and the ends of their coordinates
 
     def _over(self, name: str, arrays: Arrays, kept: int | None = None, **values: Any) -> Arrays:
         chosen = {key: np.ascontiguousarray(each) for key, each in arrays.items()}
@@ -146,22 +143,6 @@ class Elsewhere(CpuCells):
         """Allocate nothing for each point."""
         del shape
         return np.full(0, value, kind)
-
-    def within(self, lows: "Sequence[float]", highs: "Sequence[float]") -> Any:
-        """List the points in a box, see `some`."""
-        found = self._over("within", {}, lows=list(lows), highs=list(highs))
-        self.boxed = int(found["count"][0]), found["ends"]
-        return np.zeros(0, np.bool_)
-
-    def some(self, here: Any) -> Any:
-        """Give least and greatest coordinates of the points in the last box: float64[3, 2]."""
-        del here
-        return self.boxed[1]
-
-    def of(self, points: Any, cube: Cube) -> "Elsewhere":
-        """Make a cloud of the points in the last box."""
-        del points
-        return Elsewhere(self.threads, self.boxed[0], cube, self.passes, self._last)
 
     def moments(self, n_cells: int, level: int) -> Any:
         """Sum up the points of open cells in their parts, see `octree.Cloud`."""
@@ -228,7 +209,7 @@ class Elsewhere(CpuCells):
 
     def name(self, owner: Any, distance: Any, ids: Any, step: float) -> Any:
         """Note how points get their planes."""
-        self.passes.naming = Naming(self._last, self.listed, ids, step)
+        self.passes.naming = Naming(self._last, ids, step)
         return owner, distance
 
 
@@ -288,7 +269,7 @@ def put_together(wanted: Pass, found: Iterable[Arrays]) -> Arrays:
     n_reached = wanted.values["tables"]["sums"][0] if wanted.name == "settle" else 0
     farthest = np.full((n_reached, assign.SIDES), -1)
     covered = np.zeros(wanted.values.get("pixels", 0), np.bool_)
-    count, ends = 0, np.array([[np.inf, -np.inf]] * 3)
+    count = 0
     tables = {
         name: buffers.zeros(shape, np.int64)
         for name, shape in wanted.values.get("tables", {}).items()
@@ -301,22 +282,19 @@ def put_together(wanted: Pass, found: Iterable[Arrays]) -> Arrays:
             farthest[at] = np.maximum(farthest[at], each["farthest"])
         if wanted.name == "cover":
             covered[each["pixels"]] = True
-        if wanted.name in ("within", "rest"):
+        if wanted.name == "rest":
             count += int(each["count"][0])
-        if wanted.name == "within":
-            ends[:, 0] = np.minimum(ends[:, 0], each["ends"][:, 0])
-            ends[:, 1] = np.maximum(ends[:, 1], each["ends"][:, 1])
     reached = np.flatnonzero((farthest >= 0).any(1))
     merged = {
         "reached": reached, "farthest": farthest[reached], "pixels": np.flatnonzero(covered),
-        "count": np.array([count]), "ends": ends,
+        "count": np.array([count]),
     }  # fmt: skip
     for name, table in tables.items():
         merged |= _sparse(name, table)
     return merged
 
 
-def planes_of(n: int, naming: Naming | None, settled: Arrays, listed: Any) -> tuple[Any, Any]:
+def planes_of(n: int, naming: Naming | None, settled: Arrays) -> tuple[Any, Any]:
     """Give the plane of each point of a run.
 
     Parameters
@@ -327,8 +305,6 @@ def planes_of(n: int, naming: Naming | None, settled: Arrays, listed: Any) -> tu
         None if there is no plane.
     settled : arrays
         What the pass `naming.settled` has found there; distances are changed.
-    listed : int64[] or None
-        What the pass `naming.listed` has found there as `listed`.
 
     Returns
     -------
@@ -337,32 +313,17 @@ def planes_of(n: int, naming: Naming | None, settled: Arrays, listed: Any) -> tu
     distance : float64[n]
         NaN for none.
     """
-    plane_id, distance = buffers.full(n, 0, np.int64), buffers.full(n, np.nan)
-    if naming is not None:
-        owner, away = settled["owner"], settled["distance"]
-        named = buffers.empty(owner.size, np.int64)
-        assign.name(owner, away, naming.ids, naming.step, named, 0, owner.size)
-        where = slice(None) if listed is None else listed
-        plane_id[where], distance[where] = named, away
+    if naming is None:
+        return buffers.full(n, 0, np.int64), buffers.full(n, np.nan)
+    plane_id, distance = buffers.empty(n, np.int64), settled["distance"]
+    assign.name(settled["owner"], distance, naming.ids, naming.step, plane_id, 0, n)
     return plane_id, distance
-
-
-def _within(cloud: CpuCloud, wanted: Pass, _: Any) -> dict[str, Any]:
-    here = cloud.within(wanted.values["lows"], wanted.values["highs"])
-    ends = [
-        (values.min(initial=np.inf), values.max(initial=-np.inf)) for values in cloud.some(here)
-    ]
-    return _list_of(np.flatnonzero(here)) | {"ends": np.array(ends)}
 
 
 def _rest(cloud: CpuCloud, wanted: Pass, _: Any) -> dict[str, Any]:
     at = cloud.unexplained(_near_of(wanted), wanted.arrays["planes"])
-    left = cloud.of([buffers.take(values, at) for values in cloud.points], wanted.cube)
-    return _list_of(at) | _sparse("first", left.moments(1 << 3 * GRID, GRID))
-
-
-def _list_of(positions: Any) -> dict[str, Any]:
-    return {"listed": positions, "count": np.array([positions.size])}
+    first = cloud.of(at).moments(1 << 3 * GRID, GRID)
+    return {"listed": at, "count": np.array([at.size])} | _sparse("first", first)
 
 
 def _moments(cloud: CpuCloud, wanted: Pass, _: Any) -> dict[str, Any]:
@@ -426,6 +387,6 @@ def _rasters_of(wanted: Pass) -> Rasters:
 
 
 _LOOPS: Mapping[str, Callable[[CpuCloud, Pass, Any], dict[str, Any]]] = {
-    "within": _within, "moments": _moments, "sift": _sift, "sides": _sides, "rest": _rest,
-    "cover": _cover, "settle": _settle,
+    "moments": _moments, "sift": _sift, "sides": _sides, "rest": _rest, "cover": _cover,
+    "settle": _settle,
 }  # fmt: skip

@@ -63,8 +63,8 @@ def detect_planes(work: "PointWork[Options]") -> None:
 
 def plane_points(work: "PointWork[Options]") -> None:
     """Find the planes of all points, and those of each core."""
-    points, searches, named = search_planes(work, search_of(work, label=True))
-    work.rows(assign_planes, points, searches[-1], *named)
+    points, searches, settled = search_planes(work, search_of(work, label=True))
+    work.rows(assign_planes, points, searches[-1], settled)
 
 
 def search_of(work: "PointWork[Options]", *, label: bool) -> Search:
@@ -77,8 +77,8 @@ def search_of(work: "PointWork[Options]", *, label: bool) -> Search:
 
 def search_planes(
     work: "PointWork[Options]", search: Search
-) -> tuple[OfCores, tuple[OfAll, ...], tuple[OfCores | None, ...]]:
-    """Search; give the stages of the points, of the search, and those that name the planes.
+) -> tuple[OfCores, tuple[OfAll, ...], OfCores | None]:
+    """Search; give the stages of the points, of the search, and the one that settles the planes.
 
     The first, the last one of the second, and the third are the inputs of `assign_planes`; the
     second is that of `list_planes`.
@@ -91,8 +91,7 @@ def search_planes(
         found = work.once(f"search{len(searches):03}", go_on, search, tuple(searches), last)
         searches.append(found)
         if found.facts["pass"] is None:
-            named = (_found(passes, found.facts[name]) for name in ("settled", "listed"))
-            return points, tuple(searches), tuple(named)
+            return points, tuple(searches), _found(passes, found.facts["settled"])
         needed = (_found(passes, found.facts[name]) for name in ("listed", "kept"))
         passes.append(work.each(f"pass{len(passes):03}", do_pass, points, found, *needed))
 
@@ -125,8 +124,7 @@ def go_on(
     -------
     TaskResult
         With the fact `pass`, the name of the next pass, and all else of it; or None if the search
-        has ended. Then `listed` and `settled` are the numbers of passes that points need to get
-        their planes.
+        has ended. Then `settled` is the number of the pass that points need to get their planes.
     """
     results = _results(searches)
     arrays: dict[str, Any] = {}
@@ -142,8 +140,8 @@ def go_on(
         facts = {"pass": wanted.name, "listed": wanted.listed, "kept": wanted.kept}
         return TaskResult(arrays, {**facts, "cube": asdict(wanted.cube), "values": wanted.values})
     if naming is None:
-        return TaskResult(arrays, {"pass": None, "listed": None, "settled": None})
-    facts = {"pass": None, "listed": naming.listed, "settled": naming.settled}
+        return TaskResult(arrays, {"pass": None, "settled": None})
+    facts = {"pass": None, "settled": naming.settled}
     return TaskResult(arrays | {"ids": naming.ids}, {**facts, "step": naming.step})
 
 
@@ -191,17 +189,12 @@ def assign_planes(
     points: TaskResult,
     search: TaskResult,
     settled: TaskResult | None,
-    listed: TaskResult | None,
 ) -> Columns:
     """Give the planes of the points of a core."""
     columns, facts = points.arrays, search.facts
     naming = None
     if settled is not None:
-        naming = Naming(facts["settled"], facts["listed"], search.arrays["ids"], facts["step"])
-    plane_id, distance = planes_of(
-        columns["x"].size,
-        naming,
-        {} if settled is None else settled.arrays,
-        None if listed is None else listed.arrays["listed"],
-    )
+        naming = Naming(facts["settled"], search.arrays["ids"], facts["step"])
+    found = {} if settled is None else settled.arrays
+    plane_id, distance = planes_of(columns["x"].size, naming, found)
     return {**columns, "plane_id": plane_id, "distance": distance}

@@ -1,34 +1,11 @@
 """The macro of `deviation`."""
 
-from dataclasses import replace
+from spatialq.functions.macros import of_points_and_elements
 
-from spatialq.functions.declaration import parameters_of
-from spatialq.functions.macros import (
-    CALL,
-    CLOUD,
-    ELEMENTS,
-    Macro,
-    arguments_of,
-    of_points_and_elements,
-)
-
-from . import DECLARATION, Options
-
-PARAMETERS = parameters_of(Options)
-OUTPUT = DECLARATION.outputs[0]
+from . import DECLARATION
 
 MACROS = (
-    Macro(
-        "deviation",
-        OUTPUT.summary,
-        (
-            replace(CLOUD, doc=CLOUD.doc.format(attributes=", and nx ny nz where it has them")),
-            ELEMENTS,
-            *arguments_of(PARAMETERS),
-            *CALL,
-        ),
-        f"""FROM {of_points_and_elements("deviation", PARAMETERS)}""",
-        tuple(OUTPUT.examples),
-        "point_id global_id face distance angle orientation; distance is in metres",
+    of_points_and_elements(
+        DECLARATION, "point_id global_id face distance angle orientation; distance is in metres"
     ),
 )

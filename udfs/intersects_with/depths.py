@@ -19,7 +19,7 @@ MIN_TOLERANCE = 1e-6
 CONTACT = 0.001
 """Metres: what is thinner than the tolerance may reach farther, and is looked for at this one."""
 
-MOST = 16
+MAX_PAIRS = 16
 """Pairs of a part of the work, which take unequal time."""
 
 
@@ -113,5 +113,5 @@ def reaches(solids: Solids, rows_a: Any, rows_b: Any, measures: Any, floors: Any
         stop = progress.stop_flag()
         penetrations(rows_a, rows_b, *span, solids, measures, floors, MAX_CELLS, stop, found)
 
-    in_threads(some, len(rows_a), most=MOST)
+    in_threads(some, len(rows_a), most=MAX_PAIRS)
     return found

@@ -29,7 +29,7 @@ FOLLOWED = 3
 """How many of the shifts seen from above are followed, for each other model."""
 REFERENCES = 6
 """Groups of as many models as any other that are tried as the one to which others are moved."""
-FLOORS, MANY_FLOORS, SHARE = 5, 12, 0.25
+MIN_FLOORS, MIN_FLOORS_WITHOUT_WALLS, MIN_SHARE = 5, 12, 0.25
 """Floors that must meet after a shift along z alone where at most one did before: more, unless this
 share of the elements has walls in planes of the others."""
 STILL = 0.6
@@ -246,7 +246,8 @@ def _lift(a: Model, others: list[Model]) -> Match:
     if beside:
         b = Facets.joined([each.largest for each in beside])
         before = match(a.largest, b, np.zeros(3))
-        least = FLOORS if before.elements[0] >= SHARE * a.elements else MANY_FLOORS
+        has_walls = before.elements[0] >= MIN_SHARE * a.elements
+        least = MIN_FLOORS if has_walls else MIN_FLOORS_WITHOUT_WALLS
         if before.planes[2] <= 1:
             best = best_height(a.largest, b, (0.0, 0.0))
             if best.planes[2] >= least:

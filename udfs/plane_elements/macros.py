@@ -1,25 +1,14 @@
 """The macro of `plane_elements`: the kernel's matches, ranked for each plane."""
 
-from dataclasses import replace
-
 from spatialq.functions.declaration import parameters_of
-from spatialq.functions.macros import (
-    CALL,
-    CLOUD,
-    ELEMENTS,
-    Macro,
-    arguments_of,
-    of_points_and_elements,
-)
+from spatialq.functions.macros import of_points_and_elements
 
 from .. import detect_planes
 from . import DECLARATION, Options
 
-PARAMETERS = parameters_of(Options)
 OF_PLANES = {each.name for each in parameters_of(detect_planes.Options)}
 # how plane and face match comes first
-MATCH = tuple(each.name for each in PARAMETERS if each.name not in OF_PLANES)
-OUTPUT = DECLARATION.outputs[0]
+MATCH = [each.name for each in parameters_of(Options) if each.name not in OF_PLANES]
 
 RANKED = """SELECT
     m.plane_id,
@@ -33,19 +22,11 @@ ORDER BY m.plane_id, "rank\""""
 """Of the rows that the kernel gives, those of the function."""
 
 MACROS = (
-    Macro(
-        "plane_elements",
-        OUTPUT.summary,
-        (
-            replace(CLOUD, doc=CLOUD.doc.format(attributes="")),
-            ELEMENTS,
-            *arguments_of(PARAMETERS, *MATCH),
-            *arguments_of(each for each in PARAMETERS if each.name in OF_PLANES),
-            *CALL,
-        ),
-        RANKED.format(rows=of_points_and_elements("plane_elements", PARAMETERS)),
-        tuple(OUTPUT.examples),
+    of_points_and_elements(
+        DECLARATION,
         "plane_id rank global_id nearest overlap coverage angle deviation, then the columns of "
         "detect_planes; deviation is in metres, positive outside the element",
+        RANKED,
+        MATCH,
     ),
 )

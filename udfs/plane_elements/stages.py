@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 def plane_elements(work: "PointAndElementWork[Options]") -> None:
     """Find the planes of all points, and the elements that they belong to."""
     search = search_of(work, label=True)
-    points, searches, named = search_planes(work, search)
+    points, searches, settled = search_planes(work, search)
     planes = work.once("planes", find_axes, search, searches)
-    owners = work.each("owners", find_extents, points, searches[-1], *named, planes)
+    owners = work.each("owners", find_extents, points, searches[-1], settled, planes)
     rasters = work.once("rasters", lay_rasters, planes, owners)
     chosen = work.each("chosen", choose, points, owners, rasters)
     work.table("elements", match, work.options, search, searches, rasters, chosen, work.elements)
@@ -50,11 +50,10 @@ def find_extents(
     points: TaskResult,
     search: TaskResult,
     settled: TaskResult | None,
-    listed: TaskResult | None,
     planes: TaskResult,
 ) -> Columns:
     """Give the planes of the points of a core, and how far these reach on their planes."""
-    owner = assign_planes(part, points, search, settled, listed)["plane_id"]
+    owner = assign_planes(part, points, search, settled)["plane_id"]
     here, owner = np.unique(np.append(owner, 0), return_inverse=True)
     here, owner = here[1:] - 1, owner[:-1].astype(np.int32)
     axes, counts = planes.arrays["axes"][here], np.bincount(owner, minlength=len(here) + 1)[1:]

@@ -6,7 +6,7 @@ import numpy as np
 
 from spatialq.data.points import ids_of
 from spatialq.geometry.eigen import eigen
-from spatialq.geometry.neighbours import Found, Neighbours
+from spatialq.geometry.neighbours import NeighbourLists, Neighbours
 from spatialq.runtime import buffers, progress
 from spatialq.runtime.compile_cache import njit
 
@@ -55,7 +55,7 @@ def run(x: Any, y: Any, z: Any, point_id: Any, options: Options) -> dict[str, An
     radius = 0.0 if options.radius is None else options.radius
     mode = MODES.index(options.mode)
 
-    def describe(found: Found) -> None:
+    def describe(found: NeighbourLists) -> None:
         _describe(
             found.starts, found.rows, found.squared, found.first, near.points, near.order,
             *near.xyz, radius, options.min_k, mode, count, features,

@@ -1,56 +1,29 @@
 """The macros of `registration`: its rows with the movement as a list, and points moved by one."""
 
-from dataclasses import replace
+from spatialq.functions.macros import TABLE, Argument, Macro, checked, of_points_and_elements
 
-from spatialq.functions.declaration import parameters_of
-from spatialq.functions.macros import (
-    CALL,
-    CLOUD,
-    ELEMENTS,
-    TABLE,
-    Argument,
-    Macro,
-    arguments_of,
-    checked,
-    of_points_and_elements,
-)
+from . import DECLARATION, MATRIX
 
-from . import DECLARATION, MATRIX, Options
-
-PARAMETERS = parameters_of(Options)
-OUTPUT = DECLARATION.outputs[0]
-LISTED = """SELECT
+LISTED = f"""SELECT
     r.candidate,
     r.status,
-    CASE WHEN r.m11 IS NOT NULL THEN [{entries}] END AS matrix,
-    r.* EXCLUDE (candidate, status, {names})
-FROM {rows} AS r
+    CASE WHEN r.m11 IS NOT NULL THEN [{", ".join(f"r.{name}" for name in MATRIX)}] END AS matrix,
+    r.* EXCLUDE (candidate, status, {", ".join(MATRIX)})
+FROM {{rows}} AS r
 ORDER BY r.candidate"""
 """Of the rows that the kernel gives, those of the function."""
 MATRIX_TEXT = "16 finite numbers, row by row, the last row 0 0 0 1, as registration gives them"
 
 MACROS = (
-    Macro(
-        "registration",
-        OUTPUT.summary,
-        (
-            replace(CLOUD, doc=CLOUD.doc.format(attributes="")),
-            ELEMENTS,
-            *arguments_of(PARAMETERS),
-            *CALL,
-        ),
-        LISTED.format(
-            entries=", ".join(f"r.{name}" for name in MATRIX),
-            names=", ".join(MATRIX),
-            rows=of_points_and_elements("registration", PARAMETERS),
-        ),
-        tuple(OUTPUT.examples),
+    of_points_and_elements(
+        DECLARATION,
         "candidate: 1 for the best; status: 'found', 'ambiguous' or 'not found'; matrix: 16 "
         "numbers, row by row, that bring coordinates of the scan to metres of the model; "
         "explained: share of the scan's surface that lies on the model; worse: how much less than "
         "that of the best candidate; rmse: metres, of this surface; sigma_x sigma_y sigma_z "
         "sigma_turn: standard deviations in metres and degrees; unit: metres in a unit of the "
         "scan; up: its vertical, 'z', 'y' or 'other'; sentence",
+        LISTED,
     ),
     Macro(
         "to_model",

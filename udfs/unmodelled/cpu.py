@@ -7,6 +7,7 @@ import numpy as np
 
 from spatialq.data.meshes import Meshes
 from spatialq.data.points import all_finite, not_finite
+from spatialq.geometry.connected import connected
 from spatialq.geometry.nearest_faces import NO_FACE, NearestFaces
 from spatialq.runtime import progress
 
@@ -117,17 +118,7 @@ def _joined(cubes: Any, strides: Any) -> Any:
         met = cubes[at] == beside if len(cubes) else rows > 0
         pairs.append((rows[met], at[met]))
     one, other = map(np.concatenate, zip(*pairs, strict=True))
-    first = rows.copy()
-    while True:
-        least = np.minimum(first[one], first[other])
-        joined = first.copy()
-        # the first cubes of both get what is less, and with them all that point there
-        for ends in (one, other):
-            np.minimum.at(joined, first[ends], least)
-        joined = joined[joined]
-        if np.array_equal(joined, first):
-            return np.unique(first, return_inverse=True)[1].ravel()
-        first = joined
+    return np.unique(connected(len(cubes), one, other), return_inverse=True)[1].ravel()
 
 
 def _describe(points: Any, options: Options) -> tuple[float, ...]:

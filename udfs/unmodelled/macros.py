@@ -1,39 +1,16 @@
 """The macro of `unmodelled`: the rows of the kernel."""
 
-from dataclasses import replace
+from spatialq.functions.macros import of_points_and_elements
 
-from spatialq.functions.declaration import parameters_of
-from spatialq.functions.macros import (
-    CALL,
-    CLOUD,
-    ELEMENTS,
-    Macro,
-    arguments_of,
-    of_points_and_elements,
-)
-
-from . import DECLARATION, Options
-
-PARAMETERS = parameters_of(Options)
-OUTPUT = DECLARATION.outputs[0]
+from . import DECLARATION
 
 MACROS = (
-    Macro(
-        "unmodelled",
-        OUTPUT.summary,
-        (
-            replace(CLOUD, doc=CLOUD.doc.format(attributes="")),
-            ELEMENTS,
-            *arguments_of(PARAMETERS),
-            *CALL,
-        ),
-        f"""SELECT u.*
-FROM {of_points_and_elements("unmodelled", PARAMETERS)} AS u
-ORDER BY u.cluster_id""",
-        tuple(OUTPUT.examples),
+    of_points_and_elements(
+        DECLARATION,
         "cluster_id: 1 for the cluster with the most points; point_count; cx cy cz: mean of the "
         "points; xmin ymin zmin xmax ymax zmax: their box; size: its longest side in metres; "
         "is_plane; nx ny nz d: of the plane, NULL if it is none; rmse: metres, of the points from "
         "the best plane",
+        "SELECT u.*\nFROM {rows} AS u\nORDER BY u.cluster_id",
     ),
 )

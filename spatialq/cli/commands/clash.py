@@ -129,7 +129,6 @@ def clash(
     from spatialq.workflows import clash_matrix
     from spatialq.workflows.clash import counts, find_clashes, left_out
     from spatialq.workflows.clash_bcf import SUFFIXES
-    from spatialq.workflows.clash_columns import UNIFIED, columns, require_group, require_matrix
     from spatialq.workflows.clash_files import SHEETS, Asked, groups_sql, query_of
     from spatialq.workflows.clash_files import pictures as pictures_of
     from spatialq.workflows.clash_rules import counts as counts_by_rule
@@ -186,10 +185,7 @@ def clash(
         raise ValueError(message)
     ruled = () if rules is None else read_rules(rules)
     if matrix is not None:
-        require_matrix(matrix)
-    if group is not None:
-        known = columns(project=project, has_rules=bool(ruled), has_issues=bool(bcf_in))
-        require_group(group, known)
+        clash_matrix.require_matrix(matrix)
     with progress() as update:
         con = find_clashes(
             models,
@@ -198,6 +194,7 @@ def clash(
             project=project,
             rules=ruled,
             bcf_in=bcf_in or (),
+            group=group,
             **chosen,
         )
     excluded = left_out(con)
@@ -209,7 +206,7 @@ def clash(
     if bcf_in:
         ((count,),) = con.execute("SELECT count(*) FROM issues").fetchall()
         note(f"{count:,} clashes are in {', '.join(bcf_in)}")
-    per = None if group is None else literal(UNIFIED.get(group, group))
+    per = None if group is None else literal(clash_matrix.UNIFIED.get(group, group))
     if per is not None:
         con.execute(GROUPED.format(per=per, distance=reach))
     if output is not None:

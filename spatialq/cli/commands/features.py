@@ -5,15 +5,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from spatialq.cli.jobs import (
-    Executor,
-    Resume,
-    Tasks,
-    TileSize,
-    Workers,
-    refuse_part_format,
-    run_job,
-)
+from spatialq.cli.jobs import Tasks, refuse_part_format, run_job
 from spatialq.cli.options import Device, Json, Memory, Resolution, ToCrs, names, with_parameters
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import rounded, show, show_written
@@ -36,10 +28,7 @@ def features(
             ".tif for a raster of examples. Of a job the folder that gets parts/.",
         ),
     ] = None,
-    executor: Executor = None,
-    workers: Workers = None,
-    tile_size: TileSize = None,
-    resume: Resume = False,
+    tasks: Tasks,
     part_format: Annotated[
         Literal["parquet", "tif"] | None,
         typer.Option(
@@ -78,7 +67,6 @@ def features(
     of_file: dict[str, Any] = {
         "nodata": nodata, "band": band, "to_crs": to_crs, "resolution": resolution,
     }  # fmt: skip
-    tasks = Tasks(executor, workers, tile_size, resume=resume)
     if tasks.are_wanted:
         run_job(
             "pops_features",

@@ -5,28 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from spatialq.cli.jobs import (
-    Executor,
-    Resume,
-    Tasks,
-    TileSize,
-    Workers,
-    refuse_part_format,
-    run_job,
-    with_lengths,
-)
-from spatialq.cli.options import (
-    Bounds,
-    Crs,
-    Device,
-    Json,
-    Memory,
-    OverrideCrs,
-    ParametersOf,
-    Within,
-    bounds_of,
-    with_parameters,
-)
+from spatialq.cli.jobs import Tasks, refuse_part_format, run_job, with_lengths
+from spatialq.cli.options import Json, Memory, ParametersOf, Reading, Within, with_parameters
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import show_written
 
@@ -59,10 +39,7 @@ def ground(
             "job the folder that gets parts/.",
         ),
     ],
-    executor: Executor = None,
-    workers: Workers = None,
-    tile_size: TileSize = None,
-    resume: Resume = False,
+    tasks: Tasks,
     part_format: Annotated[
         Literal["laz", "parquet", "tif"] | None,
         typer.Option(
@@ -71,9 +48,7 @@ def ground(
         ),
     ] = None,
     options: dict[str, Any],
-    crs: Crs = None,
-    override_crs: OverrideCrs = False,
-    bounds: Bounds = None,
+    reading: Reading,
     within: Within = None,
     point_resolution: Annotated[
         str | None,
@@ -82,7 +57,6 @@ def ground(
             "such as 50cm: finer nodes are neither read nor written."
         ),
     ] = None,
-    device: Device = "auto",
     memory: Memory = None,
     ground_only: Annotated[
         bool, typer.Option("--ground-only", help="Write only ground points to .laz and .las.")
@@ -92,11 +66,11 @@ def ground(
     """Classify the ground of a point cloud: a new cloud, a terrain model, a hillshade, a table."""
     from spatialq.workflows.ground import write_ground
 
-    tasks = Tasks(executor, workers, tile_size, resume=resume)
+    read = reading.of("ground")
     if tasks.are_wanted:
         refused: dict[str, Any] = {
-            "--crs": crs,
-            "--override-crs": override_crs,
+            "--crs": read["crs"],
+            "--override-crs": read["override_crs"],
             "--within": within,
             "--point-resolution": point_resolution,
         }
@@ -108,12 +82,12 @@ def ground(
             output,
             tasks,
             part_format=part_format or "laz",
-            device=device,
+            device=read["device"],
             memory=memory,
             as_json=as_json,
             command="ground",
             refused=refused,
-            bounds=bounds_of("ground", bounds),
+            bounds=read["bounds"],
             by_class=True,
             ground_only=ground_only,
             **with_lengths("ground", FUNCTION, files, options, _parameters_of_terrain()),
@@ -125,12 +99,9 @@ def ground(
             files,
             output,
             ground_only=ground_only,
-            crs=crs,
-            override_crs=override_crs,
-            bounds=bounds_of("ground", bounds),
+            **read,
             within=within,
             point_resolution=point_resolution,
-            device=device,
             memory=memory,
             progress=update,
             **options,

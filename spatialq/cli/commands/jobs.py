@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from spatialq.cli.jobs import Executor, Resume, Tasks, TileSize, Workers, run_job, with_lengths
+from spatialq.cli.jobs import Tasks, run_job, with_lengths
 from spatialq.cli.options import Bounds, Device, Json, bounds_of, with_parameters
 from spatialq.cli.rendering import show
 
@@ -20,10 +20,7 @@ def seeds(
     output: Annotated[
         str, typer.Option("--output", "-o", help="Folder of the job, which gets parts/*.parquet.")
     ],
-    executor: Executor = None,
-    workers: Workers = None,
-    tile_size: TileSize = None,
-    resume: Resume = False,
+    tasks: Tasks,
     options: dict[str, Any],
     bounds: Bounds = None,
     device: Device = "auto",
@@ -38,7 +35,7 @@ def seeds(
         "owm_ground",
         files,
         [output],
-        Tasks(executor, workers, tile_size, resume=resume),
+        tasks,
         device=device,
         memory=memory,
         as_json=as_json,

@@ -7,17 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from spatialq.cli.jobs import Executor, Tasks, Workers, run_job
-from spatialq.cli.options import (
-    Bounds,
-    Crs,
-    Device,
-    Json,
-    OverrideCrs,
-    PointResolution,
-    Within,
-    bounds_of,
-    with_parameters,
-)
+from spatialq.cli.options import Json, PointResolution, Reading, Within, with_parameters
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import show, show_written
 
@@ -41,12 +31,9 @@ def lod(
         ),
     ] = None,
     options: dict[str, Any],
-    crs: Crs = None,
-    override_crs: OverrideCrs = False,
-    bounds: Bounds = None,
+    reading: Reading,
     within: Within = None,
     resolution: PointResolution = None,
-    device: Device = "auto",
     memory: Annotated[
         str | None,
         typer.Option(
@@ -85,7 +72,7 @@ def lod(
     """Build levels of detail of a cloud, an octree: COPC, Potree, a table, a picture."""
     from spatialq.workflows.lod import write_lod
 
-    box = bounds_of("lod", bounds)
+    read = reading.of("lod")
     if any(each is not None for each in (executor, workers, chunk_points)):
         _require_folder(output or ())
         chunks: dict[str, Any] = {} if chunk_points is None else {"chunk_points": chunk_points}
@@ -94,18 +81,18 @@ def lod(
             files,
             output,
             Tasks(executor, workers, None, resume=resume),
-            device=device,
+            device=read["device"],
             memory=memory,
             as_json=as_json,
             command="lod",
             refused={
-                "--crs": crs,
-                "--override-crs": override_crs,
+                "--crs": read["crs"],
+                "--override-crs": read["override_crs"],
                 "--within": within,
                 "--resolution": resolution,
                 "--compact": compact,
             },
-            bounds=box,
+            bounds=read["bounds"],
             **options,
             **chunks,
         )
@@ -114,12 +101,9 @@ def lod(
         row = write_lod(
             files,
             output or (),
-            crs=crs,
-            override_crs=override_crs,
-            bounds=box,
+            **read,
             within=within,
             resolution=resolution,
-            device=device,
             memory=memory,
             compact=compact,
             resume=resume,

@@ -4,28 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from spatialq.cli.jobs import (
-    Executor,
-    Resume,
-    Tasks,
-    TileSize,
-    Workers,
-    refuse_part_format,
-    run_job,
-    with_lengths,
-)
-from spatialq.cli.options import (
-    Bounds,
-    Crs,
-    Device,
-    Json,
-    Memory,
-    OverrideCrs,
-    PointResolution,
-    Within,
-    bounds_of,
-    with_parameters,
-)
+from spatialq.cli.jobs import Tasks, refuse_part_format, run_job, with_lengths
+from spatialq.cli.options import Json, Memory, PointResolution, Reading, Within, with_parameters
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import note_limit, rounded, show, show_written
 
@@ -54,10 +34,7 @@ def planes(
             "folder.",
         ),
     ] = None,
-    executor: Executor = None,
-    workers: Workers = None,
-    tile_size: TileSize = None,
-    resume: Resume = False,
+    tasks: Tasks,
     part_format: Annotated[
         str | None,
         typer.Option(
@@ -73,12 +50,9 @@ def planes(
             "--colour", help="Colour the points of .las and .laz files by plane, as in the picture."
         ),
     ] = False,
-    crs: Crs = None,
-    override_crs: OverrideCrs = False,
-    bounds: Bounds = None,
+    reading: Reading,
     within: Within = None,
     resolution: PointResolution = None,
-    device: Device = "auto",
     memory: Memory = None,
     limit: Annotated[int, typer.Option(min=0, help="Maximum number of planes to print.")] = 20,
     as_json: Json = False,
@@ -86,12 +60,12 @@ def planes(
     """Find the planes of a point cloud: a table, the plane of each point, a picture."""
     from spatialq.workflows.planes import write_planes
 
-    tasks, box = Tasks(executor, workers, tile_size, resume=resume), bounds_of("planes", bounds)
+    read = reading.of("planes")
     if tasks.are_wanted:
         function = "plane_points" if part_format == "laz" else "detect_planes"
         refused = {
-            "--crs": crs,
-            "--override-crs": override_crs,
+            "--crs": read["crs"],
+            "--override-crs": read["override_crs"],
             "--within": within,
             "--resolution": resolution,
             "--up": up != "z",
@@ -103,12 +77,12 @@ def planes(
             output,
             tasks,
             part_format=part_format,
-            device=device,
+            device=read["device"],
             memory=memory,
             as_json=as_json,
             command="planes",
             refused=refused,
-            bounds=box,
+            bounds=read["bounds"],
             noise=False,
             **with_lengths("planes", function, files, options),
         )
@@ -118,14 +92,11 @@ def planes(
         row = write_planes(
             files,
             output or (),
-            crs=crs,
-            override_crs=override_crs,
+            **read,
             up=up,
             colour=colour,
-            bounds=box,
             within=within,
             resolution=resolution,
-            device=device,
             memory=memory,
             progress=update,
             **options,

@@ -4,16 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from spatialq.cli.options import (
-    Bounds,
-    Crs,
-    Device,
-    Json,
-    Memory,
-    OverrideCrs,
-    bounds_of,
-    with_parameters,
-)
+from spatialq.cli.options import Json, Memory, Reading, with_parameters
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import show_written
 
@@ -37,10 +28,7 @@ def noise(
     *,
     output: Output,
     options: dict[str, Any],
-    crs: Crs = None,
-    override_crs: OverrideCrs = False,
-    bounds: Bounds = None,
-    device: Device = "auto",
+    reading: Reading,
     memory: Memory = None,
     drop_noise: Annotated[
         bool, typer.Option("--drop-noise", help="Write only the points that are no noise.")
@@ -55,10 +43,7 @@ def noise(
             files,
             output,
             drop_noise=drop_noise,
-            crs=crs,
-            override_crs=override_crs,
-            bounds=bounds_of("noise", bounds),
-            device=device,
+            **reading.of("noise"),
             memory=memory,
             progress=update,
             **options,
@@ -72,10 +57,7 @@ def thin(
     *,
     output: Output,
     options: dict[str, Any],
-    crs: Crs = None,
-    override_crs: OverrideCrs = False,
-    bounds: Bounds = None,
-    device: Device = "auto",
+    reading: Reading,
     memory: Memory = None,
     as_json: Json = False,
 ) -> None:
@@ -86,10 +68,7 @@ def thin(
         row = write_thinned(
             files,
             output,
-            crs=crs,
-            override_crs=override_crs,
-            bounds=bounds_of("thin", bounds),
-            device=device,
+            **reading.of("thin"),
             memory=memory,
             progress=update,
             **options,

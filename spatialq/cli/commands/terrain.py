@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from spatialq.cli.jobs import Executor, Resume, Tasks, TileSize, Workers, run_job
+from spatialq.cli.jobs import Tasks, run_job
 from spatialq.cli.options import Device, Json, Memory, Resolution, ToCrs, names, with_parameters
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import show_written
@@ -31,10 +31,7 @@ def terrain(
             "table of derivatives.",
         ),
     ] = None,
-    executor: Executor = None,
-    workers: Workers = None,
-    tile_size: TileSize = None,
-    resume: Resume = False,
+    tasks: Tasks,
     options: dict[str, Any],
     shown: Annotated[
         str | None,
@@ -65,7 +62,6 @@ def terrain(
     of_file: dict[str, Any] = {
         "nodata": nodata, "band": band, "to_crs": to_crs, "resolution": resolution,
     }  # fmt: skip
-    tasks = Tasks(executor, workers, tile_size, resume=resume)
     if tasks.are_wanted:
         run_job(
             "terrain_derivatives",

@@ -5,17 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from spatialq.cli.options import (
-    Bounds,
-    Crs,
-    Device,
-    Json,
-    Memory,
-    OverrideCrs,
-    PointResolution,
-    bounds_of,
-    with_parameters,
-)
+from spatialq.cli.options import Json, Memory, PointResolution, Reading, with_parameters
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import show, show_written
 
@@ -36,11 +26,8 @@ def tiles(
         ),
     ],
     options: dict[str, Any],
-    crs: Crs = None,
-    override_crs: OverrideCrs = False,
-    bounds: Bounds = None,
+    reading: Reading,
     resolution: PointResolution = None,
-    device: Device = "auto",
     memory: Memory = None,
     compress: Annotated[bool, typer.Option(help="Whether with EXT_meshopt_compression.")] = True,
     implicit: Annotated[
@@ -61,11 +48,8 @@ def tiles(
         row = write_tiles(
             files,
             output,
-            crs=crs,
-            override_crs=override_crs,
-            bounds=bounds_of("tiles", bounds),
+            **reading.of("tiles"),
             resolution=resolution,
-            device=device,
             memory=memory,
             compress=compress,
             implicit=implicit,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spatialq.data.meshes import Meshes, spans_of
+from spatialq.geometry.connected import connected
 from spatialq.runtime.threads import workers
 
 Floats = NDArray[np.float64]
@@ -445,7 +446,8 @@ def components(meshes: Meshes, edges: Edges) -> Integers:
     same = np.ones(len(face), bool)
     same[edges.starts] = False
     after = np.flatnonzero(same)
-    return connected(len(meshes.faces), face[after], face[after - 1])
+    found: Integers = connected(len(meshes.faces), face[after], face[after - 1])
+    return found
 
 
 def separated(meshes: Meshes) -> Meshes:
@@ -465,19 +467,3 @@ def separated(meshes: Meshes) -> Meshes:
         vertex_starts,
         face_starts,
     )
-
-
-def connected(n: int, one: Integers, other: Integers) -> Integers:
-    """Tell which of n things are connected by pairs: give the lowest one that each leads to."""
-    # Each thing points to a lower one of its part, in the end to the lowest.
-    root = np.arange(n)
-    while True:
-        here, there = root[one], root[other]
-        if (here == there).all():
-            return root
-        np.minimum.at(root, np.maximum(here, there), np.minimum(here, there))
-        while True:
-            further = root[root]
-            if (further == root).all():
-                break
-            root = further

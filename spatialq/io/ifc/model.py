@@ -244,9 +244,9 @@ def file_warnings(path: Path, step: StepFile, run: Run) -> list[str]:
         )
     # nearly every model has grids and annotations: they are news where there is nothing else
     is_empty = not (run.meshes or run.failures or len(run.shapes.step_ids))
-    told = Counter(each for each in curves if each.startswith(DRAWN if is_empty else ALIGNED))
-    if told:
-        listed = ", ".join(f"{count} {ifc_class}" for ifc_class, count in sorted(told.items()))
-        verb = "has" if told.total() == 1 else "have"
+    counts = Counter(each for each in curves if each.startswith(DRAWN if is_empty else ALIGNED))
+    if counts:
+        listed = ", ".join(f"{count} {ifc_class}" for ifc_class, count in sorted(counts.items()))
+        verb = "has" if counts.total() == 1 else "have"
         notes.append(f"{listed} {verb} curves and no faces: left out of the elements")
     return notes
