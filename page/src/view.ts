@@ -129,11 +129,18 @@ export class View extends EventTarget {
 
   private resize(): void {
     const { clientWidth, clientHeight } = this.renderer.domElement.parentElement as HTMLElement;
-    if (!clientWidth || !clientHeight) return;
+    const size = this.renderer.getSize(new Vector2());
+    if (!clientWidth || !clientHeight || (size.x === clientWidth && size.y === clientHeight)) return;
     this.renderer.setSize(clientWidth, clientHeight, false);
     this.camera.aspect = clientWidth / clientHeight;
     this.camera.updateProjectionMatrix();
-    this.redraw();
+    this.draw(); // a canvas of another size is empty
+  }
+
+  private draw(): void {
+    this.isDirty = false;
+    this.renderer.render(this.scene, this.camera);
+    this.dispatchEvent(new Event('drawn'));
   }
 
   private fly(): void {
@@ -165,11 +172,7 @@ export class View extends EventTarget {
     this.camera.updateMatrixWorld();
     let isBusy = this.flight !== null;
     for (const each of this.beforeFrame) isBusy = each() || isBusy;
-    if (this.isDirty) {
-      this.isDirty = false;
-      this.renderer.render(this.scene, this.camera);
-      this.dispatchEvent(new Event('drawn'));
-    }
+    if (this.isDirty) this.draw();
     this.still = isBusy ? 0 : this.still + 1;
   };
 }

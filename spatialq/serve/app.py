@@ -106,7 +106,7 @@ class Server:
             Route("/models/{model:int}/{path:path}", self.model_file),
             Route("/query", self.query, methods=["POST"]),
             Route("/query/{result}/clouds/{cloud:int}/{node}", self.values),
-            Route("/column/{cloud:int}/{name}/{node}", self.column),
+            Route("/column/{cloud:int}/{place:int}/{node}", self.column),
             Route("/row/points/{cloud:int}/{key:int}", self.point),
             Route("/row/elements/{key}", self.element),
             Route("/row/planes/{key:int}", self.plane),
@@ -217,15 +217,14 @@ class Server:
     async def column(self, request: Request) -> Response:
         """Give a column for the points of a tile."""
         cloud, params = self._cloud(request), request.path_params
+        place = params["place"]
+        if place >= len(cloud.columns):
+            raise Refusal(404, f"view: there is no column {place} to colour by")
 
         def found() -> bytes:
             ids = _ids(cloud, params["node"])
             with self._scene.opened.con.cursor() as con:
-                selection = cloud.selection(con, params["name"])
-            if selection is None:
-                raise Refusal(404, f"view: there is no column {params['name']!r} to colour by")
-            values: bytes = selection.of(ids, float("nan")).astype("<f4").tobytes()
-            return values
+                return cloud.values(con, place, ids)
 
         return _binary(await to_thread.run_sync(found, limiter=self._columns))
 

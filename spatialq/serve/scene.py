@@ -72,7 +72,7 @@ class Cloud:
     preview: Tiles | None = None
     tiles: Tiles | None = None
     columns: list[dict[str, Any]] = field(default_factory=list)
-    _selections: dict[str, Selection] = field(default_factory=dict)
+    _selections: dict[int, Selection] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def ids_of(self, node: str) -> Any:
@@ -94,18 +94,17 @@ class Cloud:
             "columns": self.columns,
         }  # fmt: skip
 
-    def selection(self, con: "duckdb.DuckDBPyConnection", name: str) -> Selection | None:
-        """Give a column by point_id, which is kept; None where there is no such column."""
-        about = next((each for each in self.columns if each["name"] == name), None)
-        if about is None:
-            return None
-        with self._lock:  # of several tiles that ask for it, the first reads it
-            if name not in self._selections:
+    def values(self, con: "duckdb.DuckDBPyConnection", place: int, ids: Any) -> bytes:
+        """Give the column at a place of `columns` for points: float32, NaN for NULL."""
+        with self._lock:  # of several tiles that ask for it, the first reads it, and it is kept
+            if place not in self._selections:
                 while len(self._selections) >= 4:
                     del self._selections[next(iter(self._selections))]
-                texts = about.get("values") or ()
-                self._selections[name] = column(con, self.table.sql, name, self.target, texts)
-            return self._selections[name]
+                name, texts = self.columns[place]["name"], self.columns[place].get("values") or ()
+                self._selections[place] = column(con, self.table.sql, name, self.target, texts)
+            selection = self._selections[place]
+        values: bytes = selection.of(ids, float("nan")).astype("<f4").tobytes()
+        return values
 
 
 @dataclass
@@ -176,7 +175,6 @@ class Scene:
                 for each in self.opened.tables
             ],
             "limits": self.limits.said(),
-            "static": False,
         }
 
     @cached_property

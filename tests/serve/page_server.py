@@ -312,7 +312,8 @@ class Scene:
                 return (
                     np.packbits(here > 0, bitorder="little") if kind == "mask" else here
                 ).tobytes()
-            case ["column", "0", name, node]:
+            case ["column", "0", place, node]:
+                name = list(self.columns)[int(place)]
                 return np.asarray(self.columns[name])[self.nodes[node]].astype("<f4").tobytes()
             case ["clouds", "0", "ids", node]:
                 return self.columns["point_id"][self.nodes[node]].astype("<i8").tobytes()

@@ -5,15 +5,20 @@ bundle, which `make page` makes. Where a point is in the picture is computed fro
 page's address, not asked of the page.
 """
 
-import copy
+import base64
+import gzip
 import hashlib
 import io
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -451,28 +456,6 @@ def test_a_server_that_is_gone_is_said(browser, scene):
     page.tab.close()
 
 
-def test_files_without_a_server_have_no_query_box(browser, scene):
-    """As `--export` writes them: rows are those that the page has."""
-    static = copy.copy(scene)
-    static.scene = {**scene.scene, "static": True, "limits": None}
-    server = Server(static, PAGE)
-    page = Opened(browser, server.url)
-    assert page.tab.locator("#tabs button:visible").all_inner_texts() == ["Scene", "Lists"]
-    page.click([28, 0.5, 4])
-    assert page.tab.locator("#details").get_by_text("IfcWall").count()
-    page.tab.keyboard.press("Escape")
-    page.only_points()
-    page.click(every_point()[400])
-    page.tab.locator("#details th", has_text="point_id").wait_for()
-    point, *place = page.tab.locator("#details td").all_inner_texts()
-    assert point == str(7 * 400 + 3)
-    assert list(map(float, place)) == pytest.approx(every_point()[400] + OFFSET, abs=1e-3)
-    assert not [path for path in server.requests if re.search("/(row|views|query)", path)]
-    assert page.said == []
-    page.tab.close()
-    server.close()
-
-
 @pytest.mark.parametrize("width", [360, 768, 1440])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_width_has_all(browser, server, width, scheme):
@@ -520,22 +503,26 @@ def started(folder, *files):
             process.terminate()
 
 
-@pytest.fixture(scope="module")
-def cloud_server(tmp_path_factory):
+def write_field(path, place):
     import laspy
 
-    folder = tmp_path_factory.mktemp("cloud")
     points = field()
     header = laspy.LasHeader(point_format=2, version="1.2")
-    header.offsets, header.scales = OFFSET, [0.001] * 3
+    header.offsets, header.scales = place, [0.001] * 3
     las = laspy.LasData(header)
     for k, axis in enumerate("xyz"):
-        setattr(las, axis, points[axis] + OFFSET[k])
+        setattr(las, axis, points[axis] + place[k])
     for name in ("classification", "intensity"):
         setattr(las, name, points[name])
     for name in ("red", "green", "blue"):
         setattr(las, name, points[name].astype("u2") * 257)
-    las.write(folder / "field.laz")
+    las.write(path)
+
+
+@pytest.fixture(scope="module")
+def cloud_server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cloud")
+    write_field(folder / "field.laz", OFFSET)
     with started(folder, folder / "field.laz") as url:
         yield url
 
@@ -584,19 +571,112 @@ def test_the_server_gives_the_picked_elements(browser, tmp_path):
     with started(tmp_path, tmp_path / "house.ifc") as url:
         page = Opened(browser, url)
         rows = page.tab.evaluate("fetch('elements.json').then((answer) => answer.json())")
-        boxes = np.array([row["box"] for row in rows]) - np.tile(OFFSET, 2)
-        page.tab.keyboard.press("1")
-        page.idle()
-        roofs = [k for k, row in enumerate(rows) if row["name"] and "roof" in row["name"]]
-        assert roofs
-        for k in roofs:
-            centre = (boxes[k, :3] + boxes[k, 3:]) / 2
-            page.click(centre)
-            over = (boxes[:, :2] <= centre[:2]).all(axis=1) & (boxes[:, 3:5] >= centre[:2]).all(
-                axis=1
-            )
-            highest = max(np.flatnonzero(over), key=lambda each: boxes[each, 5])
-            assert page.state()["s"] == f"element:{rows[highest]['global_id']}"
-            page.tab.keyboard.press("Escape")
+        picks_roofs(page, rows)
         assert page.said == []
         page.tab.close()
+
+
+def picks_roofs(page, rows):
+    boxes = np.array([row["box"] for row in rows]) - np.tile(OFFSET, 2)
+    page.tab.keyboard.press("1")
+    page.idle()
+    roofs = [k for k, row in enumerate(rows) if row["name"] and "roof" in row["name"]]
+    assert roofs
+    for k in roofs:
+        centre = (boxes[k, :3] + boxes[k, 3:]) / 2
+        page.click(centre)
+        over = (boxes[:, :2] <= centre[:2]).all(axis=1) & (boxes[:, 3:5] >= centre[:2]).all(axis=1)
+        highest = max(np.flatnonzero(over), key=lambda each: boxes[each, 5])
+        assert page.state()["s"] == f"element:{rows[highest]['global_id']}"
+        page.tab.keyboard.press("Escape")
+
+
+# The same from the files that `--export` writes, from a disk and by a server that knows nothing.
+
+BESIDE = np.array([30.0, 0.0, 0.0])
+"""Where the field is, beside the house."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    pytest.importorskip("ifcopenshell", reason="ifcopenshell is not installed")
+    files = tmp_path_factory.mktemp("files")
+    write_field(files / "field.laz", BESIDE)
+    write_house(files / "house.ifc")
+    target = files / "the page #1"
+    command = [sys.executable, "-m", "spatialq", "view", "field.laz", "house.ifc", "--export"]
+    environment = {**os.environ, "SPATIALQ_CACHE_DIR": str(files / "cache")}
+    subprocess.run([*command, target], env=environment, cwd=files, check=True)
+    return target
+
+
+@pytest.fixture(params=["a double click", "a web server"])
+def exported(request, browser, folder):
+    server = None
+    address = folder.as_uri() + "/"
+    if request.param == "a web server":
+        handler = partial(SimpleHTTPRequestHandler, directory=folder)
+        server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        address = f"http://127.0.0.1:{server.server_port}/"
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+    page = Opened(browser, f"{address}index.html")
+    yield page
+    assert page.said == []
+    assert [url for url in page.asked if not url.startswith((address, "data:"))] == []
+    page.tab.close()
+    if server is not None:
+        server.shutdown()
+        server.server_close()
+
+
+def test_an_exported_page_has_no_query_box(exported):
+    tabs = exported.tab.locator("#tabs button:visible")
+    assert tabs.all_inner_texts() == ["Scene", "Lists"]
+    assert exported.tab.locator("#query-text").count() == 0
+
+
+def test_an_exported_page_asks_nobody_whatever_it_runs(exported):
+    asked = "fetch('https://example.org').then(() => 'answered', () => 'refused')"
+    assert exported.tab.evaluate(asked) == "refused"
+    assert any("Content Security Policy" in text for text in exported.said)
+    exported.said.clear()
+    exported.asked = [url for url in exported.asked if "example.org" not in url]
+
+
+def test_an_exported_page_shows_its_points(exported):
+    exported.tab.keyboard.press("1")
+    exported.panel("scene")
+    exported.tab.uncheck("#contents label:has-text('house.ifc') input")
+    exported.idle()
+    points = every_point() + BESIDE - OFFSET
+    exported.close_panels()
+    assert near(exported.colours(points), (90, 90, 200)).mean() > 0.99
+    for k in np.random.default_rng(4).choice(len(points), 4, replace=False):
+        exported.click(points[k])
+        exported.tab.locator("#details th", has_text="point_id").wait_for()
+        point, *place = exported.tab.locator("#details td").all_inner_texts()
+        assert point == str(k)
+        assert list(map(float, place)) == pytest.approx(points[k] + OFFSET, abs=1e-3)
+        assert exported.state()["s"] == f"point:0:{k}"
+        exported.tab.keyboard.press("Escape")
+    exported.panel("scene")
+    exported.tab.select_option("#colours select >> nth=0", "classification")
+    exported.close_panels()
+    colours, east = exported.colours(points), field()["classification"] == 6
+    assert near(colours[~east], GROUND).mean() > 0.99
+    assert near(colours[east], BUILDING).mean() > 0.99
+
+
+def test_an_exported_page_shows_its_elements(exported, folder):
+    script = (folder / "elements.json.js").read_text()
+    text = base64.b64decode(script.removeprefix('spatialqFile("').removesuffix('")\n'))
+    picks_roofs(exported, json.loads(gzip.decompress(text)))
+
+
+def test_a_file_that_is_missing_is_said(browser, folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "page")
+    (tmp_path / "page" / "scene.json.js").unlink()
+    page = browser.new_page()
+    page.goto((tmp_path / "page" / "index.html").as_uri())
+    page.locator("#note.error", has_text="scene.json.js cannot be read.").wait_for()
+    page.close()

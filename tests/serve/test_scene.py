@@ -1,7 +1,10 @@
 """The scene of what one has, its rows and relations, views, and what programs ask."""
 
+import base64
+import gzip
 import io
 import json
+import re
 import shutil
 
 import duckdb
@@ -16,7 +19,7 @@ from spatialq.serve.app import Server
 from spatialq.serve.export import write_page
 from spatialq.serve.scene import open_scene
 
-from .conftest import BASE, PORT, TOKEN, client_of
+from .conftest import BASE, PORT, TOKEN, client_of, make_database
 
 
 def test_the_scene_of_a_house_and_its_scan(client, house):
@@ -79,7 +82,8 @@ def test_rows_with_their_relations(client, scene):
     assert (point["x"], point["y"], point["z"]) == (x, y, z)
     for path in ("row/points/0/999999999", "row/elements/nobody", "row/planes/1",
                  "row/points/7/1", "clouds/9/tileset.json", "models/9/tileset.json",
-                 "clouds/0/ids/nothing", "column/0/nothing/r", "row/nothing/1"):  # fmt: skip
+                 "clouds/0/ids/nothing", "column/0/99/r", "column/0/0/nothing",
+                 "row/nothing/1"):  # fmt: skip
         answer = client.get(path)
         assert answer.status_code == 404
         assert set(answer.json()) == {"error"}
@@ -375,24 +379,80 @@ def test_the_page_as_files_has_what_the_server_gives(scene, client, tmp_path):
     page.mkdir()
     with pytest.raises(FileError, match="make page builds it"):
         write_page(scene, target, page)
-    (page / "index.html").write_text("<!doctype html>")
-    (page / "app.js").write_text("1")
+    make_page(page)
+    files = written(scene, client, target, page)
+    assert {name.split("/")[0] for name in files} == {
+        "app.js", "index.html", "clouds", "elements.json.js", "models", "planes.json.js",
+        "scene.json.js",
+    }  # fmt: skip
+    with pytest.raises(FileError, match="must be a new or empty folder"):
+        write_page(scene, target, page)
+
+
+def written(scene, client, target, page):
+    """Write the page; give its files, each of which has what the server gives."""
     said = write_page(scene, target, page)
     files = {str(path.relative_to(target)): path.read_bytes()
              for path in target.rglob("*") if path.is_file()}  # fmt: skip
     assert said["bytes"] == sum(map(len, files.values()))
-    assert json.loads(files.pop("scene.json")) == client.get("scene.json").json() | {"static": True}
-    assert (files.pop("index.html"), files.pop("app.js")) == (b"<!doctype html>", b"1")
-    assert {name.split("/")[0] for name in files} == {
-        "clouds", "column", "elements.json", "models", "planes.json"
-    }  # fmt: skip
-    for name, data in files.items():
+    assert files["app.js"] == b"1"
+    assert b"<head>\n  <meta http-equiv" in files["index.html"]
+    for script in files.keys() - {"app.js", "index.html"}:
+        text = re.fullmatch(rb'spatialqFile\("(.+)"\)\n', files[script])[1]
+        name, data = script.removesuffix(".js"), gzip.decompress(base64.b64decode(text))
         answer = client.get(name)
         assert answer.status_code == 200
-        same = (
-            json.loads(data) == answer.json() if name.endswith(".json") else data == answer.content
-        )
-        assert same, name
-    assert any(name.startswith("column/0/z/") for name in files)
-    with pytest.raises(FileError, match="must be a new or empty folder"):
+        is_json = name.endswith(".json")
+        assert json.loads(data) == answer.json() if is_json else data == answer.content, name
+    return files
+
+
+@pytest.mark.slow
+def test_a_page_as_files_has_the_columns_to_colour_by(tmp_path, in_cache):
+    page = tmp_path / "page"
+    page.mkdir()
+    make_page(page)
+    path = make_database(tmp_path, 3000)
+    with duckdb.connect(path) as con:
+        con.execute("""ALTER TABLE points ADD COLUMN ".." INTEGER DEFAULT 1""")
+        con.execute("""ALTER TABLE points ADD COLUMN "a/b" INTEGER""")
+        con.execute("""UPDATE points SET "a/b" = point_id""")
+    with open_scene([str(path)]) as scene, client_of(Server(scene)) as client:
+        scene.build()
+        files = written(scene, client, tmp_path / "exported", page)
+        columns = [each["name"] for each in scene.clouds[0].columns]
+    there = {columns[int(each.split("/")[2])] for each in files if each.startswith("column/0/")}
+    assert there == {"classification", "is_high", "kind", "deviation", "a/b"}
+
+
+def make_page(folder):
+    (folder / "index.html").write_text("<!doctype html><head></head>")
+    (folder / "app.js").write_text("1")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "disk full"), ValueError()])
+def test_of_a_page_that_is_not_finished_nothing_stays(scene, tmp_path, monkeypatch, error):
+    def fail(*_):
+        raise error
+
+    page, target = tmp_path / "page", tmp_path / "exported"
+    page.mkdir()
+    make_page(page)
+    monkeypatch.setattr("spatialq.serve.export._write_cloud", fail)
+    with pytest.raises((type(error), FileError), match=r"disk full|^$"):
         write_page(scene, target, page)
+    assert list(tmp_path.iterdir()) == [page]
+
+
+@pytest.mark.slow
+def test_a_page_needs_the_folder_above_it(scene, tmp_path):
+    page = tmp_path / "page"
+    page.mkdir()
+    make_page(page)
+    with pytest.raises(FileError, match=r"output: '.*x': there is no folder '.*/nofolder'"):
+        write_page(scene, tmp_path / "nofolder" / "x", page)
+    assert list(tmp_path.iterdir()) == [page]
+    (tmp_path / "empty").mkdir()
+    assert write_page(scene, tmp_path / "empty", page)["points"] == scene.clouds[0].target.points
+    assert (tmp_path / "empty" / "scene.json.js").is_file()
