@@ -25,7 +25,7 @@ export interface Table { name: string; columns: { name: string; type: string }[]
 export interface SceneFile {
   title: string; origin: Vec; crs: string | null; units: string; clouds: Cloud[]; models: Model[]; elements: string | null;
   planes: { table: string; rows: string } | null; lists: List[]; tables: Table[];
-  limits: { seconds: number; memory: string; rows: number } | null;
+  views: string | null; limits: { seconds: number; memory: string; rows: number } | null;
 }
 
 export interface Category { value: Json; colour: Vec; label: string }

@@ -249,6 +249,7 @@ async function start(): Promise<void> {
   byId('part-points').hidden = scene.clouds.length === 0;
   if (!isExported) {
     viewsPanel({
+      file: scene.views,
       now: (title) => ({
         title, camera: view.state(), query: query.text.trim() || null,
         components: [...new Set([elements.selected, ...elements.highlighted?.keys() ?? []])].filter((id) => id !== null),

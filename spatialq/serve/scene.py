@@ -30,6 +30,7 @@ from spatialq.serve.sources import (
     digest,
     open_sources,
 )
+from spatialq.serve.views import Views
 from spatialq.workflows.tables import dicts
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ class Scene:
     pool : Pool
     previews : Path
         A folder for first pictures.
+    views : Views
     """
 
     opened: Opened
@@ -130,6 +132,7 @@ class Scene:
     models: list[Model]
     pool: Pool
     previews: Path
+    views: Views
 
     def cloud(self, number: int) -> Cloud | None:
         """Give a cloud; None where there is none."""
@@ -174,6 +177,7 @@ class Scene:
                 }
                 for each in self.opened.tables
             ],
+            "views": None if self.views.path is None else str(self.views.path),
             "limits": self.limits.said(),
         }
 
@@ -445,6 +449,7 @@ def open_scene(
     database: str | None = None,
     *,
     limits: Limits | None = None,
+    views: Path | None = None,
     progress: "Progress | None" = None,
 ) -> Iterator[Scene]:
     """Open a scene; `build` then makes its tiles.
@@ -455,14 +460,16 @@ def open_scene(
         See `open_sources`.
     database : str, optional
     limits : Limits, optional
+    views : Path, optional
+        The file of saved views.
     progress : callable, optional
         Called with file, rows so far and rows in all, while files are loaded.
     """
-    limits = limits or Limits()
+    limits, saved = limits or Limits(), Views(views)
     with cache_folder() as cache, open_sources(sources, database, cache, progress) as opened:
         clouds = _clouds(opened)
         models = read_models(opened, [each.box for each in clouds], cache)
         pool = Pool(_connections(opened, limits), limits)
         with temporary_folder("spatialq_preview_") as previews:
-            scene = Scene(opened, cache, limits, clouds, models, pool, previews)
+            scene = Scene(opened, cache, limits, clouds, models, pool, previews, saved)
             yield scene

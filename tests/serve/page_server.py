@@ -181,7 +181,7 @@ class Scene:
                 {"name": name, "columns": self._described(name)}
                 for name in ("points", "elements", "planes")
             ],
-            "limits": {"seconds": 10, "memory": "1GB", "rows": 1000},
+            "views": None, "limits": {"seconds": 10, "memory": "1GB", "rows": 1000},
         }  # fmt: skip
 
     def _add(self, name, columns):

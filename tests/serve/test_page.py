@@ -440,6 +440,7 @@ def test_views_are_kept_and_restored(opened):
     opened.tab.keyboard.press("3")
     opened.idle()
     assert opened.state()["v"] != before
+    assert "They end with the server" in opened.tab.locator("#views").inner_text()
     saved.click()
     opened.idle()
     assert opened.state()["v"] == before

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import duckdb
 import numpy as np
@@ -15,9 +16,12 @@ from starlette.testclient import TestClient
 
 import spatialq
 from spatialq.errors import FileError
+from spatialq.export.bcf import Comment, Topic, View, write_archive
+from spatialq.export.camera import Camera
 from spatialq.serve.app import Server
 from spatialq.serve.export import write_page
 from spatialq.serve.scene import open_scene
+from spatialq.serve.views import Views
 
 from .conftest import BASE, PORT, TOKEN, client_of, make_database
 
@@ -174,12 +178,16 @@ VIEW = {
 }  # fmt: skip
 
 
+def of_views(scene, path=None):
+    return Server(replace(scene, views=Views(path)))
+
+
 def test_views_go_out_as_bcf_and_come_back(scene):
-    with client_of(Server(scene)) as client:
+    with client_of(of_views(scene)) as client:
         assert client.get("views").json() == []
         assert client.post("views", json=VIEW).json() == [{"id": 0, **VIEW}]
         archive = client.get("views.bcf").content
-    with client_of(Server(scene)) as client:
+    with client_of(of_views(scene)) as client:
         assert client.post("views.bcf", content=archive).status_code == 200
         (found,) = client.get("views").json()
     for name in ("title", "components", "query"):
@@ -194,7 +202,7 @@ def test_views_go_out_as_bcf_and_come_back(scene):
 
 def test_views_go_to_other_programs(scene, tmp_path):
     bcf = pytest.importorskip("bcf.bcfxml")
-    with client_of(Server(scene)) as client:
+    with client_of(of_views(scene)) as client:
         client.post("views", json=VIEW)
         path = tmp_path / "views.bcf"
         path.write_bytes(client.get("views.bcf").content)
@@ -207,6 +215,82 @@ def test_views_go_to_other_programs(scene, tmp_path):
         assert [place.x, place.y, place.z] == VIEW["camera"]["eye"]
         selected = view.visualization_info.components.selection.component
         assert [each.ifc_guid for each in selected] == VIEW["components"]
+
+
+def test_views_of_a_file_are_there_the_next_time_in_their_order(scene, tmp_path):
+    path = tmp_path / "views.bcf"
+    titles = [f"view <{k}> & 'ü'" for k in range(12)]
+    with client_of(of_views(scene, path)) as client:
+        assert client.get("scene.json").json()["views"] == str(path)
+        for title in titles[:6]:
+            given = client.post("views", json=VIEW | {"title": title, "query": f"FROM\n{title}"})
+            assert given.status_code == 200
+    with client_of(of_views(scene, path)) as client:
+        for title in titles[6:]:
+            client.post("views", json=VIEW | {"title": title, "query": None, "components": []})
+        assert client.get("views.bcf").content == path.read_bytes()
+    with client_of(of_views(scene, path)) as client:
+        found = client.get("views").json()
+    assert list(tmp_path.iterdir()) == [path]
+    assert [each["title"] for each in found] == titles
+    assert [each["query"] for each in found] == [f"FROM\n{each}" for each in titles[:6]] + 6 * [
+        None
+    ]
+    assert [each["components"] for each in found] == 6 * [VIEW["components"]] + 6 * [[]]
+    for each in found:
+        camera = {name: np.array(each["camera"][name]) for name in ("eye", "target", "up")}
+        assert camera["eye"].tolist() == VIEW["camera"]["eye"]
+        assert each["camera"]["fov"] == VIEW["camera"]["fov"]
+        towards = camera["target"] - camera["eye"]
+        assert towards / np.linalg.norm(towards) == pytest.approx([0.6, 0.8, 0])
+
+
+def test_a_file_of_views_that_somebody_else_changed_is_not_overwritten(scene, tmp_path):
+    path = tmp_path / "views.bcf"
+    with client_of(of_views(scene, path)) as client:
+        client.post("views", json=VIEW)
+        path.write_bytes(b"changed")
+        for answer in (
+            client.post("views", json=VIEW),
+            client.post("views.bcf", content=client.get("views.bcf").content),
+        ):
+            assert answer.status_code == 400
+            assert "was changed by another program" in answer.json()["error"]
+        assert path.read_bytes() == b"changed"
+        assert len(client.get("views").json()) == 1
+        path.unlink()
+        assert client.post("views", json=VIEW).status_code == 200
+        path.unlink()
+        path.mkdir()
+        assert client.post("views", json=VIEW).status_code == 400
+    with pytest.raises(FileError, match="is a folder"):
+        Views(path)
+
+
+def test_a_file_that_is_none_of_views_is_refused(tmp_path):
+    seen = View(Camera(eye=(0.0, 0.0, 0.0), target=(0.0, 1.0, 0.0)), (), {}, None, None)
+    path = tmp_path / "a.bcf"
+    for topic in (
+        Topic("a", "a", seen),
+        Topic("a", "a", replace(seen, snapshot=b"x"), topic_type="View"),
+        Topic("a", "a", replace(seen, camera=None), topic_type="View"),
+        Topic("a", "a", seen, topic_type="View", comments=[Comment("x")]),
+    ):
+        write_archive(path, [topic])
+        before = path.read_bytes()
+        with pytest.raises(FileError, match="has more than views that this page saved"):
+            Views(path)
+        assert path.read_bytes() == before
+    write_archive(path, [Topic("a", "a", seen, topic_type="View")], author="somebody")
+    with pytest.raises(FileError, match="has more than views that this page saved"):
+        Views(path)
+    path.write_bytes(b"x")
+    with pytest.raises(FileError, match="zip cannot be unpacked"):
+        Views(path)
+    with pytest.raises(FileError, match="there is no folder"):
+        Views(tmp_path / "nofolder" / "views.bcf")
+    with pytest.raises(ValueError, match=r"views must be a file that ends in \.bcf"):
+        Views(tmp_path / "views.zip")
 
 
 @pytest.mark.parametrize(

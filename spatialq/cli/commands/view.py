@@ -32,6 +32,13 @@ def view(
     memory: Annotated[
         str | None, typer.Option(help="What a query may take, such as 4GB; by default 1GB.")
     ] = None,
+    views: Annotated[
+        Path | None,
+        typer.Option(
+            help="BCF file of the saved views, which has them the next time; by default they end "
+            "with the server."
+        ),
+    ] = None,
     export: Annotated[
         Path | None,
         typer.Option(
@@ -58,10 +65,13 @@ def view(
     size = Limits.memory if memory is None else parse_size(memory, "view: memory")
     limits = Limits(seconds=seconds, memory=size)
     if export is not None:
+        if views is not None:
+            message = "view: views cannot be given with export: an exported page saves none"
+            raise ValueError(message)
         require_folder(export)
     with ExitStack() as stack:
         with progress() as update:
-            opening = open_scene(sources, database, limits=limits, progress=update)
+            opening = open_scene(sources, database, limits=limits, views=views, progress=update)
             scene = stack.enter_context(opening)
         if export is not None:
             show([write_page(scene, export)], as_json=False, upright=True)
