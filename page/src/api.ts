@@ -22,8 +22,10 @@ export interface ListRow extends Row {
 }
 export interface List { name: string; columns: (string | Column)[]; rows: ListRow[] }
 export interface Table { name: string; columns: { name: string; type: string }[] }
+/** The unit of lengths, null for degrees, and what differences of x and y, and of z, are multiplied by to be in it. */
+export interface Units { name: string | null; scale: [across: number, up: number] }
 export interface SceneFile {
-  title: string; origin: Vec; crs: string | null; units: string; clouds: Cloud[]; models: Model[]; elements: string | null;
+  title: string; origin: Vec; crs: string | null; units: Units; clouds: Cloud[]; models: Model[]; elements: string | null;
   planes: { table: string; rows: string } | null; lists: List[]; tables: Table[];
   views: string | null; limits: { seconds: number; memory: string; rows: number } | null;
 }

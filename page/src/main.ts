@@ -22,7 +22,7 @@ import { View } from './view';
 import { viewsPanel } from './views_panel';
 
 const POLL = 1000; // ms
-const AROUND_POINT = 2; // metres that are seen around a point that is flown to
+const AROUND_POINT = 2; // of the unit of x and y, seen around a point that is flown to
 const CLICK = 5; // CSS pixels that a click may move
 
 async function start(): Promise<void> {
@@ -39,7 +39,7 @@ async function start(): Promise<void> {
   const elements = new Elements(view, section);
   const planes = new Planes(view, section);
   const picker = new Picker(view, section, clouds, elements, planes);
-  const measure = new Measure(view, byId('labels'));
+  const measure = new Measure(view, byId('labels'), scene.units);
   const budget = new Budget();
   let selected: string | null = null;
   let selectionBox: Box3 | null = null;

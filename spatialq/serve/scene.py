@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.functions.sql_text import identifier, literal
+from spatialq.io import crs as crs_text
 from spatialq.runtime.temporary import temporary_folder
 from spatialq.serve import cloud_tiles
 from spatialq.serve.cloud_tiles import Tiles
@@ -161,8 +162,8 @@ class Scene:
             "title": self.opened.title,
             "origin": [float(round(each)) for each in middle],
             "box": box,
-            "crs": self.opened.crs,
-            "units": "m",
+            "crs": None if self.opened.crs is None else crs_text.name(self.opened.crs),
+            "units": units_of(self.opened.crs),
             "clouds": [each.said() for each in self.clouds],
             "models": [each.said() for each in self.models],
             "elements": "elements.json",
@@ -336,6 +337,22 @@ class Scene:
             if rows:
                 relations.append({"name": table.name, "rows": rows})
         return {"row": found, "relations": relations}
+
+
+def units_of(crs: str | None) -> dict[str, Any]:
+    """Say in what lengths are told, and by what differences of x and y, and of z, are multiplied.
+
+    Coordinates of which the CRS is not known are taken for metres, as functions do. Lengths in
+    degrees have no name.
+    """
+    if crs is None:
+        return {"name": "m", "scale": [1.0, 1.0]}
+    metres = crs_text.metres_per_unit(crs)
+    if metres is None:
+        return {"name": None, "scale": [1.0, 1.0]}
+    name = crs_text.unit_name(crs)
+    one = metres[0] if name else 1.0
+    return {"name": name or "m", "scale": [metres[0] / one, metres[1] / one]}
 
 
 def _rows(

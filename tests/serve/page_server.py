@@ -158,7 +158,7 @@ class Scene:
             "title": "House and scan",
             "origin": OFFSET.tolist(),
             "crs": "EPSG:25832",
-            "units": "m",
+            "units": {"name": "m", "scale": [1.0, 1.0]},
             "clouds": [
                 {
                     "id": 0, "name": "house.laz", "points": len(local),

@@ -6,6 +6,7 @@ page's address, not asked of the page.
 """
 
 import base64
+import copy
 import gzip
 import hashlib
 import io
@@ -415,17 +416,43 @@ def test_history_and_completion(opened):
     assert opened.tab.input_value("#query-text") == "SELECT * FROM points WHERE classification"
 
 
-def test_a_length_is_that_of_its_points(opened):
-    opened.only_points()
+def measured(page):
+    """Measure between two points that differ in all axes; gives these, and what is said."""
+    page.only_points()
     points = every_point()
     a, b = points[3 * SIDE + 4], points[20 * SIDE + 22]
-    opened.tab.click("#tool-measure")
-    opened.click(a)
-    opened.click(b)
-    said = opened.tab.locator(".length strong").inner_text()
-    assert float(said.removesuffix(" m")) == pytest.approx(np.linalg.norm(a - b), abs=0.002)
+    page.tab.click("#tool-measure")
+    page.click(a)
+    page.click(b)
+    length, *axes = re.findall(r"-?[0-9.]+", page.tab.locator(".length").inner_text())
+    unit = page.tab.locator(".length strong").inner_text().removeprefix(length)
+    return b - a, float(length), unit, np.array(axes, float)
+
+
+def test_a_length_is_that_of_its_points(opened):
+    between, length, unit, axes = measured(opened)
+    assert length == pytest.approx(np.linalg.norm(between), abs=0.002)
+    assert (unit, axes.tolist()) == (" m", pytest.approx(between, abs=0.002))
     opened.tab.keyboard.press("Escape")
     assert opened.tab.locator(".length").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "scale"), [("ftUS", [1.0, 1.0]), ("ft", [1.0, 1 / 0.3048]), (None, [1.0, 1.0])]
+)
+def test_a_length_has_the_unit_of_the_coordinates(browser, scene, name, scale):
+    """Heights of another unit are converted to that of x and y."""
+    other = copy.copy(scene)
+    other.scene = {**scene.scene, "units": {"name": name, "scale": scale}}
+    server = Server(other, PAGE)
+    page = Opened(browser, server.url)
+    between, length, unit, axes = measured(page)
+    wanted = between * [1, 1, scale[1]]
+    assert length == pytest.approx(np.linalg.norm(wanted), abs=0.005)
+    assert (unit, axes.tolist()) == (f" {name}" if name else "", pytest.approx(wanted, abs=0.005))
+    assert page.said == []
+    page.tab.close()
+    server.close()
 
 
 def test_views_are_kept_and_restored(opened):

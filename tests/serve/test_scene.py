@@ -9,8 +9,10 @@ import shutil
 from dataclasses import replace
 
 import duckdb
+import laspy
 import numpy as np
 import pyarrow as pa
+import pyproj
 import pytest
 from starlette.testclient import TestClient
 
@@ -392,6 +394,42 @@ def test_two_clouds_select_their_own_points(house, tmp_path, in_cache):
             assert list(client.post("query", json={"text": text}).json()["select"]["points"]) == [
                 number
             ]
+
+
+@pytest.mark.parametrize(
+    ("crs", "name", "scale"),
+    [
+        (None, "m", [1, 1]), ("EPSG:25832", "m", [1, 1]), ("EPSG:2230", "ftUS", [1, 1]),
+        ("EPSG:2992", "ft", [1, 1]), ("EPSG:2230+5703", "ftUS", [1, 3937 / 1200]),
+        ("EPSG:25832+6360", "m", [1, 1200 / 3937]), ("EPSG:4326", None, [1, 1]),
+        # of Clarke's feet, which have no short name
+        ("EPSG:2314", "m", [0.3047972654, 0.3047972654]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("source", ["points", "FROM points WHERE z > 0"])
+def test_units_are_those_of_the_table(tmp_path, in_cache, source, crs, name, scale):
+    path = tmp_path / "made.duckdb"
+    with duckdb.connect(str(path)) as con:
+        con.execute("CREATE TABLE points AS SELECT 0 AS point_id, 1.5 AS x, 2.0 AS y, 3.0 AS z")
+        if crs is not None:
+            con.execute(f"COMMENT ON TABLE points IS '{json.dumps({'crs': crs})}'")
+    with open_scene([source], str(path)) as scene:
+        said = scene.said()
+        assert said["units"] == {"name": name, "scale": pytest.approx(scale)}
+        assert (said["crs"] is None) == (crs is None)
+
+
+def test_units_of_a_file_in_feet(tmp_path, in_cache):
+    header = laspy.LasHeader(point_format=6, version="1.4")
+    header.scales = [0.01] * 3
+    header.add_crs(pyproj.CRS("EPSG:2230"))
+    las = laspy.LasData(header)
+    las.x, las.y, las.z = np.array([[6e6, 6e6 + 9], [2e6, 2e6 + 9], [10, 20]])
+    las.write(tmp_path / "feet.laz")
+    with open_scene([str(tmp_path / "feet.laz")]) as scene:
+        said = scene.said()
+    assert said["units"] == {"name": "ftUS", "scale": [1, 1]}
+    assert said["crs"].endswith("(EPSG:2230)")
 
 
 @pytest.mark.slow
