@@ -287,6 +287,10 @@ async function start(): Promise<void> {
     say(measure.isOn ? 'Pick the first point.' : '');
   });
   byId<HTMLInputElement>('point-size').addEventListener('input', (event) => { clouds.size = Number((event.target as HTMLInputElement).value); });
+  byId<HTMLInputElement>('depth-shading').addEventListener('change', (event) => {
+    view.shading.isOn = (event.target as HTMLInputElement).checked;
+    view.redraw();
+  });
   const most = byId<HTMLSelectElement>('budget');
   most.value = String(budget.points);
   most.addEventListener('change', () => {

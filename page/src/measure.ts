@@ -1,5 +1,5 @@
 // Measuring: two picked places, a line between them, and its length with the differences of the axes.
-import { BufferGeometry, Float32BufferAttribute, LineBasicMaterial, LineSegments, Vector3 } from 'three';
+import { BufferGeometry, type Color, Float32BufferAttribute, LineBasicMaterial, LineSegments, Vector3 } from 'three';
 import type { Units } from './api';
 import { fill, h } from './dom';
 import type { View } from './view';
@@ -19,7 +19,7 @@ export class Measure extends EventTarget {
     view.addEventListener('drawn', () => this.place());
   }
 
-  set colour(colour: string) { this.material.color.set(colour); }
+  set colour(colour: Color) { this.material.color.copy(colour); }
 
   toggle(isOn = !this.isOn): void {
     this.isOn = isOn;

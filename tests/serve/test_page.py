@@ -455,6 +455,45 @@ def test_a_length_has_the_unit_of_the_coordinates(browser, scene, name, scale):
     server.close()
 
 
+def test_depth_shading_darkens_what_is_behind_an_edge(browser):
+    """Of a block of points on a field, from above, only the field beside the block is darker."""
+    x, y = (each.ravel() * 0.05 for each in np.meshgrid(np.arange(160), np.arange(160)))
+    is_high = (np.abs(x - 4) < 1) & (np.abs(y - 4) < 1)
+    grey = np.full(x.size, 180, "u1")
+    points = {"x": x, "y": y, "z": 2.0 * is_high, "red": grey, "green": grey, "blue": grey}
+    server = Server(Scene(points, ELEMENTS, PLANES, CLASHES), PAGE)
+    eye, target = np.add(OFFSET, [[4, 4 - 1e-3, 14], [4, 4, 0]])
+    camera = ",".join(map(str, [*eye, *target, 50]))
+    page = Opened(browser, f"{server.url}#v={camera}")
+    page.panel("scene")
+    page.tab.locator("#point-size").fill("8")
+    page.close_panels()
+    plain = page.picture()[..., 0]
+    page.panel("scene")
+    page.tab.check("#depth-shading")
+    page.close_panels()
+    shaded = page.picture()[..., 0]
+    corners = page.project([[3.0, 3.0, 2.0], [5.0, 5.0, 2.0], [0.5, 0.5, 0.0], [7.5, 7.5, 0.0]])
+    (left, bottom), (right, top), (west, south), (east, north) = corners.round().astype(int)
+    rows, columns = np.mgrid[: plain.shape[0], : plain.shape[1]]
+    # how far from the block in the picture: less than 0 inside
+    apart = np.maximum.reduce([left - columns, columns - right, top - rows, rows - bottom])
+    is_field = (columns > west) & (columns < east) & (rows > north) & (rows < south)
+    assert near(plain[is_field, None], [180], 2).all()
+    change = shaded - plain
+    size = 8  # of points: the block is wider by up to half of it
+    assert np.abs(change[is_field & ((apart <= 0) | (apart > size))]).max() <= 2
+    beside = [change[is_field & (apart == k)].mean() for k in range(1, size + 1)]
+    assert min(beside) < -100
+    page.panel("scene")
+    page.tab.uncheck("#depth-shading")
+    page.close_panels()
+    assert (page.picture()[..., 0] == plain).all()
+    assert page.said == []
+    page.tab.close()
+    server.close()
+
+
 def test_views_are_kept_and_restored(opened):
     opened.tab.keyboard.press("1")
     opened.panel("views")
