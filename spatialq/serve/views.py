@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.errors import FileError
+from spatialq.errors import FileError, files_read_by
 from spatialq.export.atomic import has_ending, require_writable
 from spatialq.export.bcf import AUTHOR, Topic, View, write_archive
 from spatialq.export.camera import DEFAULT_FOV, Camera
@@ -53,7 +53,8 @@ class Views:
         require_writable(path)
         self._state = _state(path)
         if path.exists():
-            archive = read_bcf(path)
+            with files_read_by(COMMAND):
+                archive = read_bcf(path)
             if not _is_own(archive):
                 reason = (
                     "has more than views that this page saved, which would be lost: name a new "

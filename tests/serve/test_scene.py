@@ -287,7 +287,7 @@ def test_a_file_that_is_none_of_views_is_refused(tmp_path):
     with pytest.raises(FileError, match="has more than views that this page saved"):
         Views(path)
     path.write_bytes(b"x")
-    with pytest.raises(FileError, match="zip cannot be unpacked"):
+    with pytest.raises(FileError, match=r"^view: .*zip cannot be unpacked"):
         Views(path)
     with pytest.raises(FileError, match="there is no folder"):
         Views(tmp_path / "nofolder" / "views.bcf")
