@@ -13,7 +13,7 @@ const { metafile } = await build({
   absWorkingDir: here,
   bundle: true,
   minify: true,
-  format: 'esm',
+  format: 'iife', // a page that was opened by a double click has no modules
   target: 'es2022',
   legalComments: 'none', // the licences are in THIRD_PARTY.txt
   metafile: true,

@@ -1,4 +1,5 @@
 // What the server says, and how it is asked: docs/serve.md of the project describes each address.
+import { h } from './dom';
 
 export type Vec = [number, number, number];
 export type Box = [number, number, number, number, number, number];
@@ -21,12 +22,12 @@ export interface ListRow extends Row {
 }
 export interface List { name: string; columns: (string | Column)[]; rows: ListRow[] }
 export interface Table { name: string; columns: { name: string; type: string }[] }
+/** The unit of lengths, null for degrees, and what differences of x and y, and of z, are multiplied by to be in it. */
+export interface Units { name: string | null; scale: [across: number, up: number] }
 export interface SceneFile {
-  title: string; origin: Vec; crs: string | null; units: string; clouds: Cloud[]; models: Model[]; elements: string | null;
+  title: string; origin: Vec; crs: string | null; units: Units; clouds: Cloud[]; models: Model[]; elements: string | null;
   planes: { table: string; rows: string } | null; lists: List[]; tables: Table[];
-  /** A folder of files, without a server that answers. */
-  static?: boolean;
-  limits: { seconds: number; memory: string; rows: number } | null;
+  views: string | null; limits: { seconds: number; memory: string; rows: number } | null;
 }
 
 export interface Category { value: Json; colour: Vec; label: string }
@@ -45,7 +46,36 @@ export interface SavedView { title: string; camera: Camera; components: string[]
 export interface Details { row: Row; relations: { name: string; rows: Row[] }[] }
 export interface Question { text: string; language: 'sql' | 'ql4bim'; colour: string | null }
 
-async function asked(path: string, options?: RequestInit): Promise<Response> {
+/** Whether this page is one that `--export` wrote: a folder of files, without a server that answers. */
+export const isExported = document.querySelector('meta[name=spatialq-export]') !== null;
+
+const handed = new Map<unknown, string>();
+Object.assign(window, { spatialqFile: (text: string) => handed.set(document.currentScript, text) });
+
+/**
+ * A file of an exported page. A browser does not fetch anything for a page that was opened by a double click, but runs
+ * scripts beside it: each file is one, which hands over its bytes as base64 of gzip.
+ */
+function file(path: string): Promise<Response> {
+  return new Promise((done, failed) => {
+    const script = h('script', { src: `${path}.js` });
+    script.addEventListener('error', () => { script.remove(); failed(new Error(`${path}.js cannot be read.`)); });
+    script.addEventListener('load', () => {
+      const packed = Uint8Array.from(atob(handed.get(script) ?? ''), (each) => each.charCodeAt(0));
+      handed.delete(script);
+      script.remove();
+      done(new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'))));
+    });
+    document.head.append(script);
+  });
+}
+
+export async function asked(path: string, options?: RequestInit): Promise<Response> {
+  if (isExported) {
+    const found = await file(path);
+    options?.signal?.throwIfAborted();
+    return found;
+  }
   let response: Response;
   try {
     response = await fetch(path, options);

@@ -286,7 +286,8 @@ export class Clouds {
   private async values(node: Node, column: string, signal: AbortSignal): Promise<Float32Array> {
     const carried = node.points.geometry.attributes[`_${column.toLowerCase()}`];
     if (carried) return Float32Array.from({ length: carried.count }, (_, k) => carried.getX(k));
-    return new Float32Array(await bytes(`column/${node.cloud.id}/${encodeURIComponent(column)}/${node.name}`, signal));
+    const place = node.cloud.columns.findIndex(({ name }) => name === column);
+    return new Float32Array(await bytes(`column/${node.cloud.id}/${place}/${node.name}`, signal));
   }
 
   private async marks(node: Node, selection: PointSelection, signal: AbortSignal): Promise<Uint8Array> {

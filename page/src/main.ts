@@ -1,6 +1,6 @@
 // The page: puts its parts together.
 import { Box3, Plane, Vector2, Vector3 } from 'three';
-import { type Cloud, json, type Json, type ListRow, type Result, type Row, type SceneFile, type Vec } from './api';
+import { type Cloud, isExported, json, type Json, type ListRow, type Result, type Row, type SceneFile, type Vec } from './api';
 import { Clouds } from './clouds';
 import { ColourPanel } from './colour_panel';
 import { DetailsPanel, type Action } from './details';
@@ -22,7 +22,7 @@ import { View } from './view';
 import { viewsPanel } from './views_panel';
 
 const POLL = 1000; // ms
-const AROUND_POINT = 2; // metres that are seen around a point that is flown to
+const AROUND_POINT = 2; // of the unit of x and y, seen around a point that is flown to
 const CLICK = 5; // CSS pixels that a click may move
 
 async function start(): Promise<void> {
@@ -39,9 +39,8 @@ async function start(): Promise<void> {
   const elements = new Elements(view, section);
   const planes = new Planes(view, section);
   const picker = new Picker(view, section, clouds, elements, planes);
-  const measure = new Measure(view, byId('labels'));
+  const measure = new Measure(view, byId('labels'), scene.units);
   const budget = new Budget();
-  const hasServer = !scene.static;
   let selected: string | null = null;
   let selectionBox: Box3 | null = null;
 
@@ -79,7 +78,7 @@ async function start(): Promise<void> {
     details.hide();
   };
   /** Without a server, the page shows what it knows. */
-  const asked = (path: string, known: Row): string | Row => (scene.static ? known : path);
+  const asked = (path: string, known: Row): string | Row => (isExported ? known : path);
   const fly = (box: Box3): Action => ({ label: 'Fly there', run: () => view.fit(box) });
   const cut = (box: Box3): Action => ({ label: 'Section box', run: () => section.set(grown(box)) });
   const showElement = (id: string): void => {
@@ -248,8 +247,9 @@ async function start(): Promise<void> {
   const drawElements = elementsPanel(elements);
   elements.addEventListener('painted', () => { byId('part-elements').hidden = elements.rows.size === 0; });
   byId('part-points').hidden = scene.clouds.length === 0;
-  if (hasServer) {
+  if (!isExported) {
     viewsPanel({
+      file: scene.views,
       now: (title) => ({
         title, camera: view.state(), query: query.text.trim() || null,
         components: [...new Set([elements.selected, ...elements.highlighted?.keys() ?? []])].filter((id) => id !== null),
@@ -268,7 +268,7 @@ async function start(): Promise<void> {
       say,
     });
   }
-  const tabs = panels(hasServer, scene.lists.length > 0);
+  const tabs = panels(scene.lists.length > 0);
 
   // Tools and keys.
   const fit = (direction?: Vector3, isSudden = false): void => view.fit(view.extent, direction, isSudden);
@@ -287,6 +287,10 @@ async function start(): Promise<void> {
     say(measure.isOn ? 'Pick the first point.' : '');
   });
   byId<HTMLInputElement>('point-size').addEventListener('input', (event) => { clouds.size = Number((event.target as HTMLInputElement).value); });
+  byId<HTMLInputElement>('depth-shading').addEventListener('change', (event) => {
+    view.shading.isOn = (event.target as HTMLInputElement).checked;
+    view.redraw();
+  });
   const most = byId<HTMLSelectElement>('budget');
   most.value = String(budget.points);
   most.addEventListener('change', () => {
@@ -295,7 +299,9 @@ async function start(): Promise<void> {
   });
   byId('copy-link').addEventListener('click', () => {
     remember();
-    navigator.clipboard.writeText(location.href).then(() => say('The link is in the clipboard.'), () => say('The link is in the address of this page.'));
+    // an exported page of another machine without TLS has no clipboard
+    const copied = navigator.clipboard?.writeText(location.href) ?? Promise.reject(new Error());
+    copied.then(() => say('The link is in the clipboard.'), () => say('The link is in the address of this page.'));
   });
   const ofElement = (run: (id: string) => void) => () => { if (elements.selected) run(elements.selected); };
   view.controls.listenToKeyEvents(canvas);
@@ -317,7 +323,7 @@ async function start(): Promise<void> {
       lists.clear();
       unselect();
     } },
-    ...(hasServer ? [{ keys: 'Q', label: 'to the query box', run: () => { tabs('query'); query.focus(); } }] : []),
+    ...(isExported ? [] : [{ keys: 'Q', label: 'to the query box', run: () => { tabs('query'); query.focus(); } }]),
     { keys: '?', label: 'this help', run: () => byId('help-open').click() },
     { keys: 'Ctrl Enter', label: 'run the query' },
     { keys: 'Ctrl Space', label: 'complete; Tab takes the word' },
@@ -396,8 +402,8 @@ async function start(): Promise<void> {
   const [kind, ...rest] = (linked.selected ?? '').split(':');
   if (kind === 'element' && rest[0]) showElement(rest[0]);
   if (kind === 'plane') showPlane(Number(rest[0]));
-  if (kind === 'point' && rest[1] && hasServer) act(flyToPoint(Number(rest[0]), rest[1]));
-  if (linked.query && hasServer) {
+  if (kind === 'point' && rest[1] && !isExported) act(flyToPoint(Number(rest[0]), rest[1]));
+  if (linked.query && !isExported) {
     query.text = linked.query;
     query.language = linked.language;
     await query.run();
@@ -410,9 +416,9 @@ async function start(): Promise<void> {
 }
 
 /** Tabs: panels beside the scene; the query is below it where there is room, and one of the tabs where not. */
-function panels(hasServer: boolean, hasLists: boolean): (name: string) => void {
+function panels(hasLists: boolean): (name: string) => void {
   const tabs = [...document.querySelectorAll<HTMLElement>('#tabs [role=tab]')];
-  if (!hasServer) {
+  if (isExported) {
     for (const tab of tabs) tab.hidden = ['query', 'views'].includes(tab.dataset.panel ?? '');
     byId('panel-query').remove();
   }

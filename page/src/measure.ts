@@ -1,5 +1,6 @@
 // Measuring: two picked places, a line between them, and its length with the differences of the axes.
-import { BufferGeometry, Float32BufferAttribute, LineBasicMaterial, LineSegments, type Vector3 } from 'three';
+import { BufferGeometry, type Color, Float32BufferAttribute, LineBasicMaterial, LineSegments, Vector3 } from 'three';
+import type { Units } from './api';
 import { fill, h } from './dom';
 import type { View } from './view';
 
@@ -10,7 +11,7 @@ export class Measure extends EventTarget {
   private readonly material = new LineBasicMaterial({ depthTest: false, transparent: true });
   private readonly lines = new LineSegments(new BufferGeometry(), this.material);
 
-  constructor(private readonly view: View, private readonly layer: HTMLElement) {
+  constructor(private readonly view: View, private readonly layer: HTMLElement, private readonly units: Units) {
     super();
     this.lines.renderOrder = 10;
     this.lines.frustumCulled = false;
@@ -18,7 +19,7 @@ export class Measure extends EventTarget {
     view.addEventListener('drawn', () => this.place());
   }
 
-  set colour(colour: string) { this.material.color.set(colour); }
+  set colour(colour: Color) { this.material.color.copy(colour); }
 
   toggle(isOn = !this.isOn): void {
     this.isOn = isOn;
@@ -40,8 +41,10 @@ export class Measure extends EventTarget {
       return 'Pick the second point.';
     }
     const pair = { a: this.first, b: at.clone(), label: h('div', { class: 'length' }) };
-    const [dx, dy, dz] = pair.b.clone().sub(pair.a).toArray().map((value) => value.toFixed(3));
-    const length = `${pair.a.distanceTo(pair.b).toFixed(3)} m`;
+    const { name, scale: [across, up] } = this.units;
+    const between = pair.b.clone().sub(pair.a).multiply(new Vector3(across, across, up));
+    const [dx, dy, dz] = between.toArray().map((value) => value.toFixed(3));
+    const length = `${between.length().toFixed(3)} ${name ?? ''}`.trim();
     fill(pair.label, h('strong', {}, length), ` Δx ${dx} Δy ${dy} Δz ${dz}`);
     this.pairs.push(pair);
     this.first = null;

@@ -5,7 +5,7 @@ import { byId } from './dom';
 
 const KEPT = 'spatialq.theme';
 
-export interface Theme { background: string; accent: Vec; accentUnit: Color; muted: Color; line: string }
+export interface Theme { background: Color; accent: Vec; accentUnit: Color; muted: Color; line: Color }
 
 export function theme(changed: (theme: Theme) => void): void {
   const dark = matchMedia('(prefers-color-scheme: dark)');
@@ -17,7 +17,7 @@ export function theme(changed: (theme: Theme) => void): void {
     const read = (name: string): string => style.getPropertyValue(name).trim();
     const hex = read('--accent-scene').slice(1);
     const accent = [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16)) as Vec;
-    changed({ background: read('--stage'), accent, accentUnit: srgb(read('--accent-scene')), muted: srgb(read('--muted-scene')), line: read('--text') });
+    changed({ background: srgb(read('--stage')), accent, accentUnit: srgb(read('--accent-scene')), muted: srgb(read('--muted-scene')), line: srgb(read('--text')) });
   };
   dark.addEventListener('change', apply);
   byId('theme').addEventListener('click', () => {

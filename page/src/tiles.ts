@@ -4,6 +4,7 @@ import { MeshoptDecoder } from 'three/examples/jsm/libs/meshopt_decoder.module.j
 import { TilesRenderer } from '3d-tiles-renderer/three';
 import { GLTFExtensionsPlugin } from '3d-tiles-renderer/three/plugins';
 import { ImplicitTilingPlugin } from '3d-tiles-renderer/core/plugins';
+import { asked } from './api';
 import type { View } from './view';
 
 export interface Receiver {
@@ -27,6 +28,7 @@ export class Tileset {
 
   constructor(private readonly view: View, readonly url: string, receiver: Receiver) {
     const tiles = this.tiles = new TilesRenderer(url);
+    tiles.registerPlugin({ fetchData: asked });
     tiles.registerPlugin(new GLTFExtensionsPlugin({ metadata: true, meshoptDecoder: MeshoptDecoder }));
     tiles.registerPlugin(new ImplicitTilingPlugin());
     tiles.setCamera(view.camera);

@@ -1,8 +1,11 @@
 // The picture: camera, controls, and a loop that draws when something changed. Coordinates in it are those of the
 // scene minus its origin, so that float32 is enough for the graphics card.
-import { Box3, Color, PerspectiveCamera, Scene, Vector2, Vector3, WebGLRenderer } from 'three';
+import {
+  Box3, type Color, LinearSRGBColorSpace, PerspectiveCamera, Scene, Vector2, Vector3, WebGLRenderer,
+} from 'three';
 import { OrbitControls } from 'three/examples/jsm/controls/OrbitControls.js';
 import type { Box, Camera, Vec } from './api';
+import { DepthShading } from './shading';
 
 const FLIGHT = 450; // ms
 const STILL_FRAMES = 4;
@@ -13,6 +16,7 @@ export class View extends EventTarget {
   readonly renderer: WebGLRenderer;
   readonly controls: OrbitControls;
   readonly origin: Vector3;
+  readonly shading = new DepthShading();
   /** Run before each frame; true while there is more to come. */
   readonly beforeFrame: (() => boolean)[] = [];
   /** All that there is, for the near and far planes and for `fit`. */
@@ -25,6 +29,7 @@ export class View extends EventTarget {
     super();
     this.origin = new Vector3(...origin);
     this.renderer = new WebGLRenderer({ canvas, antialias: true, preserveDrawingBuffer: true });
+    this.renderer.outputColorSpace = LinearSRGBColorSpace; // our shaders give colours as they are shown
     this.renderer.setPixelRatio(Math.min(devicePixelRatio, 2));
     this.camera.up.set(0, 0, 1);
     this.camera.position.set(-30, -40, 30);
@@ -42,7 +47,7 @@ export class View extends EventTarget {
 
   redraw(): void { this.isDirty = true; this.still = 0; }
 
-  background(colour: string): void { this.scene.background = new Color(colour); this.redraw(); }
+  background(colour: Color): void { this.scene.background = colour; this.redraw(); }
 
   local(point: readonly number[]): Vector3 {
     return new Vector3(...(point as Vec)).sub(this.origin);
@@ -129,11 +134,18 @@ export class View extends EventTarget {
 
   private resize(): void {
     const { clientWidth, clientHeight } = this.renderer.domElement.parentElement as HTMLElement;
-    if (!clientWidth || !clientHeight) return;
+    const size = this.renderer.getSize(new Vector2());
+    if (!clientWidth || !clientHeight || (size.x === clientWidth && size.y === clientHeight)) return;
     this.renderer.setSize(clientWidth, clientHeight, false);
     this.camera.aspect = clientWidth / clientHeight;
     this.camera.updateProjectionMatrix();
-    this.redraw();
+    this.draw(); // a canvas of another size is empty
+  }
+
+  private draw(): void {
+    this.isDirty = false;
+    this.shading.render(this.renderer, this.scene, this.camera);
+    this.dispatchEvent(new Event('drawn'));
   }
 
   private fly(): void {
@@ -165,11 +177,7 @@ export class View extends EventTarget {
     this.camera.updateMatrixWorld();
     let isBusy = this.flight !== null;
     for (const each of this.beforeFrame) isBusy = each() || isBusy;
-    if (this.isDirty) {
-      this.isDirty = false;
-      this.renderer.render(this.scene, this.camera);
-      this.dispatchEvent(new Event('drawn'));
-    }
+    if (this.isDirty) this.draw();
     this.still = isBusy ? 0 : this.still + 1;
   };
 }

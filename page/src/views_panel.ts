@@ -3,6 +3,8 @@ import { json, post, type SavedView } from './api';
 import { byId, fill, h } from './dom';
 
 export interface ViewSource {
+  /** The file that the server keeps them in. */
+  file: string | null;
   now(title: string): SavedView;
   restore(view: SavedView): void;
   say(text: string, isError?: boolean): void;
@@ -40,6 +42,8 @@ export function viewsPanel(source: ViewSource): void {
       }, (error: Error) => source.say(error.message, true));
     } }, title, h('button', { class: 'main', type: 'submit' }, 'Save view')),
     list,
+    h('p', { class: 'empty' }, source.file ? `Kept in ${source.file}.`
+      : 'They end with the server, unless saved as BCF; spatialq view --views FILE.bcf keeps them.'),
     h('div', { class: 'actions' },
       h('a', { class: 'button', href: 'views.bcf', download: 'views.bcf' }, 'Save as BCF'),
       h('button', { onclick: () => file.click() }, 'Open BCF'), file));

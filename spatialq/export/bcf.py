@@ -88,6 +88,8 @@ class Topic:
     comments: Sequence[Comment] = ()
     related: Sequence[str] = field(default=())
     """Keys of other topics."""
+    position: int | None = None
+    """Among the topics, for programs that list them in this order."""
 
 
 def guid(*key: str) -> str:
@@ -194,6 +196,7 @@ def _markup(topic: Topic, own: str, version: str, author: str, date: str) -> Ele
     about = SubElement(markup, "Topic", {"Guid": own, **kind})
     _say(about, "Title", cleaned(topic.title) or "-")
     _say(about, "Priority", topic.priority)
+    _say(about, "Index", None if topic.position is None else str(topic.position))
     labels = [each for each in topic.labels if cleaned(each)]
     place = _list(about, "Labels", version) if labels else about
     for label in labels:

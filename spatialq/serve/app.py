@@ -22,7 +22,6 @@ from spatialq.serve import scripts
 from spatialq.serve.cloud_tiles import PREVIEW
 from spatialq.serve.guard import Guard
 from spatialq.serve.queries import QueryRefusedError, Result, one_select, run
-from spatialq.serve.views import Views
 
 if TYPE_CHECKING:
     from spatialq.serve.scene import Cloud, Scene
@@ -91,7 +90,6 @@ class Server:
         self._asking = 0
         # of many tiles that ask for a column, the first reads it and few wait in threads
         self._columns = anyio.CapacityLimiter(COLUMNS)
-        self._views = Views()
 
     def app(self, token: str, port: int) -> Guard:
         """Give the application, which answers to pages of its own with the token."""
@@ -106,7 +104,7 @@ class Server:
             Route("/models/{model:int}/{path:path}", self.model_file),
             Route("/query", self.query, methods=["POST"]),
             Route("/query/{result}/clouds/{cloud:int}/{node}", self.values),
-            Route("/column/{cloud:int}/{name}/{node}", self.column),
+            Route("/column/{cloud:int}/{place:int}/{node}", self.column),
             Route("/row/points/{cloud:int}/{key:int}", self.point),
             Route("/row/elements/{key}", self.element),
             Route("/row/planes/{key:int}", self.plane),
@@ -217,15 +215,14 @@ class Server:
     async def column(self, request: Request) -> Response:
         """Give a column for the points of a tile."""
         cloud, params = self._cloud(request), request.path_params
+        place = params["place"]
+        if place >= len(cloud.columns):
+            raise Refusal(404, f"view: there is no column {place} to colour by")
 
         def found() -> bytes:
             ids = _ids(cloud, params["node"])
             with self._scene.opened.con.cursor() as con:
-                selection = cloud.selection(con, params["name"])
-            if selection is None:
-                raise Refusal(404, f"view: there is no column {params['name']!r} to colour by")
-            values: bytes = selection.of(ids, float("nan")).astype("<f4").tobytes()
-            return values
+                return cloud.values(con, place, ids)
 
         return _binary(await to_thread.run_sync(found, limiter=self._columns))
 
@@ -287,21 +284,22 @@ class Server:
         """Give the saved views, or save one."""
         if request.method == "POST":
             try:
-                self._views.add(await _body(request))
+                given = await _body(request)
+                await to_thread.run_sync(lambda: self._scene.views.add(given))
             except (ValueError, TypeError) as error:
                 raise Refusal(400, str(error)) from None
-        return _json(self._views.said())
+        return _json(self._scene.views.said())
 
     async def bcf(self, request: Request) -> Response:
         """Give the saved views as a BCF archive, or take those of one."""
         if request.method == "POST":
             data = await _bytes(request)
             try:
-                await to_thread.run_sync(lambda: self._views.read_bcf(data))
+                await to_thread.run_sync(lambda: self._scene.views.read_bcf(data))
             except (SpatialqError, ValueError) as error:
                 raise Refusal(400, str(error)) from None
-            return _json(self._views.said())
-        archive = await to_thread.run_sync(self._views.bcf)
+            return _json(self._scene.views.said())
+        archive = await to_thread.run_sync(self._scene.views.bcf)
         named = {"content-disposition": 'attachment; filename="views.bcf"'}
         return Response(archive, media_type="application/octet-stream", headers=named)
 

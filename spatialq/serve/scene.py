@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.functions.sql_text import identifier, literal
+from spatialq.io import crs as crs_text
 from spatialq.runtime.temporary import temporary_folder
 from spatialq.serve import cloud_tiles
 from spatialq.serve.cloud_tiles import Tiles
@@ -30,6 +31,7 @@ from spatialq.serve.sources import (
     digest,
     open_sources,
 )
+from spatialq.serve.views import Views
 from spatialq.workflows.tables import dicts
 
 if TYPE_CHECKING:
@@ -72,7 +74,7 @@ class Cloud:
     preview: Tiles | None = None
     tiles: Tiles | None = None
     columns: list[dict[str, Any]] = field(default_factory=list)
-    _selections: dict[str, Selection] = field(default_factory=dict)
+    _selections: dict[int, Selection] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def ids_of(self, node: str) -> Any:
@@ -94,18 +96,17 @@ class Cloud:
             "columns": self.columns,
         }  # fmt: skip
 
-    def selection(self, con: "duckdb.DuckDBPyConnection", name: str) -> Selection | None:
-        """Give a column by point_id, which is kept; None where there is no such column."""
-        about = next((each for each in self.columns if each["name"] == name), None)
-        if about is None:
-            return None
-        with self._lock:  # of several tiles that ask for it, the first reads it
-            if name not in self._selections:
+    def values(self, con: "duckdb.DuckDBPyConnection", place: int, ids: Any) -> bytes:
+        """Give the column at a place of `columns` for points: float32, NaN for NULL."""
+        with self._lock:  # of several tiles that ask for it, the first reads it, and it is kept
+            if place not in self._selections:
                 while len(self._selections) >= 4:
                     del self._selections[next(iter(self._selections))]
-                texts = about.get("values") or ()
-                self._selections[name] = column(con, self.table.sql, name, self.target, texts)
-            return self._selections[name]
+                name, texts = self.columns[place]["name"], self.columns[place].get("values") or ()
+                self._selections[place] = column(con, self.table.sql, name, self.target, texts)
+            selection = self._selections[place]
+        values: bytes = selection.of(ids, float("nan")).astype("<f4").tobytes()
+        return values
 
 
 @dataclass
@@ -122,6 +123,7 @@ class Scene:
     pool : Pool
     previews : Path
         A folder for first pictures.
+    views : Views
     """
 
     opened: Opened
@@ -131,6 +133,7 @@ class Scene:
     models: list[Model]
     pool: Pool
     previews: Path
+    views: Views
 
     def cloud(self, number: int) -> Cloud | None:
         """Give a cloud; None where there is none."""
@@ -159,8 +162,8 @@ class Scene:
             "title": self.opened.title,
             "origin": [float(round(each)) for each in middle],
             "box": box,
-            "crs": self.opened.crs,
-            "units": "m",
+            "crs": None if self.opened.crs is None else crs_text.name(self.opened.crs),
+            "units": units_of(self.opened.crs),
             "clouds": [each.said() for each in self.clouds],
             "models": [each.said() for each in self.models],
             "elements": "elements.json",
@@ -175,8 +178,8 @@ class Scene:
                 }
                 for each in self.opened.tables
             ],
+            "views": None if self.views.path is None else str(self.views.path),
             "limits": self.limits.said(),
-            "static": False,
         }
 
     @cached_property
@@ -336,6 +339,22 @@ class Scene:
         return {"row": found, "relations": relations}
 
 
+def units_of(crs: str | None) -> dict[str, Any]:
+    """Say in what lengths are told, and by what differences of x and y, and of z, are multiplied.
+
+    Coordinates of which the CRS is not known are taken for metres, as functions do. Lengths in
+    degrees have no name.
+    """
+    if crs is None:
+        return {"name": "m", "scale": [1.0, 1.0]}
+    metres = crs_text.metres_per_unit(crs)
+    if metres is None:
+        return {"name": None, "scale": [1.0, 1.0]}
+    name = crs_text.unit_name(crs)
+    one = metres[0] if name else 1.0
+    return {"name": name or "m", "scale": [metres[0] / one, metres[1] / one]}
+
+
 def _rows(
     con: "duckdb.DuckDBPyConnection", table: Table, where: str, keys: list[Any], most: int
 ) -> list[dict[str, Any]]:
@@ -447,6 +466,7 @@ def open_scene(
     database: str | None = None,
     *,
     limits: Limits | None = None,
+    views: Path | None = None,
     progress: "Progress | None" = None,
 ) -> Iterator[Scene]:
     """Open a scene; `build` then makes its tiles.
@@ -457,14 +477,16 @@ def open_scene(
         See `open_sources`.
     database : str, optional
     limits : Limits, optional
+    views : Path, optional
+        The file of saved views.
     progress : callable, optional
         Called with file, rows so far and rows in all, while files are loaded.
     """
-    limits = limits or Limits()
+    limits, saved = limits or Limits(), Views(views)
     with cache_folder() as cache, open_sources(sources, database, cache, progress) as opened:
         clouds = _clouds(opened)
         models = read_models(opened, [each.box for each in clouds], cache)
         pool = Pool(_connections(opened, limits), limits)
         with temporary_folder("spatialq_preview_") as previews:
-            scene = Scene(opened, cache, limits, clouds, models, pool, previews)
+            scene = Scene(opened, cache, limits, clouds, models, pool, previews, saved)
             yield scene

@@ -91,7 +91,7 @@ class Opened:
     planes: list[Table] = field(default_factory=list)
     lists: list[Table] = field(default_factory=list)
     crs: str | None = None
-    """Name of the coordinate reference system of the first cloud that has one."""
+    """PROJJSON of the first cloud whose coordinate reference system is known."""
 
 
 def digest(*said: Any) -> str:
@@ -236,6 +236,7 @@ def _add_query(
     con: "duckdb.DuckDBPyConnection", name: str, query: str, *, is_cloud: bool = True
 ) -> None:
     """Make a table of the rows of a query, with a point_id where places have none."""
+    from spatialq.database.frames import note_crs
     from spatialq.database.statements import one_statement
 
     text = one_statement(COMMAND, con, query)
@@ -253,6 +254,8 @@ def _add_query(
         numbered = "row_number() OVER () - 1 AS point_id, " if is_numbered else ""
         target = f"{OWN}.main.{identifier(name)}"
         con.execute(f"CREATE TABLE {target} AS SELECT {numbered}* FROM ({text})")
+        if is_places:
+            note_crs(con, target, text)
     finally:
         con.execute(f"USE {OWN}")
 
@@ -273,7 +276,9 @@ def _describe(opened: Opened, stamp: str, own_stamp: Any) -> None:
 
 
 def _choose(opened: Opened, wanted: list[str] | None, database: Path | None) -> None:
-    """Say what of the tables is drawn and listed."""
+    """Say what of the tables is drawn and listed, and in which CRS."""
+    from spatialq.database.frames import systems
+
     if wanted is not None:
         known = {each.name for each in opened.tables}
         if missing := [each for each in wanted if each not in known]:
@@ -295,6 +300,8 @@ def _choose(opened: Opened, wanted: list[str] | None, database: Path | None) -> 
         paths = loaded.get(each.name, []) if each.database == SCENE else []
         title = Path(paths[0]).name if len(paths) == 1 else each.name
         opened.clouds.append(Table(each.name, each.database, each.columns, title, each.stamp))
+    read = [systems(opened.con, f"FROM {each.sql}") for each in opened.clouds]
+    opened.crs = next((crs for found in read for _, crs in found), None)
     opened.elements = [each for each in shown if each.names >= ELEMENTS]
     opened.planes = [each for each in shown if each.names >= PLANES]
     opened.lists = [
@@ -312,10 +319,10 @@ def _choose(opened: Opened, wanted: list[str] | None, database: Path | None) -> 
 
 
 def _files(opened: Opened) -> dict[str, list[str]]:
-    """Say which files are in which table, and remember the CRS."""
+    """Say which files are in which table."""
     try:
         rows = opened.con.execute(
-            f"SELECT files.table_name, path, kind, crs, crs_name FROM {SCENE}.main.spatialq_files "
+            f"SELECT files.table_name, path FROM {SCENE}.main.spatialq_files "
             "AS files WHERE table_name IN (SELECT table_name FROM duckdb_tables() "
             "WHERE database_name = ?)",
             [SCENE],
@@ -323,8 +330,6 @@ def _files(opened: Opened) -> dict[str, list[str]]:
     except Exception:
         return {}
     found: dict[str, list[str]] = {}
-    for table, path, kind, crs, name in rows:
+    for table, path in rows:
         found.setdefault(table, []).append(path)
-        if kind == "points" and crs is not None and opened.crs is None:
-            opened.crs = name
     return found

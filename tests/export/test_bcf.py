@@ -22,7 +22,7 @@ VIEW = View(
 FULL = Topic(
     "clash 1", "Rohr <in> Träger\x00 & more", VIEW, priority="High", labels=("heating", " "),
     assigned_to="d@e.f", due=datetime(2026, 1, 2, tzinfo=UTC), description="two\nlines",
-    models=("a.ifc", "b.ifc"), related=("clash 2",),
+    models=("a.ifc", "b.ifc"), related=("clash 2",), position=7,
     comments=(Comment("Move it", "g@h.i", datetime(2026, 1, 3, 4, 5, 6)), Comment("")),
 )  # fmt: skip
 PLAIN = Topic("clash 2", "x", View(CAMERA, ("odd id",), {}, ("odd id",), PNG))
@@ -62,6 +62,7 @@ def test_it_is_read_back(archive):
     assert (full["due"], full["created"]) == (datetime(2026, 1, 2), datetime(2000, 1, 1))
     assert (full["description"], full["models"]) == ("two\nlines", ["a.ifc", "b.ifc"])
     assert full["related"] == [plain["topic"]]
+    assert (full["position"], plain["position"]) == (7, None)
     said = [(each["comment"], each["author"], each["created"]) for each in rows["comments"]]
     assert said == [
         ("Move it", "g@h.i", datetime(2026, 1, 3, 4, 5, 6)),

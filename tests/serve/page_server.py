@@ -158,7 +158,7 @@ class Scene:
             "title": "House and scan",
             "origin": OFFSET.tolist(),
             "crs": "EPSG:25832",
-            "units": "m",
+            "units": {"name": "m", "scale": [1.0, 1.0]},
             "clouds": [
                 {
                     "id": 0, "name": "house.laz", "points": len(local),
@@ -181,7 +181,7 @@ class Scene:
                 {"name": name, "columns": self._described(name)}
                 for name in ("points", "elements", "planes")
             ],
-            "limits": {"seconds": 10, "memory": "1GB", "rows": 1000},
+            "views": None, "limits": {"seconds": 10, "memory": "1GB", "rows": 1000},
         }  # fmt: skip
 
     def _add(self, name, columns):
@@ -312,7 +312,8 @@ class Scene:
                 return (
                     np.packbits(here > 0, bitorder="little") if kind == "mask" else here
                 ).tobytes()
-            case ["column", "0", name, node]:
+            case ["column", "0", place, node]:
+                name = list(self.columns)[int(place)]
                 return np.asarray(self.columns[name])[self.nodes[node]].astype("<f4").tobytes()
             case ["clouds", "0", "ids", node]:
                 return self.columns["point_id"][self.nodes[node]].astype("<i8").tobytes()

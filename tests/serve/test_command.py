@@ -59,6 +59,31 @@ def test_it_serves_until_ctrl_c(house, in_cache):
     assert status in (0, 130)
 
 
+def test_views_survive_a_server_that_is_killed(house, in_cache, tmp_path):
+    camera = {"eye": [1.0, 2.0, 3.0], "target": [4.0, 6.0, 3.0], "up": [0, 0, 1], "fov": 50.0}
+    view = {"title": "The door", "components": [], "query": "FROM points", "camera": camera}
+    more = ("--views", str(tmp_path / "views.bcf"))
+    for k in range(3):
+        process, address, *_ = start(house, *more)
+        try:
+            kept = json.loads(ask(f"{address}views"))
+            assert [each["title"] for each in kept] == ["The door"] * k
+            ask(f"{address}views", view)
+        finally:
+            end(process, signal.SIGKILL)
+
+
+def test_what_cannot_be_written_is_said_before_anything_is_read(tmp_path):
+    for option, path in (("--export", "no/folder"), ("--views", "no/views.bcf")):
+        done = subprocess.run(
+            [sys.executable, "-m", "spatialq", "view", "nothing.laz", option, path],
+            capture_output=True, text=True, check=False, cwd=tmp_path,
+        )  # fmt: skip
+        assert done.returncode == 1
+        assert done.stderr == f"error: output: '{path}': there is no folder '{tmp_path / 'no'}'\n"
+        assert list(tmp_path.iterdir()) == []
+
+
 def test_it_starts_again_where_it_was_killed_with_another_token(house, in_cache):
     process, first, port, _ = start(house)
     end(process, signal.SIGKILL)

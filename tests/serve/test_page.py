@@ -5,15 +5,21 @@ bundle, which `make page` makes. Where a point is in the picture is computed fro
 page's address, not asked of the page.
 """
 
+import base64
 import copy
+import gzip
 import hashlib
 import io
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -410,17 +416,82 @@ def test_history_and_completion(opened):
     assert opened.tab.input_value("#query-text") == "SELECT * FROM points WHERE classification"
 
 
-def test_a_length_is_that_of_its_points(opened):
-    opened.only_points()
+def measured(page):
+    """Measure between two points that differ in all axes; gives these, and what is said."""
+    page.only_points()
     points = every_point()
     a, b = points[3 * SIDE + 4], points[20 * SIDE + 22]
-    opened.tab.click("#tool-measure")
-    opened.click(a)
-    opened.click(b)
-    said = opened.tab.locator(".length strong").inner_text()
-    assert float(said.removesuffix(" m")) == pytest.approx(np.linalg.norm(a - b), abs=0.002)
+    page.tab.click("#tool-measure")
+    page.click(a)
+    page.click(b)
+    length, *axes = re.findall(r"-?[0-9.]+", page.tab.locator(".length").inner_text())
+    unit = page.tab.locator(".length strong").inner_text().removeprefix(length)
+    return b - a, float(length), unit, np.array(axes, float)
+
+
+def test_a_length_is_that_of_its_points(opened):
+    between, length, unit, axes = measured(opened)
+    assert length == pytest.approx(np.linalg.norm(between), abs=0.002)
+    assert (unit, axes.tolist()) == (" m", pytest.approx(between, abs=0.002))
     opened.tab.keyboard.press("Escape")
     assert opened.tab.locator(".length").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "scale"), [("ftUS", [1.0, 1.0]), ("ft", [1.0, 1 / 0.3048]), (None, [1.0, 1.0])]
+)
+def test_a_length_has_the_unit_of_the_coordinates(browser, scene, name, scale):
+    """Heights of another unit are converted to that of x and y."""
+    other = copy.copy(scene)
+    other.scene = {**scene.scene, "units": {"name": name, "scale": scale}}
+    server = Server(other, PAGE)
+    page = Opened(browser, server.url)
+    between, length, unit, axes = measured(page)
+    wanted = between * [1, 1, scale[1]]
+    assert length == pytest.approx(np.linalg.norm(wanted), abs=0.005)
+    assert (unit, axes.tolist()) == (f" {name}" if name else "", pytest.approx(wanted, abs=0.005))
+    assert page.said == []
+    page.tab.close()
+    server.close()
+
+
+def test_depth_shading_darkens_what_is_behind_an_edge(browser):
+    """Of a block of points on a field, from above, only the field beside the block is darker."""
+    x, y = (each.ravel() * 0.05 for each in np.meshgrid(np.arange(160), np.arange(160)))
+    is_high = (np.abs(x - 4) < 1) & (np.abs(y - 4) < 1)
+    grey = np.full(x.size, 180, "u1")
+    points = {"x": x, "y": y, "z": 2.0 * is_high, "red": grey, "green": grey, "blue": grey}
+    server = Server(Scene(points, ELEMENTS, PLANES, CLASHES), PAGE)
+    eye, target = np.add(OFFSET, [[4, 4 - 1e-3, 14], [4, 4, 0]])
+    camera = ",".join(map(str, [*eye, *target, 50]))
+    page = Opened(browser, f"{server.url}#v={camera}")
+    page.panel("scene")
+    page.tab.locator("#point-size").fill("8")
+    page.close_panels()
+    plain = page.picture()[..., 0]
+    page.panel("scene")
+    page.tab.check("#depth-shading")
+    page.close_panels()
+    shaded = page.picture()[..., 0]
+    corners = page.project([[3.0, 3.0, 2.0], [5.0, 5.0, 2.0], [0.5, 0.5, 0.0], [7.5, 7.5, 0.0]])
+    (left, bottom), (right, top), (west, south), (east, north) = corners.round().astype(int)
+    rows, columns = np.mgrid[: plain.shape[0], : plain.shape[1]]
+    # how far from the block in the picture: less than 0 inside
+    apart = np.maximum.reduce([left - columns, columns - right, top - rows, rows - bottom])
+    is_field = (columns > west) & (columns < east) & (rows > north) & (rows < south)
+    assert near(plain[is_field, None], [180], 2).all()
+    change = shaded - plain
+    size = 8  # of points: the block is wider by up to half of it
+    assert np.abs(change[is_field & ((apart <= 0) | (apart > size))]).max() <= 2
+    beside = [change[is_field & (apart == k)].mean() for k in range(1, size + 1)]
+    assert min(beside) < -100
+    page.panel("scene")
+    page.tab.uncheck("#depth-shading")
+    page.close_panels()
+    assert (page.picture()[..., 0] == plain).all()
+    assert page.said == []
+    page.tab.close()
+    server.close()
 
 
 def test_views_are_kept_and_restored(opened):
@@ -435,6 +506,7 @@ def test_views_are_kept_and_restored(opened):
     opened.tab.keyboard.press("3")
     opened.idle()
     assert opened.state()["v"] != before
+    assert "They end with the server" in opened.tab.locator("#views").inner_text()
     saved.click()
     opened.idle()
     assert opened.state()["v"] == before
@@ -449,28 +521,6 @@ def test_a_server_that_is_gone_is_said(browser, scene):
     page.tab.click("#query-run")
     page.tab.locator("#query-status.error", has_text="does not answer").wait_for()
     page.tab.close()
-
-
-def test_files_without_a_server_have_no_query_box(browser, scene):
-    """As `--export` writes them: rows are those that the page has."""
-    static = copy.copy(scene)
-    static.scene = {**scene.scene, "static": True, "limits": None}
-    server = Server(static, PAGE)
-    page = Opened(browser, server.url)
-    assert page.tab.locator("#tabs button:visible").all_inner_texts() == ["Scene", "Lists"]
-    page.click([28, 0.5, 4])
-    assert page.tab.locator("#details").get_by_text("IfcWall").count()
-    page.tab.keyboard.press("Escape")
-    page.only_points()
-    page.click(every_point()[400])
-    page.tab.locator("#details th", has_text="point_id").wait_for()
-    point, *place = page.tab.locator("#details td").all_inner_texts()
-    assert point == str(7 * 400 + 3)
-    assert list(map(float, place)) == pytest.approx(every_point()[400] + OFFSET, abs=1e-3)
-    assert not [path for path in server.requests if re.search("/(row|views|query)", path)]
-    assert page.said == []
-    page.tab.close()
-    server.close()
 
 
 @pytest.mark.parametrize("width", [360, 768, 1440])
@@ -520,22 +570,26 @@ def started(folder, *files):
             process.terminate()
 
 
-@pytest.fixture(scope="module")
-def cloud_server(tmp_path_factory):
+def write_field(path, place):
     import laspy
 
-    folder = tmp_path_factory.mktemp("cloud")
     points = field()
     header = laspy.LasHeader(point_format=2, version="1.2")
-    header.offsets, header.scales = OFFSET, [0.001] * 3
+    header.offsets, header.scales = place, [0.001] * 3
     las = laspy.LasData(header)
     for k, axis in enumerate("xyz"):
-        setattr(las, axis, points[axis] + OFFSET[k])
+        setattr(las, axis, points[axis] + place[k])
     for name in ("classification", "intensity"):
         setattr(las, name, points[name])
     for name in ("red", "green", "blue"):
         setattr(las, name, points[name].astype("u2") * 257)
-    las.write(folder / "field.laz")
+    las.write(path)
+
+
+@pytest.fixture(scope="module")
+def cloud_server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cloud")
+    write_field(folder / "field.laz", OFFSET)
     with started(folder, folder / "field.laz") as url:
         yield url
 
@@ -584,19 +638,112 @@ def test_the_server_gives_the_picked_elements(browser, tmp_path):
     with started(tmp_path, tmp_path / "house.ifc") as url:
         page = Opened(browser, url)
         rows = page.tab.evaluate("fetch('elements.json').then((answer) => answer.json())")
-        boxes = np.array([row["box"] for row in rows]) - np.tile(OFFSET, 2)
-        page.tab.keyboard.press("1")
-        page.idle()
-        roofs = [k for k, row in enumerate(rows) if row["name"] and "roof" in row["name"]]
-        assert roofs
-        for k in roofs:
-            centre = (boxes[k, :3] + boxes[k, 3:]) / 2
-            page.click(centre)
-            over = (boxes[:, :2] <= centre[:2]).all(axis=1) & (boxes[:, 3:5] >= centre[:2]).all(
-                axis=1
-            )
-            highest = max(np.flatnonzero(over), key=lambda each: boxes[each, 5])
-            assert page.state()["s"] == f"element:{rows[highest]['global_id']}"
-            page.tab.keyboard.press("Escape")
+        picks_roofs(page, rows)
         assert page.said == []
         page.tab.close()
+
+
+def picks_roofs(page, rows):
+    boxes = np.array([row["box"] for row in rows]) - np.tile(OFFSET, 2)
+    page.tab.keyboard.press("1")
+    page.idle()
+    roofs = [k for k, row in enumerate(rows) if row["name"] and "roof" in row["name"]]
+    assert roofs
+    for k in roofs:
+        centre = (boxes[k, :3] + boxes[k, 3:]) / 2
+        page.click(centre)
+        over = (boxes[:, :2] <= centre[:2]).all(axis=1) & (boxes[:, 3:5] >= centre[:2]).all(axis=1)
+        highest = max(np.flatnonzero(over), key=lambda each: boxes[each, 5])
+        assert page.state()["s"] == f"element:{rows[highest]['global_id']}"
+        page.tab.keyboard.press("Escape")
+
+
+# The same from the files that `--export` writes, from a disk and by a server that knows nothing.
+
+BESIDE = np.array([30.0, 0.0, 0.0])
+"""Where the field is, beside the house."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    pytest.importorskip("ifcopenshell", reason="ifcopenshell is not installed")
+    files = tmp_path_factory.mktemp("files")
+    write_field(files / "field.laz", BESIDE)
+    write_house(files / "house.ifc")
+    target = files / "the page #1"
+    command = [sys.executable, "-m", "spatialq", "view", "field.laz", "house.ifc", "--export"]
+    environment = {**os.environ, "SPATIALQ_CACHE_DIR": str(files / "cache")}
+    subprocess.run([*command, target], env=environment, cwd=files, check=True)
+    return target
+
+
+@pytest.fixture(params=["a double click", "a web server"])
+def exported(request, browser, folder):
+    server = None
+    address = folder.as_uri() + "/"
+    if request.param == "a web server":
+        handler = partial(SimpleHTTPRequestHandler, directory=folder)
+        server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        address = f"http://127.0.0.1:{server.server_port}/"
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+    page = Opened(browser, f"{address}index.html")
+    yield page
+    assert page.said == []
+    assert [url for url in page.asked if not url.startswith((address, "data:"))] == []
+    page.tab.close()
+    if server is not None:
+        server.shutdown()
+        server.server_close()
+
+
+def test_an_exported_page_has_no_query_box(exported):
+    tabs = exported.tab.locator("#tabs button:visible")
+    assert tabs.all_inner_texts() == ["Scene", "Lists"]
+    assert exported.tab.locator("#query-text").count() == 0
+
+
+def test_an_exported_page_asks_nobody_whatever_it_runs(exported):
+    asked = "fetch('https://example.org').then(() => 'answered', () => 'refused')"
+    assert exported.tab.evaluate(asked) == "refused"
+    assert any("Content Security Policy" in text for text in exported.said)
+    exported.said.clear()
+    exported.asked = [url for url in exported.asked if "example.org" not in url]
+
+
+def test_an_exported_page_shows_its_points(exported):
+    exported.tab.keyboard.press("1")
+    exported.panel("scene")
+    exported.tab.uncheck("#contents label:has-text('house.ifc') input")
+    exported.idle()
+    points = every_point() + BESIDE - OFFSET
+    exported.close_panels()
+    assert near(exported.colours(points), (90, 90, 200)).mean() > 0.99
+    for k in np.random.default_rng(4).choice(len(points), 4, replace=False):
+        exported.click(points[k])
+        exported.tab.locator("#details th", has_text="point_id").wait_for()
+        point, *place = exported.tab.locator("#details td").all_inner_texts()
+        assert point == str(k)
+        assert list(map(float, place)) == pytest.approx(points[k] + OFFSET, abs=1e-3)
+        assert exported.state()["s"] == f"point:0:{k}"
+        exported.tab.keyboard.press("Escape")
+    exported.panel("scene")
+    exported.tab.select_option("#colours select >> nth=0", "classification")
+    exported.close_panels()
+    colours, east = exported.colours(points), field()["classification"] == 6
+    assert near(colours[~east], GROUND).mean() > 0.99
+    assert near(colours[east], BUILDING).mean() > 0.99
+
+
+def test_an_exported_page_shows_its_elements(exported, folder):
+    script = (folder / "elements.json.js").read_text()
+    text = base64.b64decode(script.removeprefix('spatialqFile("').removesuffix('")\n'))
+    picks_roofs(exported, json.loads(gzip.decompress(text)))
+
+
+def test_a_file_that_is_missing_is_said(browser, folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "page")
+    (tmp_path / "page" / "scene.json.js").unlink()
+    page = browser.new_page()
+    page.goto((tmp_path / "page" / "index.html").as_uri())
+    page.locator("#note.error", has_text="scene.json.js cannot be read.").wait_for()
+    page.close()

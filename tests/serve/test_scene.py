@@ -1,22 +1,31 @@
 """The scene of what one has, its rows and relations, views, and what programs ask."""
 
+import base64
+import gzip
 import io
 import json
+import re
 import shutil
+from dataclasses import replace
 
 import duckdb
+import laspy
 import numpy as np
 import pyarrow as pa
+import pyproj
 import pytest
 from starlette.testclient import TestClient
 
 import spatialq
 from spatialq.errors import FileError
+from spatialq.export.bcf import Comment, Topic, View, write_archive
+from spatialq.export.camera import Camera
 from spatialq.serve.app import Server
 from spatialq.serve.export import write_page
 from spatialq.serve.scene import open_scene
+from spatialq.serve.views import Views
 
-from .conftest import BASE, PORT, TOKEN, client_of
+from .conftest import BASE, PORT, TOKEN, client_of, make_database
 
 
 def test_the_scene_of_a_house_and_its_scan(client, house):
@@ -79,7 +88,8 @@ def test_rows_with_their_relations(client, scene):
     assert (point["x"], point["y"], point["z"]) == (x, y, z)
     for path in ("row/points/0/999999999", "row/elements/nobody", "row/planes/1",
                  "row/points/7/1", "clouds/9/tileset.json", "models/9/tileset.json",
-                 "clouds/0/ids/nothing", "column/0/nothing/r", "row/nothing/1"):  # fmt: skip
+                 "clouds/0/ids/nothing", "column/0/99/r", "column/0/0/nothing",
+                 "row/nothing/1"):  # fmt: skip
         answer = client.get(path)
         assert answer.status_code == 404
         assert set(answer.json()) == {"error"}
@@ -170,12 +180,16 @@ VIEW = {
 }  # fmt: skip
 
 
+def of_views(scene, path=None):
+    return Server(replace(scene, views=Views(path)))
+
+
 def test_views_go_out_as_bcf_and_come_back(scene):
-    with client_of(Server(scene)) as client:
+    with client_of(of_views(scene)) as client:
         assert client.get("views").json() == []
         assert client.post("views", json=VIEW).json() == [{"id": 0, **VIEW}]
         archive = client.get("views.bcf").content
-    with client_of(Server(scene)) as client:
+    with client_of(of_views(scene)) as client:
         assert client.post("views.bcf", content=archive).status_code == 200
         (found,) = client.get("views").json()
     for name in ("title", "components", "query"):
@@ -190,7 +204,7 @@ def test_views_go_out_as_bcf_and_come_back(scene):
 
 def test_views_go_to_other_programs(scene, tmp_path):
     bcf = pytest.importorskip("bcf.bcfxml")
-    with client_of(Server(scene)) as client:
+    with client_of(of_views(scene)) as client:
         client.post("views", json=VIEW)
         path = tmp_path / "views.bcf"
         path.write_bytes(client.get("views.bcf").content)
@@ -203,6 +217,82 @@ def test_views_go_to_other_programs(scene, tmp_path):
         assert [place.x, place.y, place.z] == VIEW["camera"]["eye"]
         selected = view.visualization_info.components.selection.component
         assert [each.ifc_guid for each in selected] == VIEW["components"]
+
+
+def test_views_of_a_file_are_there_the_next_time_in_their_order(scene, tmp_path):
+    path = tmp_path / "views.bcf"
+    titles = [f"view <{k}> & 'ü'" for k in range(12)]
+    with client_of(of_views(scene, path)) as client:
+        assert client.get("scene.json").json()["views"] == str(path)
+        for title in titles[:6]:
+            given = client.post("views", json=VIEW | {"title": title, "query": f"FROM\n{title}"})
+            assert given.status_code == 200
+    with client_of(of_views(scene, path)) as client:
+        for title in titles[6:]:
+            client.post("views", json=VIEW | {"title": title, "query": None, "components": []})
+        assert client.get("views.bcf").content == path.read_bytes()
+    with client_of(of_views(scene, path)) as client:
+        found = client.get("views").json()
+    assert list(tmp_path.iterdir()) == [path]
+    assert [each["title"] for each in found] == titles
+    assert [each["query"] for each in found] == [f"FROM\n{each}" for each in titles[:6]] + 6 * [
+        None
+    ]
+    assert [each["components"] for each in found] == 6 * [VIEW["components"]] + 6 * [[]]
+    for each in found:
+        camera = {name: np.array(each["camera"][name]) for name in ("eye", "target", "up")}
+        assert camera["eye"].tolist() == VIEW["camera"]["eye"]
+        assert each["camera"]["fov"] == VIEW["camera"]["fov"]
+        towards = camera["target"] - camera["eye"]
+        assert towards / np.linalg.norm(towards) == pytest.approx([0.6, 0.8, 0])
+
+
+def test_a_file_of_views_that_somebody_else_changed_is_not_overwritten(scene, tmp_path):
+    path = tmp_path / "views.bcf"
+    with client_of(of_views(scene, path)) as client:
+        client.post("views", json=VIEW)
+        path.write_bytes(b"changed")
+        for answer in (
+            client.post("views", json=VIEW),
+            client.post("views.bcf", content=client.get("views.bcf").content),
+        ):
+            assert answer.status_code == 400
+            assert "was changed by another program" in answer.json()["error"]
+        assert path.read_bytes() == b"changed"
+        assert len(client.get("views").json()) == 1
+        path.unlink()
+        assert client.post("views", json=VIEW).status_code == 200
+        path.unlink()
+        path.mkdir()
+        assert client.post("views", json=VIEW).status_code == 400
+    with pytest.raises(FileError, match="is a folder"):
+        Views(path)
+
+
+def test_a_file_that_is_none_of_views_is_refused(tmp_path):
+    seen = View(Camera(eye=(0.0, 0.0, 0.0), target=(0.0, 1.0, 0.0)), (), {}, None, None)
+    path = tmp_path / "a.bcf"
+    for topic in (
+        Topic("a", "a", seen),
+        Topic("a", "a", replace(seen, snapshot=b"x"), topic_type="View"),
+        Topic("a", "a", replace(seen, camera=None), topic_type="View"),
+        Topic("a", "a", seen, topic_type="View", comments=[Comment("x")]),
+    ):
+        write_archive(path, [topic])
+        before = path.read_bytes()
+        with pytest.raises(FileError, match="has more than views that this page saved"):
+            Views(path)
+        assert path.read_bytes() == before
+    write_archive(path, [Topic("a", "a", seen, topic_type="View")], author="somebody")
+    with pytest.raises(FileError, match="has more than views that this page saved"):
+        Views(path)
+    path.write_bytes(b"x")
+    with pytest.raises(FileError, match=r"^view: .*zip cannot be unpacked"):
+        Views(path)
+    with pytest.raises(FileError, match="there is no folder"):
+        Views(tmp_path / "nofolder" / "views.bcf")
+    with pytest.raises(ValueError, match=r"views must be a file that ends in \.bcf"):
+        Views(tmp_path / "views.zip")
 
 
 @pytest.mark.parametrize(
@@ -306,6 +396,42 @@ def test_two_clouds_select_their_own_points(house, tmp_path, in_cache):
             ]
 
 
+@pytest.mark.parametrize(
+    ("crs", "name", "scale"),
+    [
+        (None, "m", [1, 1]), ("EPSG:25832", "m", [1, 1]), ("EPSG:2230", "ftUS", [1, 1]),
+        ("EPSG:2992", "ft", [1, 1]), ("EPSG:2230+5703", "ftUS", [1, 3937 / 1200]),
+        ("EPSG:25832+6360", "m", [1, 1200 / 3937]), ("EPSG:4326", None, [1, 1]),
+        # of Clarke's feet, which have no short name
+        ("EPSG:2314", "m", [0.3047972654, 0.3047972654]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("source", ["points", "FROM points WHERE z > 0"])
+def test_units_are_those_of_the_table(tmp_path, in_cache, source, crs, name, scale):
+    path = tmp_path / "made.duckdb"
+    with duckdb.connect(str(path)) as con:
+        con.execute("CREATE TABLE points AS SELECT 0 AS point_id, 1.5 AS x, 2.0 AS y, 3.0 AS z")
+        if crs is not None:
+            con.execute(f"COMMENT ON TABLE points IS '{json.dumps({'crs': crs})}'")
+    with open_scene([source], str(path)) as scene:
+        said = scene.said()
+        assert said["units"] == {"name": name, "scale": pytest.approx(scale)}
+        assert (said["crs"] is None) == (crs is None)
+
+
+def test_units_of_a_file_in_feet(tmp_path, in_cache):
+    header = laspy.LasHeader(point_format=6, version="1.4")
+    header.scales = [0.01] * 3
+    header.add_crs(pyproj.CRS("EPSG:2230"))
+    las = laspy.LasData(header)
+    las.x, las.y, las.z = np.array([[6e6, 6e6 + 9], [2e6, 2e6 + 9], [10, 20]])
+    las.write(tmp_path / "feet.laz")
+    with open_scene([str(tmp_path / "feet.laz")]) as scene:
+        said = scene.said()
+    assert said["units"] == {"name": "ftUS", "scale": [1, 1]}
+    assert said["crs"].endswith("(EPSG:2230)")
+
+
 @pytest.mark.slow
 def test_what_is_kept_is_taken_the_next_time_and_made_anew_for_another_file(
     house, tmp_path, in_cache, monkeypatch
@@ -375,24 +501,80 @@ def test_the_page_as_files_has_what_the_server_gives(scene, client, tmp_path):
     page.mkdir()
     with pytest.raises(FileError, match="make page builds it"):
         write_page(scene, target, page)
-    (page / "index.html").write_text("<!doctype html>")
-    (page / "app.js").write_text("1")
+    make_page(page)
+    files = written(scene, client, target, page)
+    assert {name.split("/")[0] for name in files} == {
+        "app.js", "index.html", "clouds", "elements.json.js", "models", "planes.json.js",
+        "scene.json.js",
+    }  # fmt: skip
+    with pytest.raises(FileError, match="must be a new or empty folder"):
+        write_page(scene, target, page)
+
+
+def written(scene, client, target, page):
+    """Write the page; give its files, each of which has what the server gives."""
     said = write_page(scene, target, page)
     files = {str(path.relative_to(target)): path.read_bytes()
              for path in target.rglob("*") if path.is_file()}  # fmt: skip
     assert said["bytes"] == sum(map(len, files.values()))
-    assert json.loads(files.pop("scene.json")) == client.get("scene.json").json() | {"static": True}
-    assert (files.pop("index.html"), files.pop("app.js")) == (b"<!doctype html>", b"1")
-    assert {name.split("/")[0] for name in files} == {
-        "clouds", "column", "elements.json", "models", "planes.json"
-    }  # fmt: skip
-    for name, data in files.items():
+    assert files["app.js"] == b"1"
+    assert b"<head>\n  <meta http-equiv" in files["index.html"]
+    for script in files.keys() - {"app.js", "index.html"}:
+        text = re.fullmatch(rb'spatialqFile\("(.+)"\)\n', files[script])[1]
+        name, data = script.removesuffix(".js"), gzip.decompress(base64.b64decode(text))
         answer = client.get(name)
         assert answer.status_code == 200
-        same = (
-            json.loads(data) == answer.json() if name.endswith(".json") else data == answer.content
-        )
-        assert same, name
-    assert any(name.startswith("column/0/z/") for name in files)
-    with pytest.raises(FileError, match="must be a new or empty folder"):
+        is_json = name.endswith(".json")
+        assert json.loads(data) == answer.json() if is_json else data == answer.content, name
+    return files
+
+
+@pytest.mark.slow
+def test_a_page_as_files_has_the_columns_to_colour_by(tmp_path, in_cache):
+    page = tmp_path / "page"
+    page.mkdir()
+    make_page(page)
+    path = make_database(tmp_path, 3000)
+    with duckdb.connect(path) as con:
+        con.execute("""ALTER TABLE points ADD COLUMN ".." INTEGER DEFAULT 1""")
+        con.execute("""ALTER TABLE points ADD COLUMN "a/b" INTEGER""")
+        con.execute("""UPDATE points SET "a/b" = point_id""")
+    with open_scene([str(path)]) as scene, client_of(Server(scene)) as client:
+        scene.build()
+        files = written(scene, client, tmp_path / "exported", page)
+        columns = [each["name"] for each in scene.clouds[0].columns]
+    there = {columns[int(each.split("/")[2])] for each in files if each.startswith("column/0/")}
+    assert there == {"classification", "is_high", "kind", "deviation", "a/b"}
+
+
+def make_page(folder):
+    (folder / "index.html").write_text("<!doctype html><head></head>")
+    (folder / "app.js").write_text("1")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "disk full"), ValueError()])
+def test_of_a_page_that_is_not_finished_nothing_stays(scene, tmp_path, monkeypatch, error):
+    def fail(*_):
+        raise error
+
+    page, target = tmp_path / "page", tmp_path / "exported"
+    page.mkdir()
+    make_page(page)
+    monkeypatch.setattr("spatialq.serve.export._write_cloud", fail)
+    with pytest.raises((type(error), FileError), match=r"disk full|^$"):
         write_page(scene, target, page)
+    assert list(tmp_path.iterdir()) == [page]
+
+
+@pytest.mark.slow
+def test_a_page_needs_the_folder_above_it(scene, tmp_path):
+    page = tmp_path / "page"
+    page.mkdir()
+    make_page(page)
+    with pytest.raises(FileError, match=r"output: '.*x': there is no folder '.*/nofolder'"):
+        write_page(scene, tmp_path / "nofolder" / "x", page)
+    assert list(tmp_path.iterdir()) == [page]
+    (tmp_path / "empty").mkdir()
+    assert write_page(scene, tmp_path / "empty", page)["points"] == scene.clouds[0].target.points
+    assert (tmp_path / "empty" / "scene.json.js").is_file()

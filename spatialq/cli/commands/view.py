@@ -32,11 +32,18 @@ def view(
     memory: Annotated[
         str | None, typer.Option(help="What a query may take, such as 4GB; by default 1GB.")
     ] = None,
+    views: Annotated[
+        Path | None,
+        typer.Option(
+            help="BCF file of the saved views, which has them the next time; by default they end "
+            "with the server."
+        ),
+    ] = None,
     export: Annotated[
         Path | None,
         typer.Option(
-            help="A new folder for the page with its tiles as files, which any web server gives, "
-            "without the SQL box; nothing is served then."
+            help="A new folder for the page with its tiles as files, which a double click on "
+            "index.html or any web server opens, without the SQL box; nothing is served then."
         ),
     ] = None,
     browser: Annotated[
@@ -50,16 +57,21 @@ def view(
         message = f"view: {reason}"
         raise ValueError(message)
     from spatialq.runtime.budget import parse_size
-    from spatialq.serve.export import write_page
+    from spatialq.serve.export import require_folder, write_page
     from spatialq.serve.queries import Limits
     from spatialq.serve.scene import open_scene
     from spatialq.serve.server import serve
 
     size = Limits.memory if memory is None else parse_size(memory, "view: memory")
     limits = Limits(seconds=seconds, memory=size)
+    if export is not None:
+        if views is not None:
+            message = "view: views cannot be given with export: an exported page saves none"
+            raise ValueError(message)
+        require_folder(export)
     with ExitStack() as stack:
         with progress() as update:
-            opening = open_scene(sources, database, limits=limits, progress=update)
+            opening = open_scene(sources, database, limits=limits, views=views, progress=update)
             scene = stack.enter_context(opening)
         if export is not None:
             show([write_page(scene, export)], as_json=False, upright=True)
