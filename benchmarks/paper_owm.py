@@ -14,6 +14,7 @@ from pathlib import Path
 import clouds
 import laspy
 import numpy as np
+from registry import DATA
 from scipy.spatial import cKDTree
 from spatialq.udfs.owm_ground import Options, cpu
 from spatialq.udfs.owm_ground.rounding import window_step
@@ -21,33 +22,33 @@ from spatialq.udfs.owm_ground.windows import Box, default_min_points, window_bor
 
 SIZES = (5.0, 10.0, 15.0, 20.0)
 OVERLAPS = (0.5, 2 / 3, 0.8, 0.9)
+PUBLISHED = (10.0, 0.8)
 SAME_HEIGHT = 0.01
 ON_TERRAIN = 5 * clouds.NOISE
 
 
 def add_arguments(parser):
-    parser.add_argument("--points", type=int, help="of a generated cloud; by default as published")
-    parser.add_argument("--samples", type=Path, help="folder of ISPRS samples with classes")
+    parser.add_argument("--points", type=int, help="of a tiny cloud, instead of all others")
+    parser.add_argument("--samples", type=Path, default=DATA / "lidar", help="of ISPRS")
 
 
 def figures(chosen):
-    """Sweep the clouds and the samples."""
-    kinds = ["tiny"] if chosen.points else ["small"] if chosen.small else ["sparse", "dense"]
+    """Sweep one cloud; take the published setting for clouds of the published size, and samples."""
+    sweep = [(size, overlap) for size in SIZES for overlap in OVERLAPS]
+    clouds_of = {"tiny": sweep} if chosen.points else {"small": sweep}
+    if not (chosen.small or chosen.points):
+        clouds_of |= {kind: [PUBLISHED] for kind in ("sparse", "arzua", "forest", "dense")}
     found = []
-    for kind in kinds:
+    for kind, settings in clouds_of.items():
         cloud = clouds.make_cloud(kind, n=chosen.points)
         is_ground = near_terrain(cloud, clouds.KINDS[kind])
-        found += [
-            {"cloud": kind, **row(cloud, is_ground, size, overlap)}
-            for size in SIZES
-            for overlap in OVERLAPS
-        ]
-    samples = sorted(chosen.samples.glob("isprs_samp??.laz")) if chosen.samples else []
+        found += [{"cloud": kind, **row(cloud, is_ground, *setting)} for setting in settings]
+    samples = [] if chosen.points else sorted(chosen.samples.glob("isprs_samp??.laz"))
     for path in samples:
         file = laspy.read(path)
         cloud = tuple(np.array(values, np.float64) for values in (file.x, file.y, file.z))
         is_ground = np.asarray(file.classification) == 2
-        found.append({"cloud": path.stem, **row(cloud, is_ground, 20.0, 0.8)})
+        found.append({"cloud": path.stem, **row(cloud, is_ground, *PUBLISHED)})
     return {"rows": found}
 
 
