@@ -105,7 +105,8 @@ def count_windows(cloud, options):
     box = Box(x.min(), x.max(), y.min(), y.max())
     cells, runs, shape = [], [], []
     for values, (low, high) in zip((x, y), box.sides, strict=True):
-        lower, upper = window_borders(low, high, options.window_size, options.overlap)
+        half = options.half(options.window_size)
+        lower, upper = window_borders(low, high, options.window_size, options.overlap, half)
         borders = np.unique(np.concatenate([lower, upper]))
         left, right = (np.searchsorted(borders, values, side) for side in ("left", "right"))
         cells.append(left + right)  # 2 k + 1 on border k, 2 k below it
