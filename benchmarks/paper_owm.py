@@ -2,10 +2,10 @@
 
 The measure is that of section 5.1 of the paper: a seed is valid if a seed of the gold surface is
 within half a step and differs in height by less than 1 cm. Gold are the seeds of the sequential
-program, which `ties := 'octree'` gives to the id (tests/owm_ground/test_oracle.py); they are
-compared with those of the default, where the lowest point_id decides. Of generated clouds the
-terrain is known: a seed is on it within five times the noise. Of the ISPRS samples it is ground if
-its class says so.
+program, which `ties := 'octree'` gives to the id (tests/owm_ground/test_oracle.py) where windows
+are even; they are compared with those of the default, where the lowest point_id decides. Of
+generated clouds the terrain is known: a seed is on it within five times the noise. Of the ISPRS
+samples it is ground if its class says so.
 """
 
 import time
