@@ -102,6 +102,15 @@ def _terrain(u, v):
 
 
 @njit
+def is_on_terrain(u, v, z, most):
+    """Tell which points of a cloud are within a distance of the terrain below them."""
+    found = np.empty(u.size, np.bool_)
+    for i in range(u.size):
+        found[i] = abs(z[i] - _terrain(u[i], v[i])) <= most
+    return found
+
+
+@njit
 def _surface(u, v, plots):
     """Height of what a pulse meets."""
     ground = _terrain(u, v)

@@ -4,8 +4,7 @@
 -- points: Name of a table or view with point_id (unique), x, y and z; or what read_points reads: a
 --     file such as 'forest.laz', a pattern such as 'tiles/*.laz', a folder such as 'tiles/', or a
 --     list of these, whose files are one cloud with the point_ids of read_points.
--- window_size: Side of the square windows. In the unit of x and y, whole odd numbers give a window
---     one unit narrower, as in the reference implementation. (metres; > 0 and <= 1e+09)
+-- window_size: Side of the square windows. (metres; > 0 and <= 1e+09)
 -- overlap: Share of a window that the next one covers; the step between windows is rounded to 0.01
 --     units. (>= 0 and < 1)
 -- min_points: Points that a window must hold to count; NULL takes half of what the mean density of

@@ -6,8 +6,7 @@
 -- points: Name of a table or view with point_id (unique), x, y and z; or what read_points reads: a
 --     file such as 'forest.laz', a pattern such as 'tiles/*.laz', a folder such as 'tiles/', or a
 --     list of these, whose files are one cloud with the point_ids of read_points.
--- window_size: Side of the square windows. In the unit of x and y, whole odd numbers give a window
---     one unit narrower, as in the reference implementation. (metres; > 0 and <= 1e+09)
+-- window_size: Side of the square windows. (metres; > 0 and <= 1e+09)
 -- overlap: Share of a window that the next one covers; the step between windows is rounded to 0.01
 --     units. (>= 0 and < 1)
 -- min_points: Points that a window must hold to count; NULL takes half of what the mean density of
@@ -16,6 +15,11 @@
 --     that off. (metres; >= 0 and <= 1e+09)
 -- ties: Which of several points with the same z is the lowest: the one with the lowest point_id, or
 --     the one that the reference's octree visits first. ('lowest_id' or 'octree')
+-- overlap_y: Share of a window that the next one along y covers; NULL takes overlap, which then is
+--     that along x only. (>= 0 and < 1, or NULL)
+-- odd_sizes: Whole odd window_size and cell_size, in the unit of x and y, as they are, or one unit
+--     smaller, as in the reference implementation, which halves them as integers. ('exact' or
+--     'reference')
 -- source: What the terrain is made of: the seeds that owm_ground finds among the points, or the
 --     points themselves where all of them are ground. ('seeds' or 'points')
 -- resolution: Side of a cell. (units of x and y; > 0)
@@ -44,6 +48,8 @@ CREATE OR REPLACE MACRO ground_surface(
     min_points := NULL,
     cell_size := 20.0,
     ties := 'lowest_id',
+    overlap_y := NULL,
+    odd_sizes := 'exact',
     source := 'seeds',
     resolution := 1.0,
     method := 'tin',
@@ -65,6 +71,8 @@ FROM query(
             min_points: min_points,
             cell_size: cell_size,
             ties: ties,
+            overlap_y: overlap_y,
+            odd_sizes: odd_sizes,
             source: source,
             resolution: resolution,
             method: method,
@@ -97,6 +105,8 @@ CREATE OR REPLACE MACRO ground_surface_list(
     min_points := NULL,
     cell_size := 20.0,
     ties := 'lowest_id',
+    overlap_y := NULL,
+    odd_sizes := 'exact',
     source := 'seeds',
     resolution := 1.0,
     method := 'tin',
@@ -115,6 +125,8 @@ CREATE OR REPLACE MACRO ground_surface_list(
         min_points: min_points,
         cell_size: cell_size,
         ties: ties,
+        overlap_y: overlap_y,
+        odd_sizes: odd_sizes,
         source: source,
         resolution: resolution,
         method: method,

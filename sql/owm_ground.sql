@@ -5,8 +5,7 @@
 -- points: Name of a table or view with point_id (unique), x, y and z; or what read_points reads: a
 --     file such as 'forest.laz', a pattern such as 'tiles/*.laz', a folder such as 'tiles/', or a
 --     list of these, whose files are one cloud with the point_ids of read_points.
--- window_size: Side of the square windows. In the unit of x and y, whole odd numbers give a window
---     one unit narrower, as in the reference implementation. (metres; > 0 and <= 1e+09)
+-- window_size: Side of the square windows. (metres; > 0 and <= 1e+09)
 -- overlap: Share of a window that the next one covers; the step between windows is rounded to 0.01
 --     units. (>= 0 and < 1)
 -- min_points: Points that a window must hold to count; NULL takes half of what the mean density of
@@ -15,6 +14,11 @@
 --     that off. (metres; >= 0 and <= 1e+09)
 -- ties: Which of several points with the same z is the lowest: the one with the lowest point_id, or
 --     the one that the reference's octree visits first. ('lowest_id' or 'octree')
+-- overlap_y: Share of a window that the next one along y covers; NULL takes overlap, which then is
+--     that along x only. (>= 0 and < 1, or NULL)
+-- odd_sizes: Whole odd window_size and cell_size, in the unit of x and y, as they are, or one unit
+--     smaller, as in the reference implementation, which halves them as integers. ('exact' or
+--     'reference')
 -- bounds: xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
 --     border are considered; NULL takes all. ([xmin, ymin, xmax, ymax], finite numbers with the
 --     minima first, or NULL)
@@ -34,6 +38,8 @@ CREATE OR REPLACE MACRO owm_ground(
     min_points := NULL,
     cell_size := 20.0,
     ties := 'lowest_id',
+    overlap_y := NULL,
+    odd_sizes := 'exact',
     bounds := NULL,
     unit := NULL,
     crs := NULL,
@@ -49,6 +55,8 @@ FROM query(
             min_points: min_points,
             cell_size: cell_size,
             ties: ties,
+            overlap_y: overlap_y,
+            odd_sizes: odd_sizes,
             bounds: bounds,
             unit: unit,
             crs: crs,
@@ -75,6 +83,8 @@ CREATE OR REPLACE MACRO owm_ground_list(
     min_points := NULL,
     cell_size := 20.0,
     ties := 'lowest_id',
+    overlap_y := NULL,
+    odd_sizes := 'exact',
     bounds := NULL,
     unit := NULL,
     crs := NULL,
@@ -87,6 +97,8 @@ CREATE OR REPLACE MACRO owm_ground_list(
         min_points: min_points,
         cell_size: cell_size,
         ties: ties,
+        overlap_y: overlap_y,
+        odd_sizes: odd_sizes,
         bounds: bounds,
         unit: unit,
         crs: crs,

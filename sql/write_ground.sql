@@ -14,8 +14,7 @@
 --     (metres; >= 0 and <= 1000)
 -- max_distance: Maximum distance of a ground point from level terrain, up or down. (metres; >= 0)
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
--- window_size: Side of the square windows. In the unit of x and y, whole odd numbers give a window
---     one unit narrower, as in the reference implementation. (metres; > 0 and <= 1e+09)
+-- window_size: Side of the square windows. (metres; > 0 and <= 1e+09)
 -- overlap: Share of a window that the next one covers; the step between windows is rounded to 0.01
 --     units. (>= 0 and < 1)
 -- min_points: Points that a window must hold to count; NULL takes half of what the mean density of

@@ -29,7 +29,8 @@ IN_METRES = ("clash", "seeds")
 """Commands that convert lengths themselves."""
 NO_OPTIONS = {
     "ground_surface": {
-        "window_size", "overlap", "min_points", "cell_size", "ties", "source", "thin",
+        "window_size", "overlap", "min_points", "cell_size", "ties", "overlap_y", "odd_sizes",
+        "source", "thin",
     },  # of its seeds; `write_ground` makes the terrain from ground points
     "intersects_with": {"relations"},  # follows from --closer-than
     "coverage": {"scanner", "faces"},  # positions are given one by one

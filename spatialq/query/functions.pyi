@@ -98,8 +98,7 @@ class Points(PointVerbs):
         Parameters
         ----------
         window_size : float | str
-            Side of the square windows. In the unit of x and y, whole odd numbers give a window one
-            unit narrower, as in the reference implementation. (metres; > 0 and <= 1e+09)
+            Side of the square windows. (metres; > 0 and <= 1e+09)
         overlap : float
             Share of a window that the next one covers; the step between windows is rounded to 0.01
             units. (>= 0 and < 1)
@@ -416,6 +415,8 @@ class Points(PointVerbs):
         min_points: int | None = None,
         cell_size: float | str = 20.0,
         ties: Literal["lowest_id", "octree"] = "lowest_id",
+        overlap_y: float | None = None,
+        odd_sizes: Literal["exact", "reference"] = "exact",
         source: Literal["seeds", "points"] = "seeds",
         resolution: float = 1.0,
         method: Literal["tin", "idw"] = "tin",
@@ -436,8 +437,7 @@ class Points(PointVerbs):
         Parameters
         ----------
         window_size : float | str
-            Side of the square windows. In the unit of x and y, whole odd numbers give a window one
-            unit narrower, as in the reference implementation. (metres; > 0 and <= 1e+09)
+            Side of the square windows. (metres; > 0 and <= 1e+09)
         overlap : float
             Share of a window that the next one covers; the step between windows is rounded to 0.01
             units. (>= 0 and < 1)
@@ -450,6 +450,13 @@ class Points(PointVerbs):
         ties : Literal["lowest_id", "octree"]
             Which of several points with the same z is the lowest: the one with the lowest point_id,
             or the one that the reference's octree visits first. ('lowest_id' or 'octree')
+        overlap_y : float | None
+            Share of a window that the next one along y covers; None takes overlap, which then is
+            that along x only. (>= 0 and < 1, or None)
+        odd_sizes : Literal["exact", "reference"]
+            Whole odd window_size and cell_size, in the unit of x and y, as they are, or one unit
+            smaller, as in the reference implementation, which halves them as integers. ('exact' or
+            'reference')
         source : Literal["seeds", "points"]
             What the terrain is made of: the seeds that owm_ground finds among the points, or the
             points themselves where all of them are ground. ('seeds' or 'points')
@@ -495,6 +502,8 @@ class Points(PointVerbs):
         min_points: int | None = None,
         cell_size: float | str = 20.0,
         ties: Literal["lowest_id", "octree"] = "lowest_id",
+        overlap_y: float | None = None,
+        odd_sizes: Literal["exact", "reference"] = "exact",
         bounds: Sequence[float] | None = None,
         unit: float | str | None = None,
         crs: str | None = None,
@@ -508,8 +517,7 @@ class Points(PointVerbs):
         Parameters
         ----------
         window_size : float | str
-            Side of the square windows. In the unit of x and y, whole odd numbers give a window one
-            unit narrower, as in the reference implementation. (metres; > 0 and <= 1e+09)
+            Side of the square windows. (metres; > 0 and <= 1e+09)
         overlap : float
             Share of a window that the next one covers; the step between windows is rounded to 0.01
             units. (>= 0 and < 1)
@@ -522,6 +530,13 @@ class Points(PointVerbs):
         ties : Literal["lowest_id", "octree"]
             Which of several points with the same z is the lowest: the one with the lowest point_id,
             or the one that the reference's octree visits first. ('lowest_id' or 'octree')
+        overlap_y : float | None
+            Share of a window that the next one along y covers; None takes overlap, which then is
+            that along x only. (>= 0 and < 1, or None)
+        odd_sizes : Literal["exact", "reference"]
+            Whole odd window_size and cell_size, in the unit of x and y, as they are, or one unit
+            smaller, as in the reference implementation, which halves them as integers. ('exact' or
+            'reference')
         bounds : Sequence[float] | None
             xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
             border are considered; None takes all. ([xmin, ymin, xmax, ymax], finite numbers with

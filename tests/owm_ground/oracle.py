@@ -7,32 +7,34 @@ def round_half_away(value):
     return math.floor(abs(value) + 0.5) * (1 if value >= 0 else -1)
 
 
-def half_of(size):
-    """Integer division, as the reference does for whole sizes."""
-    return float(int(size) // 2) if size == int(size) and size >= 2 else size / 2
+def half_of(size, odd_sizes):
+    """Integer division for whole sizes where it is to be as in the reference."""
+    is_whole = odd_sizes == "reference" and size == int(size) and size >= 2
+    return float(int(size) // 2) if is_whole else size / 2
 
 
-def windows_along(low, high, size, overlap):
+def windows_along(low, high, size, overlap, odd_sizes):
     step = round_half_away(100.0 * size * (1.0 - overlap)) / 100.0
     extent = round_half_away(100.0 * (high - low)) / 100.0
     if overlap > 0:
         count = round_half_away((extent + 2 * size * overlap) / step) - 1
     else:
         count = math.floor(extent / size) + 1
-    half = half_of(size)
+    half = half_of(size, odd_sizes)
     centres = [(low - half + step) + i * step for i in range(int(count))]
     return [(centre - half, centre + half) for centre in centres]
 
 
-def fill_cells_along(low, high, size):
+def fill_cells_along(low, high, size, odd_sizes):
     extent = round_half_away(100.0 * (high - low)) / 100.0
     starts = [low + j * size for j in range(math.floor(extent / size) + 1)]
-    return [(start, start + 2 * half_of(size)) for start in starts]
+    return [(start, start + 2 * half_of(size, odd_sizes)) for start in starts]
 
 
 def owm_ground(
-    points, window_size=10.0, overlap=0.8, min_points=None, cell_size=20.0, bounds=None, corners=()
-):
+    points, window_size=10.0, overlap=0.8, min_points=None, cell_size=20.0, bounds=None,
+    corners=(), overlap_y=None, odd_sizes="exact",
+):  # fmt: skip
     """Points are (point_id, x, y, z); returns {point_id: hits} of seeds and of filled points.
 
     `bounds` is the box whose points count, and the extent; `corners` are places (x, y) that the
@@ -56,18 +58,19 @@ def owm_ground(
         return len(inside), min(inside, key=lambda p: (p[3], p[0]), default=None)
 
     hits = {}
-    for xlo, xhi in windows_along(min(xs), max(xs), window_size, overlap):
-        for ylo, yhi in windows_along(min(ys), max(ys), window_size, overlap):
+    overlap_y = overlap if overlap_y is None else overlap_y
+    for xlo, xhi in windows_along(min(xs), max(xs), window_size, overlap, odd_sizes):
+        for ylo, yhi in windows_along(min(ys), max(ys), window_size, overlap_y, odd_sizes):
             count, lowest = lowest_in(xlo, xhi, ylo, yhi)
             if lowest is not None and count >= min_points:
                 hits[lowest[0]] = hits.get(lowest[0], 0) + 1
-    needed = 1 if overlap == 0 else 2
+    needed = 1 if overlap == overlap_y == 0 else 2
     seeds = {point_id: n for point_id, n in hits.items() if n >= needed}
     filled = {}
     if cell_size > 0:
         place = {p[0]: p for p in points}
-        for xlo, xhi in fill_cells_along(min(xs), max(xs), cell_size):
-            for ylo, yhi in fill_cells_along(min(ys), max(ys), cell_size):
+        for xlo, xhi in fill_cells_along(min(xs), max(xs), cell_size, odd_sizes):
+            for ylo, yhi in fill_cells_along(min(ys), max(ys), cell_size, odd_sizes):
                 seeded = any(xlo < place[s][1] < xhi and ylo < place[s][2] < yhi for s in seeds)
                 _, lowest = lowest_in(xlo, xhi, ylo, yhi)
                 if lowest is not None and not seeded:

@@ -105,6 +105,8 @@ def clouds(draw):
     overlap=st.sampled_from([0.0, 0.25, 0.5, 2 / 3, 0.8]),
     min_points=st.sampled_from([None, 1, 3]),
     cell_size=st.sampled_from([0.0, 5.0, 8.0]),
+    overlap_y=st.sampled_from([None, 0.0, 0.5, 0.8]),
+    odd_sizes=st.sampled_from(["exact", "reference"]),
 )
 def test_random_small_clouds_are_as_brute_force_has_them(points, **options):
     assert split(run(points, **options)) == owm_ground(points, **options)
@@ -127,6 +129,8 @@ def test_small_clouds_are_done_the_small_way(monkeypatch):
     overlap=st.sampled_from([0.0, 0.25, 2 / 3, 0.8, 0.9]),
     min_points=st.sampled_from([None, 1, 3]),
     cell_size=st.sampled_from([0.0, 1.0, 0.1, 7.3, 20.0]),
+    overlap_y=st.sampled_from([None, 0.0, 0.5, 0.9]),
+    odd_sizes=st.sampled_from(["exact", "reference"]),
 )
 def test_both_ways_give_the_same_rows(seed, n, side, corner, has_ids, **options):
     """To the bit, also where a coordinate is not finite or too far away: then with one error."""
@@ -170,7 +174,9 @@ def golden():
 def test_the_reference_finds_the_same_points(golden, setting, ties):
     """The sequential FastOWM baseline on 200,000 points, in both tie orders."""
     x, y, z = np.ascontiguousarray(golden["xyz"].T)
-    result = cpu.run(x, y, z, np.arange(x.size), Options(ties=ties, **GOLDEN[setting]))
+    result = cpu.run(
+        x, y, z, np.arange(x.size), Options(ties=ties, odd_sizes="reference", **GOLDEN[setting])
+    )
     ending = "_tie_lowest_id" if ties == "lowest_id" else ""
     seeds = result["point_id"][~result["filled"]]
     filled = result["point_id"][result["filled"]]

@@ -258,9 +258,10 @@ def test_borders_near_points_are_those_of_the_whole(survey, overlap, part):
     low, width, size, at = survey
     near = low + at * width, low + (at + part) * width
     for whole, some in (
-        (window_borders(low, low + width, size, overlap),
-         window_borders(low, low + width, size, overlap, near)),
-        (fill_borders(low, low + width, size), fill_borders(low, low + width, size, near)),
+        (window_borders(low, low + width, size, overlap, size / 2),
+         window_borders(low, low + width, size, overlap, size / 2, near)),
+        (fill_borders(low, low + width, size, size / 2),
+         fill_borders(low, low + width, size, size / 2, near)),
     ):  # fmt: skip
         reach = (whole[1] >= near[0]) & (whole[0] <= near[1])
         needed = zip(*(each[reach] for each in whole), strict=True)

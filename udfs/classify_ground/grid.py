@@ -55,7 +55,14 @@ def windows(grid: CloudRaster, options: "Options") -> OwmOptions:
     size = max(options.window_size, method.CELLS_PER_WINDOW * grid.cell)
     cell_size = options.cell_size and max(options.cell_size, 2 * size)
     min_points = options.min_points or max(1, int(0.5 * grid.density * size**2))
-    return OwmOptions(size, options.overlap, min_points, cell_size, caller=options.function)
+    return OwmOptions(
+        size,
+        options.overlap,
+        min_points,
+        cell_size,
+        odd_sizes="reference",
+        caller=options.function,
+    )
 
 
 def extent(grid: CloudRaster, options: OwmOptions) -> Box:

@@ -7,8 +7,6 @@ from typing import Any
 
 from spatialq.functions.declaration import Size, Work
 
-from .rounding import whole_half, window_step
-
 CACHED = 10_000
 """Windows whose cells a cache of some hundred KiB holds."""
 
@@ -38,8 +36,8 @@ def steps(size: Size, options: Any) -> dict[str, float]:
     Every point is read twice (x and y for the extent, x, y and z for its cell), and its cell is
     touched once: of a wide cloud in any order, mostly in main memory.
     """
-    step = window_step(options.window_size, options.overlap)
-    windows = min(1 + _area(size, options) / step / step, float(sys.maxsize))
+    step_x, step_y = options.steps
+    windows = min(1 + _area(size, options) / step_x / step_y, float(sys.maxsize))
     return {
         "points": size.rows,
         "windows": windows,
@@ -73,8 +71,7 @@ def halo(options: Any) -> float:
     Whether a point of the tile is a filled one depends on all seeds of its fill cell, and these on
     all windows above them. A step more keeps borders that were rounded inside.
     """
-    step = window_step(options.window_size, options.overlap)
-    distance: float = options.window_size + options.cell_size + step
+    distance: float = options.window_size + options.cell_size + max(options.steps)
     return distance
 
 
@@ -131,12 +128,11 @@ def _cells(size: Size, options: Any) -> float:
         sides = xmax - xmin, ymax - ymin
     else:
         sides = (size.extent or (sqrt(size.area),) * 2)[:2]
-    step = window_step(options.window_size, options.overlap)
-    meet = _are_steps(step, 2 * whole_half(options.window_size))
     fill = options.cell_size
-    fills_meet = meet and _are_steps(step, fill, 2 * whole_half(fill))
     cells = 1.0
-    for side in sides:
+    for side, step in zip(sides, options.steps, strict=True):
+        meet = _are_steps(step, 2 * options.half(options.window_size))
+        fills_meet = meet and _are_steps(step, fill, 2 * options.half(fill))
         borders = (1 if meet else 2) * ((side + 2 * options.window_size + fill) / step + 1)
         if not fills_meet:
             borders += 2 * (side / fill + 1)

@@ -122,7 +122,7 @@ def run(
         return _columns(buffers.take(y, points), rows), _columns(buffers.take(x, points), columns)
 
     min_points = options.min_points or default_min_points(x.size, box, options.window_size)
-    needed = 1 if options.overlap == 0 else 2
+    needed = options.hits_needed
     hits = buffers.zeros(shape, np.int32)
     winners = _winners(windows, min_points)
     progress.stage("seeds", 1.0)

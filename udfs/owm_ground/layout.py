@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .rounding import window_step
 from .windows import Box, SlotAxis, default_min_points, octree_root
 
 if TYPE_CHECKING:
@@ -46,8 +45,7 @@ def lay_out(
         size += -(-array.nbytes // 8) * 8
         return start
 
-    step = window_step(options.window_size, options.overlap)
-    lattices = [_lattice(axis, step) for axis in axes]
+    lattices = [_lattice(axis, step) for axis, step in zip(axes, options.steps, strict=True)]
     starts = [
         {name: place(array) for name, array in _arrays(axis, lattice).items()}
         for axis, lattice in zip(axes, lattices, strict=True)
@@ -68,7 +66,7 @@ def lay_out(
     record["min_points"] = options.min_points or default_min_points(
         n_points, box, options.window_size
     )
-    record["needed"] = 1 if options.overlap == 0 else 2
+    record["needed"] = options.hits_needed
     record["id_bits"] = max(1, (n_points - 1).bit_length())
     host = np.zeros(size, np.uint8)
     host[: GRID.itemsize] = record.view(np.uint8)

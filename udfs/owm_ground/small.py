@@ -11,7 +11,6 @@ import numpy as np
 
 from spatialq.runtime.compile_cache import njit
 
-from .rounding import whole_half, window_step
 from .windows import MIN_STEP
 
 if TYPE_CHECKING:
@@ -45,20 +44,22 @@ def seeds_of(
     None
         If cpu.py has to do it: because the windows are many, or a coordinate is not valid.
     """
-    lengths = options.window_size, options.overlap, options.cell_size
-    size, overlap, cell = map(float, lengths)  # whole numbers would be compiled for, too
-    step = window_step(size, overlap)
+    # whole numbers would be compiled for, too
+    size, cell, *along = map(
+        float, (options.window_size, options.cell_size, *options.overlaps, *options.steps)
+    )
     points, hits, n_seeds = _seeds(
-        *cloud, size, overlap, step, whole_half(size), cell, whole_half(cell),
-        options.min_points or 0,
+        *cloud, size, *along, options.half(size), cell, options.half(cell),
+        options.min_points or 0, options.hits_needed,
     )  # fmt: skip
     return None if n_seeds < 0 else (points, hits, n_seeds)
 
 
 @njit(cache=True, nogil=True)
 def _seeds(
-    x: Any, y: Any, z: Any, point_id: Any, size: float, overlap: float, step: float, half: float,
-    cell: float, half_cell: float, min_points: int,
+    x: Any, y: Any, z: Any, point_id: Any, size: float, overlap_x: float, overlap_y: float,
+    step_x: float, step_y: float, half: float, cell: float, half_cell: float, min_points: int,
+    needed: int,
 ) -> tuple[Any, Any, int]:  # fmt: skip
     """Do as `seeds_of`; the number of seeds is -1 for None."""
     n = x.size
@@ -71,10 +72,11 @@ def _seeds(
         x_low, x_high = min(x_low, x[i]), max(x_high, x[i])
         y_low, y_high = min(y_low, y[i]), max(y_high, y[i])
     largest = max(abs(x_low), abs(x_high), abs(y_low), abs(y_high))
-    if np.spacing(largest) * MIN_STEP > step:
+    if np.spacing(largest) * MIN_STEP > min(step_x, step_y):
         return none
     width, height = _hundredths(x_high - x_low), _hundredths(y_high - y_low)
-    n_columns, n_rows = _count(width, size, overlap, step), _count(height, size, overlap, step)
+    n_columns = _count(width, size, overlap_x, step_x)
+    n_rows = _count(height, size, overlap_y, step_y)
     n_across = np.floor(width / cell) + 1 if cell > 0 else 0.0
     n_along = np.floor(height / cell) + 1 if cell > 0 else 0.0
     if max(n_columns, n_rows, n_across, n_along) > MAX_ALONG:
@@ -83,11 +85,10 @@ def _seeds(
         area = width * height
         share = 0.5 * (n / area) * size * size if area > 0 else 1.0
         min_points = max(1, int(min(share, n + 1.0)))
-    needed = 1 if overlap == 0 else 2
 
     starts, stops = np.zeros((2, n), np.int64), np.zeros((2, n), np.int64)
-    _find(x, x_low - half + step, step, half, 0.0, int(n_columns), starts[0], stops[0])
-    _find(y, y_low - half + step, step, half, 0.0, int(n_rows), starts[1], stops[1])
+    _find(x, x_low - half + step_x, step_x, half, 0.0, int(n_columns), starts[0], stops[0])
+    _find(y, y_low - half + step_y, step_y, half, 0.0, int(n_rows), starts[1], stops[1])
     shape = max(int(n_rows), 0), max(int(n_columns), 0)
     counts, lowest = np.zeros(shape, np.int32), np.empty(shape, np.int32)
     for p in range(n):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from spatialq.data.tiles import Strip
 
-from .rounding import round_half_away, whole_half, window_step
+from .rounding import round_half_away, window_step
 
 if TYPE_CHECKING:
     from . import Options
@@ -127,14 +127,18 @@ def window_count(extent: float, window_size: float, overlap: float) -> int:
 
 
 def window_borders(
-    low: float, high: float, window_size: float, overlap: float, near: Span | None = None
+    low: float,
+    high: float,
+    window_size: float,
+    overlap: float,
+    half: float,
+    near: Span | None = None,
 ) -> tuple[Floats, Floats]:
     """Lower and upper borders of the windows along an axis whose points span [low, high].
 
-    With `near`, those that do not reach into it may be left out.
+    Windows are twice `half` wide. With `near`, those that do not reach into it may be left out.
     """
     extent = hundredths(high - low)
-    half = whole_half(window_size)
     step = window_step(window_size, overlap)
     count = window_count(extent, window_size, overlap)
     first = low - half + step
@@ -143,16 +147,16 @@ def window_borders(
 
 
 def fill_borders(
-    low: float, high: float, cell_size: float, near: Span | None = None
+    low: float, high: float, cell_size: float, half: float, near: Span | None = None
 ) -> tuple[Floats, Floats]:
     """Lower and upper borders of the fill cells along an axis; none if `cell_size` is 0.
 
-    With `near`, those that do not reach into it may be left out.
+    Cells are twice `half` wide. With `near`, those that do not reach into it may be left out.
     """
     if cell_size == 0:
         return np.empty(0), np.empty(0)
     extent = hundredths(high - low)
-    count, side = floor(extent / cell_size) + 1, 2 * whole_half(cell_size)
+    count, side = floor(extent / cell_size) + 1, 2 * half
     start = low + _numbers(count, cell_size, (low, low + side), near) * cell_size
     return start, start + side
 
@@ -238,14 +242,16 @@ def cut_axes(
     ValueError
         If double precision cannot tell the windows apart, or they are too many for memory.
     """
-    size, overlap = options.window_size, options.overlap
+    size, cell = options.window_size, options.cell_size
     near = (None, None) if there is None else there.sides
     borders = [
         (
-            _of_strip(window_borders(*side, size, overlap, part), axis, strip),
-            _of_strip(fill_borders(*side, options.cell_size, part), axis, strip),
+            _of_strip(window_borders(*side, size, overlap, options.half(size), part), axis, strip),
+            _of_strip(fill_borders(*side, cell, options.half(cell), part), axis, strip),
         )
-        for axis, side, part in zip("xy", _sides(box, options), near, strict=True)
+        for axis, side, overlap, part in zip(
+            "xy", _sides(box, options), options.overlaps, near, strict=True
+        )
     ]
     columns, rows = (cut_axis(*each) for each in borders)
     if columns.n_slots * rows.n_slots > MIN_SPARSE + 8 * n_points:
@@ -277,15 +283,13 @@ def _of_strip(
 
 
 def _sizes(options: "Options") -> str:
-    return (
-        f"window_size {options.window_size}, overlap {options.overlap} and cell_size "
-        f"{options.cell_size}"
-    )
+    overlap = " and ".join(map(str, dict.fromkeys(options.overlaps)))
+    return f"window_size {options.window_size}, overlap {overlap} and cell_size {options.cell_size}"
 
 
 def _sides(box: Box, options: "Options") -> Iterator[tuple[float, float]]:
-    step = window_step(options.window_size, options.overlap)
-    for low, high in box.sides:
+    for (low, high), overlap in zip(box.sides, options.overlaps, strict=True):
+        step = window_step(options.window_size, overlap)
         largest = max(abs(low), abs(high))
         if np.spacing(largest) * MIN_STEP > step:
             message = (
@@ -293,7 +297,7 @@ def _sides(box: Box, options: "Options") -> Iterator[tuple[float, float]]:
                 f"apart {MIN_STEP} places in a step of {step:g}, got {largest:g}"
             )
             raise ValueError(message)
-        n = max_borders(high - low, options.window_size, options.overlap, options.cell_size)
+        n = max_borders(high - low, options.window_size, overlap, options.cell_size)
         if n > MAX_BORDERS:
             message = (
                 f"{options.function}: {_sizes(options)} give {n:.2g} window borders along an "
