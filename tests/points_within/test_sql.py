@@ -224,5 +224,5 @@ def test_tiles_that_no_polygon_touches_are_not_read(con, tiles):
         call = con.sql(f"FROM points_within('{tiles}/*.las', 'plots') ORDER BY ALL")
         if name == "tile0":
             assert call.fetchall() == expected
-    with pytest.raises(duckdb.Error, match="tile1.las': its points reach from x"):
+    with pytest.raises(duckdb.Error, match=r"tile1\.las': its points reach from x"):
         call.fetchall()

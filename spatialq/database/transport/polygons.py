@@ -15,7 +15,6 @@ from spatialq.database.transport.columns import POLYGONS
 from spatialq.database.transport.queries import Source
 from spatialq.database.transport.refusal import FIELD, refusal
 from spatialq.database.transport.request import Request
-from spatialq.errors import CrsError
 from spatialq.functions.catalogue import Function
 from spatialq.functions.sql_text import literal
 from spatialq.io import crs as crs_text
@@ -128,18 +127,8 @@ def _require_one_crs(function: Function, request: Request) -> None:
     frame = request.frame
     known = frame.crs if chosen.crs is None else crs_text.from_argument(function.name, chosen.crs)
     system = _system_in(request.source["other"])
-    if known is None or system is None:
-        return
-    of_points, of_polygons = (
-        crs_text.horizontal(crs_text.from_text(each)) for each in (known, system)
-    )
-    if not crs_text.same(of_points, of_polygons):
-        message = (
-            f"{function.name}: points {frame.subject} are in {crs_text.name(of_points)} but "
-            f"{function.inputs.other} are in {crs_text.name(of_polygons)}; reproject one of them "
-            "first"
-        )
-        raise CrsError(message)
+    of_points, of_polygons = f"points {frame.subject} are", f"{function.inputs.other} are"
+    crs_text.require_one_plane(function.name, (of_points, known), (of_polygons, system))
 
 
 def _system_in(kind: str) -> str | None:
