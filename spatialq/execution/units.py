@@ -134,6 +134,8 @@ def units_for(function: Function, options: CoordinateParameters, frame: Frame | 
         needs_metres=not declared.finds_unit and (declared.takes_unit or bool(_lengths(function))),
         allows_degrees=declared.allows_degrees,
     )
+    if "z" not in function.inputs.columns and not declared.takes_unit and not _lengths(function):
+        return replace(units, note="")  # nothing is a length, and degrees are as good
     if units.level == 1 or not declared.is_spatial:
         return units
     note = (

@@ -12,6 +12,7 @@ import numpy as np
 from spatialq.data.columns import NUMBERS, NUMPY_TYPES, whole_numbers
 from spatialq.data.meshes import Meshes
 from spatialq.data.points import ascends, converted
+from spatialq.data.polygons import Polygons
 from spatialq.data.reach import FARTHEST, too_far
 from spatialq.runtime import buffers, cuda
 from spatialq.runtime.cuda import on_gpu
@@ -210,6 +211,27 @@ def as_meshes(place: str, given: Any) -> Meshes:
             raise ValueError(message)
     require_whole_meshes(place, meshes)
     return meshes
+
+
+def as_polygons(place: str, given: Any) -> Polygons:
+    """Take what a caller gives as polygons: `Polygons`, or WKB in bytes, None without one.
+
+    Raises
+    ------
+    ValueError
+        If it is something else; what the bytes are, the kernel looks at.
+    """
+    if isinstance(given, Polygons):
+        return given
+    shapes = [given] if isinstance(given, str | bytes) or not np.iterable(given) else list(given)
+    for k, each in enumerate(shapes):
+        if isinstance(given, str | bytes) or not (each is None or isinstance(each, bytes)):
+            message = (
+                f"{place} must be a list of bytes, WKB of POLYGON or MULTIPOLYGON, or None each, "
+                f"got {type(each).__name__} at position {k}"
+            )
+            raise ValueError(message)
+    return Polygons.of(shapes)
 
 
 def narrowed(faces: Any) -> Any:

@@ -442,21 +442,42 @@ class ElementsInput:
 
 
 @dataclass(frozen=True)
-class PointsAndElementsInput:
+class PointsAndOtherInput:
+    """A table of points and another one: arrays, and what the other one is as an argument."""
+
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    """As of `PointsInput`."""
+    columns: tuple[str, ...] = ("x", "y", "z")
+    """Those of the points that the kernel gets, and a table must have."""
+    other: str = "elements"
+    """The argument that is the other table, in SQL, in Python and of the kernel."""
+
+
+@dataclass(frozen=True)
+class PointsAndElementsInput(PointsAndOtherInput):
     """A table of points and one of elements: arrays, and `Meshes` as `elements`.
 
     The result's column `element` has rows of the elements, -1 for none; SQL has it as `global_id`.
     """
 
-    attributes: Mapping[str, str] = field(default_factory=dict)
-    """As of `PointsInput`."""
     are_placed: bool = True
     """Whether the points must lie where the elements are: a scan that lies elsewhere is told of."""
 
-    columns: ClassVar[tuple[str, ...]] = ("x", "y", "z")
+
+@dataclass(frozen=True)
+class PointsAndTableInput(PointsAndOtherInput):
+    """A table of points and one that is of no elements, such as polygons.
+
+    A column of the result that names rows of the other table has their numbers from the kernel; SQL
+    puts there what that table has, of whatever type.
+    """
+
+    kind: Literal["polygons"] = "polygons"
+    """What its rows are: of polygons the kernel gets `spatialq.data.polygons.Polygons`, and
+    `polygon_id` names them."""
 
 
-Inputs = PointsInput | GridInput | ElementsInput | PointsAndElementsInput
+Inputs = PointsInput | GridInput | ElementsInput | PointsAndElementsInput | PointsAndTableInput
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import numpy as np
 
 from spatialq.data.columns import NUMPY_TYPES, whole_numbers
 from spatialq.functions.catalogue import Function, catalogue, folders
-from spatialq.functions.declaration import GridInput, PointsInput
+from spatialq.functions.declaration import GridInput, PointsAndTableInput, PointsInput
 from spatialq.functions.macros import (
     AGGREGATE,
     CALL,
@@ -25,11 +25,13 @@ from spatialq.functions.macros import (
     NUMBER,
     TABLE_OR_FILE,
     TABLE_OR_FILES,
+    TABLES,
     Argument,
     Macro,
     arguments_of,
     checked,
     indent,
+    of_points_and_other,
     render,
     struct,
 )
@@ -90,9 +92,30 @@ def _derived(function: Function) -> tuple[Macro, ...]:
                 _of_groups(function, attributes),
                 _aggregate(function, attributes),
             )
+        case PointsAndTableInput() as inputs:
+            return (_of_points_and_table(function, inputs),)
         case GridInput():
             return (_of_grid(function),)
     return ()
+
+
+def _of_points_and_table(function: Function, inputs: PointsAndTableInput) -> Macro:
+    """Write the table macro of a function of points and another table that is no elements."""
+    needed = " ".join(inputs.columns[:-1]) + f" and {inputs.columns[-1]}"
+    return Macro(
+        function.name,
+        function.output.summary,
+        (
+            replace(CLOUD, doc=CLOUD.doc.replace("x, y and z{attributes}", needed)),
+            TABLES[inputs.kind],
+            *arguments_of(function.parameters),
+            *CALL,
+        ),
+        f"FROM {of_points_and_other(function.name, function.parameters, inputs.other)}",
+        tuple(function.output.examples),
+        " ".join(function.output.columns),
+        kind="Query",
+    )
 
 
 def _of_table(function: Function, attributes: Mapping[str, str]) -> Macro:

@@ -68,6 +68,15 @@ ELEMENTS = Argument(
     rows="Elements",
 )
 """The second argument of functions of points and elements."""
+TABLES = {
+    "polygons": Argument(
+        "polygons",
+        "Name of a table or view with polygon_id, of any type, and geometry, a GEOMETRY of type "
+        "POLYGON or MULTIPOLYGON, as read_vector gives it. NULL and empty ones have no points.",
+        rows="Query",
+    )
+}
+"""That of functions of points and another table, by its kind."""
 DEVICE = Argument("device", "'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.", "'auto'", "text")
 MEMORY = Argument(
     "memory",
@@ -165,12 +174,14 @@ def indent(text: str, levels: int = 1) -> str:
     return text.replace("\n", "\n" + "    " * levels)
 
 
-def of_points_and_elements(function: str, parameters: Iterable[Parameter]) -> str:
-    """Write the table that the kernel of a function of points and elements gives."""
+def of_points_and_other(
+    function: str, parameters: Iterable[Parameter], other: str = "elements"
+) -> str:
+    """Write the table that the kernel of a function of points and another table gives."""
     return f"""query(
     spatialq_{function}_sql(
         {checked("tables", function, "points", TABLE_OR_FILES)},
-        {checked("text", function, "elements", TABLE)},
+        {checked("text", function, other, TABLE)},
         to_json({indent(struct(parameters), 2)})
     )
 )"""

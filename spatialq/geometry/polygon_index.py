@@ -1,6 +1,8 @@
 """Polygons as points ask for them: edges in rows of each polygon, and cells of all of them."""
 
+import hashlib
 import struct
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -8,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.points import read_only
+from spatialq.data.polygons import Polygons
 from spatialq.geometry.point_polygons import cells_of_polygons, locate, rows_of_edges
+from spatialq.runtime import forks
 from spatialq.runtime.threads import workers
 
 if TYPE_CHECKING:
@@ -33,6 +37,11 @@ FINEST = 64.0
 """Units in the last place of the largest coordinate that a cell is wide at least."""
 RUN = 1 << 17
 """Points whose pairs are gathered in one array."""
+KEPT = 4
+"""Indexes that are kept, for the next calls with equal polygons."""
+
+_kept: "OrderedDict[bytes, PolygonIndex]" = OrderedDict()
+_lock = forks.lock()
 
 
 @dataclass(frozen=True)
@@ -106,6 +115,29 @@ class PolygonIndex:
         )
         more = bottom, scale, row_starts, begins, listed
         return cls(box, boxes, (grid, nx, ny, cells, lists, *more))
+
+    @classmethod
+    def kept(cls, polygons: Polygons) -> "PolygonIndex":
+        """Give the index of polygons, made before if there was one of equal ones lately.
+
+        Raises
+        ------
+        ValueError
+            As `of`.
+        """
+        digest = hashlib.blake2b(polygons.wkb, digest_size=16)
+        digest.update(polygons.starts)
+        key = digest.digest()
+        with _lock:
+            found = _kept.get(key)
+        if found is None:
+            found = cls.of(list(polygons), polygons.names)
+        with _lock:
+            _kept[key] = found
+            _kept.move_to_end(key)
+            while len(_kept) > KEPT:
+                _kept.popitem(last=False)
+        return found
 
     def find(self, x: Any, y: Any) -> "tuple[NDArray[np.int64], NDArray[np.int32]]":
         """Find the polygons that points are in, in threads.

@@ -927,7 +927,11 @@ class Points(PointVerbs):
         self,
         polygons: Query | str,
         *,
+        bounds: Sequence[float] | None = None,
+        unit: float | str | None = None,
         crs: str | None = None,
+        device: str = "auto",
+        memory: str | float | None = None,
     ) -> Query:
         """The polygons that points are in, seen from above: one row for each point and polygon.
 
@@ -936,16 +940,29 @@ class Points(PointVerbs):
         Parameters
         ----------
         polygons : Query | str
-            A query, or the name of a table or view with polygon_id and geometry, a GEOMETRY of type
-            POLYGON or MULTIPOLYGON, as read_vector gives it. None and empty ones have no points.
+            A query, or the name of a table or view with polygon_id, of any type, and geometry, a
+            GEOMETRY of type POLYGON or MULTIPOLYGON, as read_vector gives it. None and empty ones
+            have no points.
+        bounds : Sequence[float] | None
+            xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
+            border are considered; None takes all. ([xmin, ymin, xmax, ymax], finite numbers with
+            the minima first, or None)
+        unit : float | str | None
+            Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
+            and 1 where none is known. (metres; > 0 or None)
         crs : str | None
             Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
             known of the table or file.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
         Query
-            point_id and polygon_id.
+            Query
         """
 
     def registration(

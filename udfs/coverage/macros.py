@@ -9,7 +9,7 @@ from spatialq.functions.macros import (
     ELEMENTS,
     Macro,
     arguments_of,
-    of_points_and_elements,
+    of_points_and_other,
 )
 
 from . import DECLARATION, Options
@@ -28,7 +28,7 @@ MACROS = (
             *CALL,
         ),
         f"""SELECT c.*
-FROM {of_points_and_elements("coverage", PARAMETERS)} AS c
+FROM {of_points_and_other("coverage", PARAMETERS)} AS c
 ORDER BY c.global_id, c.face""",
         tuple(OUTPUT.examples),
         "global_id face status seen visible offset tilt dx dy dz thickness spread points area: "

@@ -9,7 +9,7 @@ from spatialq.functions.macros import (
     ELEMENTS,
     Macro,
     arguments_of,
-    of_points_and_elements,
+    of_points_and_other,
 )
 
 from . import DECLARATION, Options
@@ -27,7 +27,7 @@ MACROS = (
             *arguments_of(PARAMETERS),
             *CALL,
         ),
-        f"""FROM {of_points_and_elements("deviation", PARAMETERS)}""",
+        f"""FROM {of_points_and_other("deviation", PARAMETERS)}""",
         tuple(OUTPUT.examples),
         "point_id global_id face distance angle orientation; distance is in metres",
     ),

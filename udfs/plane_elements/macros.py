@@ -9,7 +9,7 @@ from spatialq.functions.macros import (
     ELEMENTS,
     Macro,
     arguments_of,
-    of_points_and_elements,
+    of_points_and_other,
 )
 
 from .. import detect_planes
@@ -43,7 +43,7 @@ MACROS = (
             *arguments_of(each for each in PARAMETERS if each.name in OF_PLANES),
             *CALL,
         ),
-        RANKED.format(rows=of_points_and_elements("plane_elements", PARAMETERS)),
+        RANKED.format(rows=of_points_and_other("plane_elements", PARAMETERS)),
         tuple(OUTPUT.examples),
         "plane_id rank global_id nearest overlap coverage angle deviation, then the columns of "
         "detect_planes; deviation is in metres, positive outside the element",

@@ -12,7 +12,7 @@ from spatialq.functions.macros import (
     Macro,
     arguments_of,
     checked,
-    of_points_and_elements,
+    of_points_and_other,
 )
 
 from . import DECLARATION, MATRIX, Options
@@ -42,7 +42,7 @@ MACROS = (
         LISTED.format(
             entries=", ".join(f"r.{name}" for name in MATRIX),
             names=", ".join(MATRIX),
-            rows=of_points_and_elements("registration", PARAMETERS),
+            rows=of_points_and_other("registration", PARAMETERS),
         ),
         tuple(OUTPUT.examples),
         "candidate: 1 for the best; status: 'found', 'ambiguous' or 'not found'; matrix: 16 "

@@ -9,7 +9,7 @@ from spatialq.functions.macros import (
     ELEMENTS,
     Macro,
     arguments_of,
-    of_points_and_elements,
+    of_points_and_other,
 )
 
 from . import DECLARATION, Options
@@ -28,7 +28,7 @@ MACROS = (
             *CALL,
         ),
         f"""SELECT u.*
-FROM {of_points_and_elements("unmodelled", PARAMETERS)} AS u
+FROM {of_points_and_other("unmodelled", PARAMETERS)} AS u
 ORDER BY u.cluster_id""",
         tuple(OUTPUT.examples),
         "cluster_id: 1 for the cluster with the most points; point_count; cx cy cz: mean of the "
