@@ -11,6 +11,7 @@ from spatialq.data.grid import Grid, heights, require_values
 from spatialq.execution.call import call_outputs
 from spatialq.execution.validation import (
     as_attribute,
+    as_cloud,
     as_floats,
     as_ids,
     as_meshes,
@@ -65,6 +66,8 @@ def run(
         Of a function of points and elements, as for `run_elements`, in the memory of the host;
         `element` in the result is a position, -1 for none. Of points and polygons these are given
         as `polygons`, WKB (ISO, little-endian) in bytes or None each; `polygon_id` is a position.
+        Of points and another cloud, x, y and z of that one are given as `reference`;
+        `reference_id` is a position.
     device : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'
         Arrays of the GPU are worked on there.
     memory : str or number, optional
@@ -334,7 +337,8 @@ def _other(
         message = f"run: {function.name} is a function of points and {other}: give {other}="
         raise ValueError(message)
     if isinstance(inputs, PointsAndTableInput):
-        return {other: as_polygons(f"{function.name}: {other}", given)}, left
+        read = as_cloud if inputs.kind == "cloud" else as_polygons
+        return {other: read(f"{function.name}: {other}", given)}, left
     meshes = as_meshes(f"{function.name}: {other}", given)
     if on_gpu(meshes.faces):
         message = f"{function.name}: {other} must be in the memory of the host"

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from spatialq.data.cloud import Cloud
 from spatialq.data.frame import Frame
 from spatialq.errors import CrsError, CrsWarning
 from spatialq.functions.catalogue import Function
@@ -254,6 +255,10 @@ def _with_heights(arguments: Mapping[str, Any], level: float) -> dict[str, Any]:
     if "grid" in arguments:
         grid = arguments["grid"]
         return {**arguments, "grid": replace(grid, z=grid.z * level)}
+    arguments = {
+        name: each.lifted(level) if isinstance(each, Cloud) else each
+        for name, each in arguments.items()
+    }
     z = arguments["z"]
     if isinstance(z, np.ndarray):
         z = np.multiply(z, level, out=buffers.empty(z.shape))

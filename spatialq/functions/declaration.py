@@ -472,9 +472,9 @@ class PointsAndTableInput(PointsAndOtherInput):
     puts there what that table has, of whatever type.
     """
 
-    kind: Literal["polygons"] = "polygons"
+    kind: Literal["polygons", "cloud"] = "polygons"
     """What its rows are: of polygons the kernel gets `spatialq.data.polygons.Polygons`, and
-    `polygon_id` names them."""
+    `polygon_id` names them; of a cloud a `spatialq.data.cloud.Cloud`, and `reference_id` does."""
 
 
 Inputs = PointsInput | GridInput | ElementsInput | PointsAndElementsInput | PointsAndTableInput

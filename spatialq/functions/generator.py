@@ -101,7 +101,10 @@ def _derived(function: Function) -> tuple[Macro, ...]:
 
 def _of_points_and_table(function: Function, inputs: PointsAndTableInput) -> Macro:
     """Write the table macro of a function of points and another table that is no elements."""
-    needed = " ".join(inputs.columns[:-1]) + f" and {inputs.columns[-1]}"
+    *most, last = inputs.columns
+    needed = f"{' '.join(most) if len(most) < 2 else ', '.join(most)} and {last}"
+    if inputs.attributes:
+        needed += f", and {' '.join(inputs.attributes)} where it has them"
     return Macro(
         function.name,
         function.output.summary,

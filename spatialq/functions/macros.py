@@ -74,7 +74,13 @@ TABLES = {
         "Name of a table or view with polygon_id, of any type, and geometry, a GEOMETRY of type "
         "POLYGON or MULTIPOLYGON, as read_vector gives it. NULL and empty ones have no points.",
         rows="Query",
-    )
+    ),
+    "cloud": Argument(
+        "reference",
+        "Name of a table or view with point_id, x, y and z in the same CRS, or a file or a pattern "
+        "that read_points reads.",
+        rows="Points",
+    ),
 }
 """That of functions of points and another table, by its kind."""
 DEVICE = Argument("device", "'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.", "'auto'", "text")

@@ -1,14 +1,13 @@
 """Declaration of `cloud_distance`: the points of a cloud and how far off another one is."""
 
 from dataclasses import dataclass
-from math import nan
 from typing import Literal
 
 from spatialq.functions.declaration import (
     Declaration,
     Output,
     PointParameters,
-    PointsInput,
+    PointsAndTableInput,
     parameter,
 )
 
@@ -70,8 +69,11 @@ class Options(PointParameters):
 
 
 DECLARATION = Declaration(
-    inputs=PointsInput(attributes=dict.fromkeys(("nx", "ny", "nz"), "DOUBLE")),
+    inputs=PointsAndTableInput(
+        attributes=dict.fromkeys(("nx", "ny", "nz"), "DOUBLE"), other="reference", kind="cloud"
+    ),
     parameters=Options,
+    keeps_strays=True,
     outputs=(
         Output(
             name="cloud_distance",
@@ -92,18 +94,7 @@ DECLARATION = Declaration(
                 "level_of_detection": "DOUBLE",
             },
             work=work,
-            examples=(
-                "SELECT count(*) FROM cloud_distance('points', 'before', method := 'm3c2') "
-                "WHERE abs(distance) > level_of_detection",
-            ),
-            nulls={"reference_id": NO_POINT},
-            of_strays={
-                "distance": nan,
-                "reference_id": NO_POINT,
-                **dict.fromkeys(("nx", "ny", "nz"), nan),
-                **dict.fromkeys(("neighbours", "reference_neighbours"), 0),
-                **dict.fromkeys(("spread", "reference_spread", "level_of_detection"), nan),
-            },
+            examples=("FROM cloud_distance('points', 'before', method := 'm3c2', radius := 0.3)",),
         ),
     ),
 )

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from spatialq.data.cloud import Cloud
 from spatialq.data.points import all_finite, ids_of, not_finite, read_only
 from spatialq.geometry.eigen import eigen
 from spatialq.geometry.neighbours import ROOM, Found, Neighbours, squared_to_box
@@ -22,7 +23,7 @@ SLACK = 1 + 1e-9
 
 
 def run(
-    x: Any, y: Any, z: Any, point_id: Any, reference: dict[str, Any], options: Options,
+    x: Any, y: Any, z: Any, point_id: Any, reference: Cloud, options: Options,
     nx: Any = None, ny: Any = None, nz: Any = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Measure how far the points of a cloud are from another one.
@@ -32,8 +33,8 @@ def run(
     x, y, z : float64[n]
     point_id : int64[n] or None
         None for 0, 1, 2 ...
-    reference : dict of arrays
-        `x`, `y`, `z` (float64[m]) and `point_id` (int64[m] or None) of the other cloud.
+    reference : Cloud
+        The other one.
     options : Options
         Lengths in the unit of the coordinates.
     nx, ny, nz : float64[n] or None
@@ -44,9 +45,9 @@ def run(
     -------
     dict of arrays
         `point_id`; `distance` (float64; NaN without a point of the reference), `reference_id`
-        (int64, of the nearest point; `NO_POINT`), and for M3C2, NaN otherwise, `nx`, `ny`, `nz`,
-        `spread`, `reference_spread`, `level_of_detection` (float64), with the numbers of points
-        `neighbours`, `reference_neighbours` (int32). In the order of the points.
+        (int64, the row of the nearest point; `NO_POINT`), and for M3C2, NaN otherwise, `nx`, `ny`,
+        `nz`, `spread`, `reference_spread`, `level_of_detection` (float64), with the numbers of
+        points `neighbours`, `reference_neighbours` (int32). In the order of the points.
 
     Raises
     ------
@@ -59,8 +60,8 @@ def run(
     scanner, ISPRS Journal of Photogrammetry and Remote Sensing 82, section 3.
     """
     n = x.size
-    others = (*(reference[axis] for axis in "xyz"), reference["point_id"])
     progress.stage("order", 0.3)
+    others = (reference.x, reference.y, reference.z, reference.point_id)
     near = Neighbours.of(f"{options.function}: reference", *others)
     nearest = buffers.full(n, NO_POINT, np.int64)
     counts, values = buffers.zeros((2, n), np.int32), buffers.full((7, n), np.nan)
@@ -68,23 +69,26 @@ def run(
         if not all_finite(x, y, z):
             raise ValueError(not_finite(options.function, x, y, z, point_id))
         progress.stage("distances", 1.0)
-        _find_nearest(near, x, y, z, others[-1], options, nearest, values[0])
+        _find_nearest(near, x, y, z, options, nearest, values[0])
     else:
         own = Neighbours.of(options.function, x, y, z, point_id)
         progress.stage("distances", 1.0)
         _compare(own, near, _normals(nx, ny, nz), options, counts, values)
-    names = ("distance", "nx", "ny", "nz", "spread", "reference_spread", "level_of_detection")
     return {
         "point_id": ids_of(point_id, n),
+        "distance": values[0],
         "reference_id": nearest,
+        **dict(zip(("nx", "ny", "nz"), values[1:4], strict=True)),
         "neighbours": counts[0],
         "reference_neighbours": counts[1],
-        **dict(zip(names, values, strict=True)),
+        "spread": values[4],
+        "reference_spread": values[5],
+        "level_of_detection": values[6],
     }
 
 
 def _find_nearest(
-    near: Neighbours, x: Any, y: Any, z: Any, ids: Any, options: Options, nearest: Any, distance: Any
+    near: Neighbours, x: Any, y: Any, z: Any, options: Options, nearest: Any, distance: Any
 ) -> None:
     """Fill in the nearest points of the reference and their distances."""
     limit = np.inf if options.max_distance is None else options.max_distance**2
@@ -92,8 +96,7 @@ def _find_nearest(
     def keep(found: Found) -> None:
         rows = slice(found.first, found.stop)
         is_near = found.squared <= limit
-        at = found.rows[is_near]
-        nearest[rows][is_near] = at if ids is None else ids[at]
+        nearest[rows][is_near] = found.rows[is_near]
         distance[rows][is_near] = np.sqrt(found.squared[is_near])
 
     if len(near.points):
@@ -146,7 +149,9 @@ def _m3c2(  # type: ignore[no-untyped-def]
         x, y, z = points[q, 0], points[q, 1], points[q, 2]
         _measure(points, levels, boxes, x, y, z, normal, radius, length, waiting, inside)
         n, mean, squares = inside[0], inside[1], inside[2]
-        _measure(others, other_levels, other_boxes, x, y, z, normal, radius, length, waiting, inside)
+        _measure(
+            others, other_levels, other_boxes, x, y, z, normal, radius, length, waiting, inside
+        )
         m, other_mean, other_squares = inside[0], inside[1], inside[2]
         counts[0, at], counts[1, at] = n, m
         if n > 0.0 and m > 0.0:

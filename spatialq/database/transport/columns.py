@@ -26,6 +26,15 @@ IN_ORDER = {"place": "BIGINT", **ELEMENTS}
 element that comes first is `a`, and DuckDB may read a table by several threads."""
 POLYGONS = {"place": "BIGINT", "name": "VARCHAR", "shape": "VARCHAR"}
 """Of a polygon: its row, what errors call it, and its WKB in base64."""
+REFERENCE = {
+    "reference_id": "BIGINT",
+    "reference_x": "DOUBLE",
+    "reference_y": "DOUBLE",
+    "reference_z": "DOUBLE",
+}
+"""Of a point of a second cloud."""
+TABLES = {"polygons": POLYGONS, "cloud": REFERENCE}
+"""Columns of a table beside points, by its kind."""
 ELEMENT = f"STRUCT(place BIGINT, global_id VARCHAR, identity UBIGINT, mesh {MESH})"
 
 
@@ -55,13 +64,15 @@ def given_to(function: Function) -> dict[str, str]:
             return IN_ORDER
         case PointsAndElementsInput():
             return {**points_of(function), **ELEMENTS}
-        case PointsAndTableInput():
-            return {**points_of(function), **POLYGONS}
+        case PointsAndTableInput(kind=kind):
+            return {**points_of(function), **TABLES[kind]}
 
 
 def row_of(inputs: PointsAndOtherInput) -> str:
     """Give the SQL type of a row of the table beside points."""
-    return ELEMENT if isinstance(inputs, PointsAndElementsInput) else struct_type(POLYGONS)
+    if isinstance(inputs, PointsAndTableInput):
+        return struct_type(TABLES[inputs.kind])
+    return ELEMENT
 
 
 def given_by(function: Function) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""From a table of points and another one, of elements or polygons, to a kernel and back."""
+"""From a table of points and another one, of elements, polygons or points, to a kernel and back."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import ModuleType
@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from spatialq.data.polygons import Polygons
-from spatialq.database.transport import clouds, elements, points, polygons
+from spatialq.database.transport import clouds, elements, points, polygons, reference
 from spatialq.database.transport.arrow import each_list, list_of_structs, structs
 from spatialq.database.transport.columns import attributes_of, points_of
 from spatialq.database.transport.queries import call_of, lookups_of, names_of, request_of
@@ -94,7 +94,7 @@ def _calls(
     Each file is one beside polygons, which need no point of another; a file that none touches is
     not read.
     """
-    value = other if isinstance(other, Polygons) else other.meshes
+    value = other.meshes if isinstance(other, elements.ElementSet) else other
     if not is_file:
         cloud = {name: part[name] for name in points_of(function)}
         yield points.arrays_of(function.name, cloud, attributes_of(function)), value
@@ -108,18 +108,22 @@ def _calls(
 
 def _rows_of(function: Function) -> ModuleType:
     """Give the module that knows the rows of the other table."""
-    return elements if isinstance(function.inputs, PointsAndElementsInput) else polygons
+    if isinstance(function.inputs, PointsAndElementsInput):
+        return elements
+    return {"polygons": polygons, "cloud": reference}[function.inputs.kind]
 
 
 def _query(
     function: Function, transport: Transport, given: str | None, other: str | None, text: str
 ) -> str:
     table, rows = clouds.given_points(function, given), _rows_of(function)
-    sentence = f"{function.name}: {function.inputs.other} must be the name of a table, got "
+    what = "a table or a file" if rows is reference else "a table"
+    sentence = f"{function.name}: {function.inputs.other} must be the name of {what}, got "
     if not other:
         message = f"{sentence}{'NULL' if other is None else repr(other)}"
         raise ValueError(message)
-    require_table(sentence, other)
+    if rows is not reference:
+        require_table(sentence, other)
     request = clouds.request_of_files(function, text, table)
     source = rows.beside_points(function, other)
     if request is not None:
