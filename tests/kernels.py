@@ -4,12 +4,13 @@ import importlib
 from dataclasses import fields, replace
 
 import numpy as np
+import shapely
 
 from spatialq.data.columns import Lists, Text
 from spatialq.data.grid import Grid
 from spatialq.data.meshes import Meshes
 from spatialq.functions.catalogue import catalogue
-from spatialq.functions.declaration import PointsAndElementsInput
+from spatialq.functions.declaration import PointsAndElementsInput, PointsAndTableInput
 
 from .host.device import HostDevice, OnDevice
 
@@ -17,6 +18,28 @@ WITH_ELEMENTS = [
     name for name, each in catalogue().items() if isinstance(each.inputs, PointsAndElementsInput)
 ]
 """Functions that take elements beside points."""
+WITH_POLYGONS = [
+    name for name, each in catalogue().items() if isinstance(each.inputs, PointsAndTableInput)
+]
+"""Those that take polygons."""
+
+
+def beside(name, elements="elements"):
+    """Write the other table of a call in SQL, of which the table of points is written."""
+    if name in WITH_ELEMENTS:
+        return f", '{elements}'"
+    return ", 'plots'" if name in WITH_POLYGONS else ""
+
+
+def polygon(*box):
+    """Make the WKB of a box."""
+    return shapely.to_wkb(shapely.box(*box), byte_order=1, flavor="iso")
+
+
+def put_plots(con, *box):
+    """Make a table of one polygon, a box."""
+    wkt = shapely.box(*box).wkt
+    con.execute(f"CREATE TABLE plots AS SELECT 'box' AS polygon_id, '{wkt}'::GEOMETRY AS geometry")
 
 
 def cases_of(function):

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from spatialq.functions.catalogue import catalogue
-from spatialq.functions.declaration import PointsAndElementsInput, PointsInput
+from spatialq.functions.declaration import PointsAndOtherInput, PointsInput
 from spatialq.runtime import budget, buffers, file_memory
 
 from .kernels import arguments_of, arrays_in, assert_same, cases_of, run
@@ -20,7 +20,7 @@ pytestmark = [
 WITH_POINTS = [
     (name, case)
     for name, each in catalogue().items()
-    if isinstance(each.inputs, PointsInput | PointsAndElementsInput)
+    if isinstance(each.inputs, PointsInput | PointsAndOtherInput)
     for case in getattr(cases_of(name), "PARITY", cases_of(name).CASES)
 ]
 

@@ -4,12 +4,17 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.data.points import all_finite, ids_of, not_finite
+from spatialq.data.points import all_finite, not_finite
 from spatialq.data.polygons import Polygons
 from spatialq.geometry.polygon_index import PolygonIndex
-from spatialq.runtime import progress
+from spatialq.runtime import buffers, progress
+from spatialq.runtime.threads import chunks
 
 from . import Options
+
+COLUMNS = ("point_id", "polygon_id")
+ROUND = 1 << 24
+"""Points whose pairs are in memory at once before they go to the columns of the result."""
 
 
 def run(x: Any, y: Any, point_id: Any, polygons: Polygons, options: Options) -> dict[str, Any]:
@@ -40,6 +45,27 @@ def run(x: Any, y: Any, point_id: Any, polygons: Polygons, options: Options) -> 
         raise ValueError(not_finite(options.function, x, y, None, point_id))
     index = PolygonIndex.kept(polygons)
     progress.stage("points", 1.0)
-    rows, places = index.find(x, y)
-    ids = rows if point_id is None else ids_of(point_id, len(x))[rows]
-    return {"point_id": ids, "polygon_id": places.astype(np.int64)}
+    found = [_pairs(index, x, y, point_id, *part) for part in chunks(len(x), ROUND)]
+    return {name: _joined([each[k] for each in found]) for k, name in enumerate(COLUMNS)}
+
+
+def _pairs(index: PolygonIndex, x: Any, y: Any, ids: Any, first: int, stop: int) -> tuple[Any, Any]:
+    """Give the columns of the pairs of some points, in memory that may be in files."""
+    rows, places = index.find(x[first:stop], y[first:stop])
+    columns = buffers.empty(len(rows), np.int64), buffers.empty(len(rows), np.int64)
+    np.add(rows, first, out=columns[0])
+    if ids is not None:
+        columns[0][:] = ids[columns[0]]
+    columns[1][:] = places
+    return columns
+
+
+def _joined(parts: list[Any]) -> Any:
+    if len(parts) == 1:
+        return parts[0]
+    joined, at = buffers.empty(sum(map(len, parts)), np.int64), 0
+    while parts:
+        part = parts.pop(0)
+        joined[at : at + len(part)] = part
+        at += len(part)
+    return joined
