@@ -32,7 +32,7 @@
 --     SPATIALQ_MEMORY, or half of what is free.
 -- gives: point_id distance reference_id nx ny nz neighbours reference_neighbours spread
 --     reference_spread level_of_detection
--- example: FROM cloud_distance('points', 'before', method := 'm3c2', radius := 0.3)
+-- example: FROM cloud_distance('points', 'last_year', method := 'm3c2', radius := 0.3)
 CREATE OR REPLACE MACRO cloud_distance(
     points,
     reference,

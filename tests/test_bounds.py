@@ -13,7 +13,7 @@ from tests.element_tables import box, put
 from tests.kernels import on_device
 from tests.owm_ground import oracle
 
-from .kernels import WITH_ELEMENTS, WITH_POLYGONS, beside, polygon, put_plots
+from .kernels import WITH_ELEMENTS, beside, other_of, put_others
 
 FUNCTIONS = sorted(
     name
@@ -56,7 +56,7 @@ def con(request, points):
         con.execute("CREATE TABLE narrow AS SELECT * REPLACE (x::FLOAT AS x) FROM pts")
         con.execute("CREATE TABLE holes AS SELECT * REPLACE (nullif(x, 3) AS x) FROM pts")
         put(con, "elements", global_id=["a"], mesh=[box((20, 10, 0), (30, 20, 6))])
-        put_plots(con, 5, 5, 70, 20)
+        put_others(con, 5, 5, 70, 20)
         yield con
 
 
@@ -121,8 +121,7 @@ def test_arrays_are_cut_before_the_kernel(con, points, name):
     if name in WITH_ELEMENTS:
         vertices, faces = box((20, 10, 0), (30, 20, 6))
         given["elements"] = [(np.reshape(vertices, (-1, 3)), np.reshape(faces, (-1, 3)))]
-    if name in WITH_POLYGONS:
-        given["polygons"] = [polygon(5, 5, 70, 20)]
+    given |= other_of(name, 5, 5, 70, 20)
     x, y = points["x"], points["y"]
     inside = (x >= BOUNDS[0]) & (x <= BOUNDS[2]) & (y >= BOUNDS[1]) & (y <= BOUNDS[3])
     cut = {n: v[inside] if isinstance(v, np.ndarray) else v for n, v in given.items()}

@@ -21,7 +21,7 @@ from spatialq.functions.declaration import (
     PointsInput,
 )
 
-from .kernels import beside, polygon, put_plots
+from .kernels import beside, other_of, put_others
 
 CUBE = "{vertices: [0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1]::DOUBLE[], faces: [0, 2, 1, 0, 1, 3, 1, 2, 3, 2, 0, 3]::INTEGER[]}"  # noqa: E501
 CALLS = {
@@ -34,6 +34,7 @@ CALLS = {
     "pops_features": "pops_features('cells', {})",
     "pops_patches": "pops_patches('cells', {})",
     "registration": "registration('pts', 'walls', {})",
+    "cloud_distance": "cloud_distance('pts', 'before', {})",
     "points_within": "points_within('pts', 'plots', {})",
     "unmodelled": "unmodelled('pts', 'walls', {})",
     "contours": "contours('cells', {})",
@@ -104,7 +105,7 @@ def con():
             "FROM range(40) AS x, range(40) AS y"
         )
         con.execute(f"CREATE TABLE walls AS SELECT 'a' AS global_id, {CUBE} AS mesh")
-        put_plots(con, 0, 0, 5, 5)
+        put_others(con, 0, 0, 5, 5)
         yield con
 
 
@@ -183,7 +184,7 @@ def test_a_wrong_device_is_rejected(name):
         case PointsAndElementsInput():
             call = partial(spatialq.run, name, *points, elements=mesh)
         case PointsAndTableInput():
-            call = partial(spatialq.run, name, *points, polygons=[polygon(0, 0, 1, 1)])
+            call = partial(spatialq.run, name, *points, **other_of(name, 0, 0, 1, 1))
         case _:
             call = partial(spatialq.run, name, *points)
     with pytest.raises(ValueError, match=sentence):

@@ -24,7 +24,7 @@ from spatialq.runtime import budget, buffers
 from tests.element_tables import box, put
 
 from .examples import examples
-from .kernels import beside, put_plots
+from .kernels import beside, put_others
 
 FUNCTIONS = sorted(
     name
@@ -79,7 +79,7 @@ def connection(transport):
     if transport == "lists":
         spatialq.install(con)
     put(con, "elements", global_id=["a"], mesh=[box((20, 10, 0), (30, 20, 6))])
-    put_plots(con, 5, 5, 70, 20)
+    put_others(con, 5, 5, 70, 20)
     return con
 
 

@@ -10,7 +10,7 @@ import spatialq
 from spatialq.functions.catalogue import catalogue
 from spatialq.functions.declaration import PointsAndOtherInput, PointsInput
 from tests.element_tables import box, put
-from tests.kernels import beside, put_plots
+from tests.kernels import beside, put_others
 
 FUNCTIONS = sorted(
     name
@@ -47,7 +47,7 @@ def con():
             con.execute(f"CREATE TABLE {name} AS SELECT {text} AS point_id, x, y, z FROM bare")
         con.execute("ALTER TABLE bare DROP i")
         put(con, "elements", global_id=["a"], mesh=[box((0, 0, -1), (5, 5, 0))])
-        put_plots(con, 0, 0, 5, 5)
+        put_others(con, 0, 0, 5, 5)
         yield con
 
 

@@ -25,7 +25,6 @@ ARGUMENTS = {
     GridInput: ("cells",),
     ElementsInput: ("elements", "elements"),
     PointsAndElementsInput: ("points", "elements"),
-    PointsAndTableInput: ("points", "plots"),
 }
 MORE = dict.fromkeys(
     ("pops_features", "pops_patches"), ", scales := [3], steps := [3], example_scale := 20"
@@ -52,7 +51,11 @@ def con():
 
 
 def statement(function, written):
-    kinds = ARGUMENTS[type(catalogue()[function].inputs)]
+    inputs = catalogue()[function].inputs
+    if isinstance(inputs, PointsAndTableInput):
+        kinds = ("points", {"polygons": "plots", "cloud": "points"}[inputs.kind])
+    else:
+        kinds = ARGUMENTS[type(inputs)]
     arguments = ", ".join(written(kind) for kind in kinds)
     macro = {"direction": "above"}.get(function, function)
     return f"FROM {macro}({arguments}{MORE.get(function, '')}, device := 'cpu') ORDER BY ALL"

@@ -21,7 +21,8 @@ from spatialq.functions.declaration import (
 from tests.element_tables import box, put
 from tests.kernels import on_device
 
-from .kernels import WITH_ELEMENTS, WITH_POLYGONS, beside, polygon, put_plots
+from .kernels import WITH_ELEMENTS, beside, put_others
+from .kernels import other_of as table_of
 
 FUNCTIONS = sorted(catalogue())
 OF_POINTS = [
@@ -71,9 +72,7 @@ def call(function, moved, device="cpu", put_there=np.asarray, **options):
 
 def other_of(function):
     """Give what a function takes beside points."""
-    if function in WITH_POLYGONS:
-        return {"polygons": [polygon(0, 0, 9, 9)]}
-    return {"elements": BOXES} if function in WITH_ELEMENTS else {}
+    return {"elements": BOXES} if function in WITH_ELEMENTS else table_of(function, 0, 0, 9, 9)
 
 
 def cloud(n=400):
@@ -181,7 +180,7 @@ def con(request):
         (near, faces), (vertices, _) = BOXES
         put(con, "elements", global_id=["near", "far"],
             mesh=[(near, faces), (vertices + np.array([1e15, 0, 0]), faces)])  # fmt: skip
-        put_plots(con, 0, 0, 9, 9)
+        put_others(con, 0, 0, 9, 9)
         yield con
 
 

@@ -115,6 +115,8 @@ def test_each_method_gives_the_rows_of_its_macro(site, name):
         others = ["elements"]
     elif declared.keys() & {"after", "terrain"}:
         others = ["cells"]
+    elif "reference" in declared:
+        others = [rows.step.name]
     elif "polygons" in declared:
         site.execute(
             "CREATE TEMP VIEW plots AS SELECT 1 AS polygon_id, 'POLYGON ((652110 5606110, "

@@ -94,7 +94,9 @@ DECLARATION = Declaration(
                 "level_of_detection": "DOUBLE",
             },
             work=work,
-            examples=("FROM cloud_distance('points', 'before', method := 'm3c2', radius := 0.3)",),
+            examples=(
+                "FROM cloud_distance('points', 'last_year', method := 'm3c2', radius := 0.3)",
+            ),
         ),
     ),
 )
