@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spatialq.data.cloud import Cloud
 from spatialq.data.grid import Grid
 from spatialq.data.meshes import Meshes
 from spatialq.data.polygons import Polygons
@@ -56,7 +57,9 @@ def make(function: Function, size: int) -> dict[str, Any]:
         case PointsAndTableInput() as inputs:
             given = columns(*survey(size))
             kept = {name: given[name] for name in (*inputs.columns, "point_id")}
-            return kept | {inputs.other: plots(size)}
+            kept |= dict.fromkeys(inputs.attributes)
+            is_cloud = inputs.kind == "cloud"
+            return kept | {inputs.other: Cloud(*survey(size)) if is_cloud else plots(size)}
         case PointsInput(attributes=attributes):
             return {**columns(*survey(size)), **dict.fromkeys(attributes)}
 
