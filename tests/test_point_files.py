@@ -24,7 +24,7 @@ from spatialq.runtime import budget, buffers
 from tests.element_tables import box, put
 
 from .examples import examples
-from .kernels import beside, put_plots
+from .kernels import WITH_POLYGONS, beside, put_plots
 
 FUNCTIONS = sorted(
     name
@@ -99,7 +99,9 @@ def call(name, points, more=""):
 
 
 def rows(con, query):
-    return con.execute(query).fetchall()
+    """Give the rows; pairs with polygons, which come in no order, sorted."""
+    found = con.execute(query).fetchall()
+    return sorted(found) if any(f" {name}(" in query for name in WITH_POLYGONS) else found
 
 
 def forms(folder):
