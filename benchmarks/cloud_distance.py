@@ -39,9 +39,7 @@ def works_of(points):
         "nearest": (lambda: call()["distance"], lambda: cKDTree(others).query(points)[0]),
         "m3c2": (
             lambda: none(
-                call(
-                    method="m3c2", radius=RADIUS, max_distance=LENGTH, normal_radius=NORMAL
-                )
+                call(method="m3c2", radius=RADIUS, max_distance=LENGTH, normal_radius=NORMAL)
             ),
             spheres,
         ),

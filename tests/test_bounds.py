@@ -13,7 +13,7 @@ from tests.element_tables import box, put
 from tests.kernels import on_device
 from tests.owm_ground import oracle
 
-from .kernels import WITH_ELEMENTS, beside, other_of, put_others
+from .kernels import WITH_ELEMENTS, WITH_TABLE, beside, other_of, put_others
 
 FUNCTIONS = sorted(
     name
@@ -69,7 +69,9 @@ def call(name, table, more=""):
 
 
 def rows(con, query):
-    return con.execute(query).fetchall()
+    """Give the rows; pairs with polygons, which come in no order, sorted."""
+    found = con.execute(query).fetchall()
+    return sorted(found) if any(f" {name}(" in query for name in WITH_TABLE) else found
 
 
 @pytest.mark.parametrize("name", AS_WHERE)

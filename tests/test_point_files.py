@@ -24,7 +24,7 @@ from spatialq.runtime import budget, buffers
 from tests.element_tables import box, put
 
 from .examples import examples
-from .kernels import beside, put_others
+from .kernels import WITH_TABLE, beside, put_others
 
 FUNCTIONS = sorted(
     name
@@ -99,7 +99,9 @@ def call(name, points, more=""):
 
 
 def rows(con, query):
-    return con.execute(query).fetchall()
+    """Give the rows; pairs with polygons, which come in no order, sorted."""
+    found = con.execute(query).fetchall()
+    return sorted(found) if any(f" {name}(" in query for name in WITH_TABLE) else found
 
 
 def forms(folder):

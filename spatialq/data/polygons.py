@@ -33,7 +33,7 @@ class Polygons:
         return len(self.starts) - 1
 
     def __iter__(self) -> Iterator[bytes | None]:
-        data, starts = memoryview(self.wkb), self.starts.tolist()
+        data, starts = self.wkb.data, self.starts.tolist()
         for first, stop in pairwise(starts):
             yield bytes(data[first:stop]) or None
 

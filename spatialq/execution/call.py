@@ -127,7 +127,7 @@ def call_outputs(
         If the points lie beside the elements that they are compared with.
     """
     inputs = functions[0].inputs
-    arguments = within(arguments, options, getattr(inputs, "other", ""))
+    arguments = within(arguments, options, inputs.other)
     fitted = fit(functions[0], arguments, options, frame)
     if any(POINT_ID in each.output.columns for each in functions):
         require_unique(functions[0].name, arguments.get(POINT_ID))

@@ -85,8 +85,7 @@ def leave_out(functions: Sequence[Function], fitted: Fitted) -> Crowd:
     warn_of(name, xyz, strays, level=fitted.level, rows=rows)
     ids = _ids(arguments[POINT_ID], xyz[0])
     columns = {**dict(zip(inputs.columns, xyz, strict=True)), POINT_ID: ids}
-    other = getattr(inputs, "other", "")
-    of_points = (name for name in arguments if name not in columns and name != other)
+    of_points = (name for name in arguments if name not in columns and name != inputs.other)
     columns |= {name: arguments[name] for name in of_points}
     without = {
         name: None if values is None else _without(values, strays, n)

@@ -248,7 +248,8 @@ def as_polygons(place: str, given: Any) -> Polygons:
     """
     if isinstance(given, Polygons):
         return given
-    shapes = [given] if isinstance(given, str | bytes) or not np.iterable(given) else list(given)
+    is_one = isinstance(given, str | bytes) or not np.iterable(given)
+    shapes: list[Any] = [given] if is_one else list(given)
     for k, each in enumerate(shapes):
         if isinstance(given, str | bytes) or not (each is None or isinstance(each, bytes)):
             message = (

@@ -421,6 +421,7 @@ class PointsInput:
     None for a column that is absent, and a masked array where some values are NULL."""
 
     columns: ClassVar[tuple[str, ...]] = ("x", "y", "z")
+    other: ClassVar[str] = ""
 
 
 @dataclass(frozen=True)
@@ -428,6 +429,7 @@ class GridInput:
     """A table of cells `x`, `y`, `z`, or a file: the kernel gets a `spatialq.data.grid.Grid`."""
 
     columns: ClassVar[tuple[str, ...]] = ("x", "y", "z")
+    other: ClassVar[str] = ""
 
 
 @dataclass(frozen=True)
@@ -439,6 +441,7 @@ class ElementsInput:
     """
 
     columns: ClassVar[tuple[str, ...]] = ()
+    other: ClassVar[str] = ""
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ def size_of(inputs: Inputs, arguments: dict[str, Any]) -> Size:
             return Size(int(grid.z.size), extent, device=_device(grid.z))
         case PointsInput() | PointsAndOtherInput():
             xyz = [arguments[axis] for axis in inputs.columns]
-            given = arguments.get(getattr(inputs, "other", ""))
+            given = arguments.get(inputs.other)
             return Size(
                 len(xyz[0]),
                 _extent(xyz),

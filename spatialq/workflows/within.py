@@ -98,4 +98,4 @@ def _polygons(command: str, within: Within, crs: str | None) -> "PolygonIndex":
         raise FileError.of(command, within.path, "there is no polygon to clip by")
     own = next((system for _, system in rows if system is not None), None)
     require_one_plane(command, (f"'{within.path}' is", own), ("the point clouds are", crs))
-    return PolygonIndex.of([shape for shape, _ in rows])
+    return PolygonIndex.of([shape for shape, _ in rows], caller=command)

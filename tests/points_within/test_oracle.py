@@ -11,6 +11,7 @@ import spatialq
 from spatialq.geometry.point_polygons import side
 from spatialq.geometry.polygon_index import PolygonIndex
 
+from . import oracle
 from .cases import CASES, arguments
 
 FAR = np.array([652_000.0, 5_606_000.0])
@@ -130,7 +131,7 @@ def test_the_side_of_an_edge_is_exact():
 )
 def test_what_is_no_polygon(wkt, said):
     with pytest.raises(ValueError, match=f"^points_within: .*{said}"):
-        PolygonIndex.of(as_wkb([shapely.from_wkt(wkt)]))
+        PolygonIndex.of(as_wkb([shapely.from_wkt(wkt)]), caller="points_within")
 
 
 def test_nothing():
@@ -161,16 +162,9 @@ def test_every_case_is_as_of_geos(case):
         "points_within", given["x"], given["y"], None, given["point_id"], polygons=wkb,
         **options,
     )  # fmt: skip
-    west, south, east, north = options.get("bounds", (-np.inf, -np.inf, np.inf, np.inf))
-    expected = [
-        (int(number), k)
-        for (x, y), number in zip(points, given["point_id"], strict=True)
-        for k, shape in enumerate(shapes)
-        if shape is not None and west <= x <= east and south <= y <= north
-        and shapely.covers(shape, shapely.Point(x, y))
-    ]  # fmt: skip
-    pairs = (found[name].tolist() for name in ("point_id", "polygon_id"))
-    assert list(zip(*pairs, strict=True)) == expected
+    columns = (found[name].tolist() for name in ("point_id", "polygon_id"))
+    expected = oracle.pairs(points, given["point_id"], shapes, **options)
+    assert list(zip(*columns, strict=True)) == expected
 
 
 @pytest.mark.parametrize(

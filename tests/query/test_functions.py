@@ -146,6 +146,7 @@ def test_arguments_arrive(site, name):
     rows = rows_of(site, name)
     declared = inspect.signature(METHODS[name]).parameters
     others = ["elements"] if declared.keys() & {"b", "elements"} else []
+    others += ["points"] if declared.keys() & {"polygons", "reference"} else []
     for each in MACROS[name].arguments:
         if each.parameter is None or each.parameter.type is bool:
             continue

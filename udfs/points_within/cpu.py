@@ -43,7 +43,7 @@ def run(x: Any, y: Any, point_id: Any, polygons: Polygons, options: Options) -> 
     progress.stage("polygons", 0.3)
     if not all_finite(x, y):
         raise ValueError(not_finite(options.function, x, y, None, point_id))
-    index = PolygonIndex.kept(polygons)
+    index = PolygonIndex.kept(polygons, options.function)
     progress.stage("points", 1.0)
     found = [_pairs(index, x, y, point_id, *part) for part in chunks(len(x), ROUND)]
     return {name: _joined([each[k] for each in found]) for k, name in enumerate(COLUMNS)}

@@ -129,7 +129,7 @@ def write_polygons(data: dict[str, Any], partial: Path) -> dict[str, Any]:
     )
     arrays = {
         **vars(polygons),
-        "boxes": PolygonIndex.kept(polygons).boxes,
+        "boxes": PolygonIndex.kept(polygons, caller).boxes,
         "ids": np.array(ids, np.int64) if is_whole else np.array([e or "" for e in texts], np.str_),
         "has_id": has_id,
     }

@@ -164,11 +164,9 @@ def _near(boxes: "NDArray[np.float64]", box: Sequence[float] | None) -> "NDArray
     """Say which boxes meet another one, in a point at least; all but NaN do where there is none."""
     xmin, ymin, xmax, ymax = boxes.T
     if box is None:
-        return np.isfinite(xmin)
-    found: NDArray[np.bool_] = (
-        (xmin <= box[2]) & (xmax >= box[0]) & (ymin <= box[3]) & (ymax >= box[1])
-    )
-    return found
+        return np.asarray(np.isfinite(xmin), np.bool_)
+    meets = (xmin <= box[2]) & (xmax >= box[0]) & (ymin <= box[3]) & (ymax >= box[1])
+    return np.asarray(meets, np.bool_)
 
 
 def _within(around: Sequence[float], box: Sequence[float] | None) -> list[float] | None:

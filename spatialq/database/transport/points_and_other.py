@@ -1,7 +1,6 @@
 """From a table of points and another one, of elements, polygons or points, to a kernel and back."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
@@ -99,14 +98,14 @@ def _calls(
         cloud = {name: part[name] for name in points_of(function)}
         yield points.arrays_of(function.name, cloud, attributes_of(function)), value
     elif isinstance(value, Polygons):
-        index = PolygonIndex.kept(value)
+        index = PolygonIndex.kept(value, function.name)
         for columns in clouds.each_near(function, request, index.boxes):
             yield columns, value
     else:
         yield clouds.of_files(function, request), value
 
 
-def _rows_of(function: Function) -> ModuleType:
+def _rows_of(function: Function) -> Any:
     """Give the module that knows the rows of the other table."""
     if isinstance(function.inputs, PointsAndElementsInput):
         return elements
@@ -133,21 +132,20 @@ def _query(
             f"{''.join(f' FROM {name}' for name in names_of([source]))}"
         )
         query = call_of(function, transport, request, [source], lists)
-        return rows.with_names(function, query, other)
+        return str(rows.with_names(function, query, other))
     assert isinstance(table, str)
     request = Request.new(text)
     options, _ = request.choose(function)  # wrong ones are rejected while the query is bound
     cloud = points.source_of(function, table, request).within(options.bounds)
     sources = [cloud, source]
-    lists = {name: f"list({expression})" for name, expression in cloud.columns.items()}
-    columns = ", ".join(f"{value} AS {name}" for name, value in lists.items())
+    columns = ", ".join(f"list({value}) AS {name}" for name, value in cloud.columns.items())
     check = f"coalesce({cloud.check}, {source.check})"
     given = f"(SELECT {columns} FROM {cloud.rows} HAVING {check} IS NULL) AS given"
-    names = ", ".join(f"given.{name}" for name in lists)
+    names = ", ".join(f"given.{name}" for name in cloud.columns)
     called = (
         f"{lookups_of(sources)}SELECT unnest(spatialq_{function.name}_udf({names}, "
         f"{rows.list_of(source)}, {request_of(request, sources)}), max_depth := 2) "
         f"FROM {', '.join([given, *names_of(sources)])}"
     )
     query = call_of(function, transport, request, sources, called)
-    return rows.with_names(function, query, other)
+    return str(rows.with_names(function, query, other))
