@@ -117,7 +117,7 @@ def _of_points_and_table(function: Function, inputs: PointsAndTableInput) -> Mac
         f"FROM {of_points_and_other(function.name, function.parameters, inputs.other)}",
         tuple(function.output.examples),
         " ".join(function.output.columns),
-        kind="Query",
+        kind="" if inputs.kind == "cloud" else "Query",  # of polygons the rows are pairs
     )
 
 

@@ -210,7 +210,7 @@ class Points(PointVerbs):
         crs: str | None = None,
         device: str = "auto",
         memory: str | float | None = None,
-    ) -> Query:
+    ) -> Self:
         """How far each point of a cloud is from another cloud: from its nearest point, or along the
         normal by M3C2 with the level of detection; one row per point, with NULL where no point of
         the reference is near.
@@ -254,8 +254,10 @@ class Points(PointVerbs):
 
         Returns
         -------
-        Query
-            Query
+        Points
+            The points, with the columns distance DOUBLE, reference_id BIGINT, nx DOUBLE, ny DOUBLE,
+            nz DOUBLE, neighbours INTEGER, reference_neighbours INTEGER, spread DOUBLE,
+            reference_spread DOUBLE, level_of_detection DOUBLE.
         """
 
     def coverage(
@@ -1024,7 +1026,7 @@ class Points(PointVerbs):
         Returns
         -------
         Query
-            Query
+            Columns point_id polygon_id.
         """
 
     def registration(

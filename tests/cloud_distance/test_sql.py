@@ -171,7 +171,8 @@ def test_in_python(con):
     assert found["distance"].tolist() == [row[1] for row in expected]
     assert (found["reference_id"] + 100).tolist() == [row[2] for row in expected]
     points = spatialq.table(con, "later").cloud_distance(spatialq.table(con, "before"), unit=1)
-    assert sorted(points.fetchall()) == expected
+    columns = [each for each in points.columns if each not in "xyz"]
+    assert sorted(points.select(*columns).fetchall()) == expected
 
 
 @pytest.mark.parametrize(
