@@ -23,11 +23,12 @@ from spatialq.data.grid import Grid
 from spatialq.data.meshes import Meshes
 from spatialq.execution.call import call
 from spatialq.functions.catalogue import catalogue
-from spatialq.functions.declaration import PointsAndElementsInput
+from spatialq.functions.declaration import PointsAndElementsInput, PointsAndTableInput
 from spatialq.planner import log
 from spatialq.planner.statistics import size_of
 from spatialq.runtime.threads import n_threads
 from spatialq.workflows import calibration
+from spatialq.workflows.calibration_inputs import make
 
 PLANES = ("detect_planes", "plane_points")
 ELEMENTS = ("direction", "distance", "intersects_with")
@@ -168,6 +169,8 @@ def fitted(function, n):
         ]
     if isinstance(catalogue()[function].inputs, PointsAndElementsInput):
         return [Input(function, f"{bays} bays", scanned(function, n, bays)) for bays in (3, 11)]
+    if isinstance(catalogue()[function].inputs, PointsAndTableInput):
+        return [Input(function, "plots", make(catalogue()[function], n))]
     if function == "build_lod":
         plain = columns(*survey(n)) | dict.fromkeys(catalogue()[function].inputs.attributes)
         return [Input(function, "coloured", coloured(n)), Input(function, "survey", plain)]
@@ -191,6 +194,8 @@ def reported(function, n):
         return [Input(function, "mixed", {"a": mixed, "b": other})]
     if isinstance(catalogue()[function].inputs, PointsAndElementsInput):
         return [Input(function, "7 bays", scanned(function, n, 7))]
+    if isinstance(catalogue()[function].inputs, PointsAndTableInput):
+        return [Input(function, "plots", make(catalogue()[function], n + 1))]
     attributes = catalogue()[function].inputs.attributes
     found = [Input(function, "20 a square metre", columns(*corner(n, 20.0, 5)))]
     if function in PLANES:

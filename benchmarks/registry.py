@@ -108,6 +108,7 @@ BENCHMARKS = [
               data="indoor/caixa3.laz", slow=True),
     Benchmark("point_elements", "--points 300 --elements 5 --repeat 1"),
     Benchmark("point_features", "--points 2000 --repeat 1"),
+    Benchmark("cloud_distance", "--points 2000 --repeat 1"),
     Benchmark("points_within", "--points 3000 --polygons 20 --repeat 1"),
     Benchmark("pops_end_to_end", "--side 80 --repeat 1", "--side 5000"),
     Benchmark("pops_features", "--side 80 --repeat 1"),

@@ -7,7 +7,12 @@ import pyarrow as pa
 
 import spatialq
 from spatialq.functions.catalogue import catalogue
-from spatialq.functions.declaration import ElementsInput, GridInput, PointsAndElementsInput
+from spatialq.functions.declaration import (
+    ElementsInput,
+    GridInput,
+    PointsAndElementsInput,
+    PointsAndTableInput,
+)
 from spatialq.planner import log, rates
 from spatialq.planner.plan import plan_call
 from spatialq.planner.statistics import size_of
@@ -88,12 +93,21 @@ class Call:
                 self._elements(self.arguments["a"])
                 tables += ["elements"] * (1 + (self.arguments["b"] is not None))
             case inputs:
-                given = {k: v for k, v in self.arguments.items() if k != "elements"}
+                given = {k: v for k, v in self.arguments.items() if k != inputs.other}
                 self._table("points", **{k: v for k, v in given.items() if v is not None})
                 tables.append("points")
                 if isinstance(inputs, PointsAndElementsInput):
                     self._elements(self.arguments["elements"])
                     tables.append("elements")
+                if isinstance(inputs, PointsAndTableInput):
+                    rows = enumerate(self.arguments[inputs.other])
+                    polygon_id, wkb = zip(*rows, strict=True)
+                    self._table("wkb", polygon_id=polygon_id, wkb=wkb)
+                    self.con.execute(
+                        "CREATE TABLE plots AS "
+                        "SELECT polygon_id, ST_GeomFromWKB(wkb) AS geometry FROM wkb"
+                    )
+                    tables.append("plots")
         options = "".join(f", {key} := {value!r}" for key, value in self.options.items())
         given = ", ".join(f"'{table}'" for table in tables)
         column = next(iter(self.function.output.columns))

@@ -192,6 +192,31 @@ def run(
 
 @overload
 def run(
+    function: Literal["cloud_distance"],
+    x: Any,
+    y: Any,
+    z: Any,
+    point_id: Any = None,
+    *,
+    reference: Any,
+    nx: Any = None,
+    ny: Any = None,
+    nz: Any = None,
+    method: Literal["nearest", "m3c2"] = "nearest",
+    max_distance: float | None = None,
+    radius: float = 0.5,
+    normal_radius: float = 1.0,
+    registration_error: float = 0.0,
+    bounds: Sequence[float] | None = None,
+    unit: float | None = None,
+    crs: str | None = None,
+    device: str = "auto",
+    memory: str | float | None = None,
+    progress: Callable[[float, str], object] | None = None,
+) -> dict[str, Any]: ...
+
+@overload
+def run(
     function: Literal["contours"],
     x: Any,
     y: Any,
@@ -442,6 +467,23 @@ def run(
     radius: float | None = None,
     min_k: int = 3,
     mode: Literal["sqrt", "raw", "normalized"] = "sqrt",
+    bounds: Sequence[float] | None = None,
+    unit: float | None = None,
+    crs: str | None = None,
+    device: str = "auto",
+    memory: str | float | None = None,
+    progress: Callable[[float, str], object] | None = None,
+) -> dict[str, Any]: ...
+
+@overload
+def run(
+    function: Literal["points_within"],
+    x: Any,
+    y: Any,
+    z: Any,
+    point_id: Any = None,
+    *,
+    polygons: Any,
     bounds: Sequence[float] | None = None,
     unit: float | None = None,
     crs: str | None = None,

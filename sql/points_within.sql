@@ -2,24 +2,43 @@
 
 -- The polygons that points are in, seen from above: one row for each point and polygon. Points on
 -- an edge or a corner are within, those in a hole are not.
--- points: Name of a table or view with point_id, x and y; or what read_points reads: a file such as
---     'forest.laz', a pattern such as 'tiles/*.laz', or a folder such as 'tiles/'.
--- polygons: Name of a table or view with polygon_id and geometry, a GEOMETRY of type POLYGON or
---     MULTIPOLYGON, as read_vector gives it. NULL and empty ones have no points.
+-- points: Name of a table or view with point_id (unique), x and y; or what read_points reads: a
+--     file such as 'forest.laz', a pattern such as 'tiles/*.laz', a folder such as 'tiles/', or a
+--     list of these, whose files are one cloud with the point_ids of read_points.
+-- polygons: Name of a table or view with polygon_id, of any type, and geometry, a GEOMETRY of type
+--     POLYGON or MULTIPOLYGON, as read_vector gives it. NULL and empty ones have no points.
+-- bounds: xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
+--     border are considered; NULL takes all. ([xmin, ymin, xmax, ymax], finite numbers with the
+--     minima first, or NULL)
+-- unit: Metres in one unit of x, y and z, such as 0.3048 for feet; NULL takes that of the CRS, and
+--     1 where none is known. (metres; > 0 or NULL)
 -- crs: Coordinate reference system of the points, such as 'EPSG:25832'; NULL takes what is known of
 --     the table or file.
--- gives: point_id and polygon_id
+-- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
+-- gives: point_id polygon_id
 -- example: SELECT polygon_id, count(*) FROM points_within('points', 'plots') GROUP BY ALL
 -- example: FROM points JOIN points_within('points', 'plots') USING (point_id)
 CREATE OR REPLACE MACRO points_within(
     points,
     polygons,
-    crs := NULL
+    bounds := NULL,
+    unit := NULL,
+    crs := NULL,
+    device := 'auto',
+    memory := NULL
 ) AS TABLE
 FROM query(
     spatialq_points_within_sql(
-        spatialq_text('points_within: points must be the name of a table or a file, got ', points),
-        spatialq_name('points_within: polygons must be the name of a table, got ', polygons),
-        spatialq_text('points_within: crs must be text such as EPSG:25832, got ', crs)
+        spatialq_tables('points_within: points must be the name of a table or a file, or a list of files, got ', points),
+        spatialq_text('points_within: polygons must be the name of a table, got ', polygons),
+        to_json({
+            bounds: bounds,
+            unit: unit,
+            crs: crs,
+            device: device,
+            memory: memory
+        })
     )
 );

@@ -4,12 +4,13 @@ import importlib
 from dataclasses import fields, replace
 
 import numpy as np
+import shapely
 
 from spatialq.data.columns import Lists, Text
 from spatialq.data.grid import Grid
 from spatialq.data.meshes import Meshes
 from spatialq.functions.catalogue import catalogue
-from spatialq.functions.declaration import PointsAndElementsInput
+from spatialq.functions.declaration import PointsAndElementsInput, PointsAndTableInput
 
 from .host.device import HostDevice, OnDevice
 
@@ -17,6 +18,47 @@ WITH_ELEMENTS = [
     name for name, each in catalogue().items() if isinstance(each.inputs, PointsAndElementsInput)
 ]
 """Functions that take elements beside points."""
+WITH_TABLE = {
+    name: each.inputs for name, each in catalogue().items()
+    if isinstance(each.inputs, PointsAndTableInput)
+}  # fmt: skip
+"""Those that take another table, with what it is."""
+TABLES = {"polygons": "plots", "cloud": "before"}
+"""Tables of each kind, as `put_others` makes them."""
+
+
+def beside(name, elements="elements"):
+    """Write the other table of a call in SQL, of which the table of points is written."""
+    if name in WITH_ELEMENTS:
+        return f", '{elements}'"
+    return f", '{TABLES[WITH_TABLE[name].kind]}'" if name in WITH_TABLE else ""
+
+
+def other_of(name, *box):
+    """Give the other table of a call in Python, by its argument: a polygon or the corners of it."""
+    if name not in WITH_TABLE:
+        return {}
+    west, south, east, north = map(float, box)
+    corners = [west, east, east, west], [south, south, north, north], [0.0] * 4
+    given = {"polygons": [polygon(*box)], "cloud": corners}
+    return {WITH_TABLE[name].other: given[WITH_TABLE[name].kind]}
+
+
+def polygon(*box):
+    """Make the WKB of a box."""
+    return shapely.to_wkb(shapely.box(*box), byte_order=1, flavor="iso")
+
+
+def put_others(con, *box):
+    """Make the tables of each kind: of one polygon, a box, and of its corners."""
+    west, south, east, north = box
+    con.execute(
+        "CREATE TABLE before AS SELECT range AS point_id, 0.0::DOUBLE AS z, "
+        f"if(range % 2 = 0, {west}, {east})::DOUBLE AS x, "
+        f"if(range < 2, {south}, {north})::DOUBLE AS y FROM range(4)"
+    )
+    wkt = shapely.box(*box).wkt
+    con.execute(f"CREATE TABLE plots AS SELECT 'box' AS polygon_id, '{wkt}'::GEOMETRY AS geometry")
 
 
 def cases_of(function):

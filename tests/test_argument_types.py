@@ -123,7 +123,8 @@ def right(macro, argument, folder):
     values = {
         "points": "points", "a": "elements", "b": "elements", "elements": "elements", "lod": "lod",
         "grid": "cells", "relations": "relations", "selector": "IfcWall", "table_name": "points",
-        "clashes": "clashes", "objects": "objects", "polygons": "plots", "relation": "touch",
+        "clashes": "clashes", "objects": "objects", "polygons": "plots", "reference": "points",
+        "relation": "touch",
         "path": str(folder / path.get(macro.name, "house.ifc")), "function": "owm_ground",
         "script": f'm = ImportModel("{folder}/house.ifc")', "supertype": "IfcWall",
         "ifc_class": "IfcWall", "value": '{"YearComponent": 2024}', "from_crs": "EPSG:25832",

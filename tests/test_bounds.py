@@ -7,18 +7,18 @@ import pytest
 import spatialq
 from spatialq.execution import bounds
 from spatialq.functions.catalogue import catalogue
-from spatialq.functions.declaration import PointsAndElementsInput, PointsInput
+from spatialq.functions.declaration import PointsAndOtherInput, PointsInput
 from spatialq.runtime import budget
 from tests.element_tables import box, put
 from tests.kernels import on_device
 from tests.owm_ground import oracle
 
-from .kernels import WITH_ELEMENTS
+from .kernels import WITH_ELEMENTS, WITH_TABLE, beside, other_of, put_others
 
 FUNCTIONS = sorted(
     name
     for name, each in catalogue().items()
-    if isinstance(each.inputs, PointsInput | PointsAndElementsInput)
+    if isinstance(each.inputs, PointsInput | PointsAndOtherInput)
 )
 AS_WHERE = [name for name in FUNCTIONS if name not in ("owm_ground", "ground_surface")]
 """The windows of the others' seeds divide the box."""
@@ -56,6 +56,7 @@ def con(request, points):
         con.execute("CREATE TABLE narrow AS SELECT * REPLACE (x::FLOAT AS x) FROM pts")
         con.execute("CREATE TABLE holes AS SELECT * REPLACE (nullif(x, 3) AS x) FROM pts")
         put(con, "elements", global_id=["a"], mesh=[box((20, 10, 0), (30, 20, 6))])
+        put_others(con, 5, 5, 70, 20)
         yield con
 
 
@@ -64,12 +65,13 @@ SPARSE = {"unmodelled": ", gap := 10, min_points := 1"}
 
 
 def call(name, table, more=""):
-    others = ", 'elements'" if name in WITH_ELEMENTS else ""
-    return f"{name}('{table}'{others}, unit := 1{SPARSE.get(name, '')}{more})"
+    return f"{name}('{table}'{beside(name)}, unit := 1{SPARSE.get(name, '')}{more})"
 
 
 def rows(con, query):
-    return con.execute(query).fetchall()
+    """Give the rows; pairs with polygons, which come in no order, sorted."""
+    found = con.execute(query).fetchall()
+    return sorted(found) if any(f" {name}(" in query for name in WITH_TABLE) else found
 
 
 @pytest.mark.parametrize("name", AS_WHERE)
@@ -121,6 +123,7 @@ def test_arrays_are_cut_before_the_kernel(con, points, name):
     if name in WITH_ELEMENTS:
         vertices, faces = box((20, 10, 0), (30, 20, 6))
         given["elements"] = [(np.reshape(vertices, (-1, 3)), np.reshape(faces, (-1, 3)))]
+    given |= other_of(name, 5, 5, 70, 20)
     x, y = points["x"], points["y"]
     inside = (x >= BOUNDS[0]) & (x <= BOUNDS[2]) & (y >= BOUNDS[1]) & (y <= BOUNDS[3])
     cut = {n: v[inside] if isinstance(v, np.ndarray) else v for n, v in given.items()}

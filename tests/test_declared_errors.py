@@ -16,10 +16,12 @@ from spatialq.functions.declaration import (
     ElementsInput,
     GridInput,
     PointsAndElementsInput,
+    PointsAndOtherInput,
+    PointsAndTableInput,
     PointsInput,
 )
 
-from .kernels import WITH_ELEMENTS
+from .kernels import beside, other_of, put_others
 
 CUBE = "{vertices: [0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1]::DOUBLE[], faces: [0, 2, 1, 0, 1, 3, 1, 2, 3, 2, 0, 3]::INTEGER[]}"  # noqa: E501
 CALLS = {
@@ -32,6 +34,8 @@ CALLS = {
     "pops_features": "pops_features('cells', {})",
     "pops_patches": "pops_patches('cells', {})",
     "registration": "registration('pts', 'walls', {})",
+    "cloud_distance": "cloud_distance('pts', 'before', {})",
+    "points_within": "points_within('pts', 'plots', {})",
     "unmodelled": "unmodelled('pts', 'walls', {})",
     "contours": "contours('cells', {})",
     "terrain_derivatives": "terrain_derivatives('cells', {})",
@@ -101,6 +105,7 @@ def con():
             "FROM range(40) AS x, range(40) AS y"
         )
         con.execute(f"CREATE TABLE walls AS SELECT 'a' AS global_id, {CUBE} AS mesh")
+        put_others(con, 0, 0, 5, 5)
         yield con
 
 
@@ -178,6 +183,8 @@ def test_a_wrong_device_is_rejected(name):
             call = partial(spatialq.run_grid, name, np.zeros((50, 50)), dx=100)
         case PointsAndElementsInput():
             call = partial(spatialq.run, name, *points, elements=mesh)
+        case PointsAndTableInput():
+            call = partial(spatialq.run, name, *points, **other_of(name, 0, 0, 1, 1))
         case _:
             call = partial(spatialq.run, name, *points)
     with pytest.raises(ValueError, match=sentence):
@@ -186,7 +193,7 @@ def test_a_wrong_device_is_rejected(name):
 
 OF_POINTS = [
     name for name, each in catalogue().items()
-    if isinstance(each.inputs, PointsInput | PointsAndElementsInput)
+    if isinstance(each.inputs, PointsInput | PointsAndOtherInput)
 ]  # fmt: skip
 
 
@@ -202,21 +209,27 @@ OF_POINTS = [
     ],
 )
 def test_coordinates_must_be_there_and_finite(con, name, columns, sentence):
+    axes = catalogue()[name].inputs.columns
+    if columns.endswith(" z"):
+        columns = columns.replace("z)", f"{axes[-1]})").replace(" z", f" {axes[-1]}")
     bad = f"WITH bad AS (SELECT * REPLACE ({columns}) FROM pts)"
-    walls = ", 'walls'" if name in WITH_ELEMENTS else ""
     with pytest.raises(duckdb.Error) as error:
-        con.sql(f"{bad} FROM {name}('bad'{walls})").fetchall()
+        con.sql(f"{bad} FROM {name}('bad'{beside(name, 'walls')})").fetchall()
     assert f"{name}: " in str(error.value)
-    assert sentence in str(error.value)
+    all_of_them = f"{', '.join(axes[:-1])} and {axes[-1]} must"
+    assert sentence.replace("x, y and z must", all_of_them) in str(error.value)
 
 
 @pytest.mark.parametrize("name", OF_POINTS)
 @pytest.mark.parametrize("column", ["point_id", "x", "y", "z"])
 def test_a_missing_column_is_named(con, name, column):
     bad = f"WITH bad AS (SELECT * EXCLUDE ({column}) FROM pts)"
-    walls = ", 'walls'" if name in WITH_ELEMENTS else ""
+    call = con.sql(f"{bad} FROM {name}('bad'{beside(name, 'walls')})")
+    if column not in ("point_id", *catalogue()[name].inputs.columns):
+        call.fetchall()
+        return
     with pytest.raises(duckdb.Error, match=f"must have a column {column} of numbers"):
-        con.sql(f"{bad} FROM {name}('bad'{walls})").fetchall()
+        call.fetchall()
 
 
 @pytest.mark.parametrize("function", [b"owm_ground", None, 3, ["owm_ground", 3]])

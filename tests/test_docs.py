@@ -189,6 +189,7 @@ def test_the_examples_of_the_macros(con):
         con.execute(
             f"CREATE TABLE {name} AS SELECT x, y, z + {height} AS z FROM read_grid('dem.tif')"
         )
+    con.execute("CREATE TABLE last_year AS FROM points")
     con.execute(
         "CREATE TABLE plots AS SELECT 1 AS polygon_id, 'POLYGON ((652000 5606000, 652050 5606000, "
         "652000 5606050, 652000 5606000))'::GEOMETRY AS geometry"

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from spatialq.functions.catalogue import catalogue
-from spatialq.functions.declaration import PointsAndElementsInput, PointsInput
+from spatialq.functions.declaration import PointsAndOtherInput, PointsInput
 from spatialq.runtime import budget, buffers, file_memory
 
 from .interruption import work_after_ctrl_c
@@ -19,7 +19,7 @@ pytestmark = [
 WITH_POINTS = [
     (name, case)
     for name, each in catalogue().items()
-    if isinstance(each.inputs, PointsInput | PointsAndElementsInput)
+    if isinstance(each.inputs, PointsInput | PointsAndOtherInput)
     for case in getattr(cases_of(name), "PARITY", cases_of(name).CASES)
 ]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from spatialq.functions.catalogue import catalogue
-from spatialq.functions.declaration import PointsAndElementsInput, PointsInput
+from spatialq.functions.declaration import PointsAndOtherInput, PointsInput
 
 from .conftest import real_file
 from .examples import thinned
@@ -68,7 +68,7 @@ def test_arrays_of_the_gpu_stay_there(device, function):
 WITH_POINTS = [
     (name, case)
     for name, each in catalogue().items()
-    if isinstance(each.inputs, PointsInput | PointsAndElementsInput)
+    if isinstance(each.inputs, PointsInput | PointsAndOtherInput)
     for case in getattr(cases_of(name), "PARITY", cases_of(name).CASES)
 ]
 """All cases of functions that get points."""

@@ -17,19 +17,19 @@ from hypothesis import strategies as st
 import spatialq
 from spatialq.export.las_points import write_points
 from spatialq.functions.catalogue import catalogue
-from spatialq.functions.declaration import PointsAndElementsInput, PointsInput
+from spatialq.functions.declaration import PointsAndOtherInput, PointsInput
 from spatialq.io.crs import from_argument
 from spatialq.io.source import Layout
 from spatialq.runtime import budget, buffers
 from tests.element_tables import box, put
 
 from .examples import examples
-from .kernels import WITH_ELEMENTS
+from .kernels import WITH_TABLE, beside, put_others
 
 FUNCTIONS = sorted(
     name
     for name, each in catalogue().items()
-    if isinstance(each.inputs, PointsInput | PointsAndElementsInput)
+    if isinstance(each.inputs, PointsInput | PointsAndOtherInput)
 )
 N = 6000
 CUTS = (0, 1, 1500, 1500, 4100, N)
@@ -79,6 +79,7 @@ def connection(transport):
     if transport == "lists":
         spatialq.install(con)
     put(con, "elements", global_id=["a"], mesh=[box((20, 10, 0), (30, 20, 6))])
+    put_others(con, 5, 5, 70, 20)
     return con
 
 
@@ -94,12 +95,13 @@ SPARSE = {"unmodelled": ", gap := 10, min_points := 1"}
 
 
 def call(name, points, more=""):
-    others = ", 'elements'" if name in WITH_ELEMENTS else ""
-    return f"FROM {name}({points}{others}, unit := 1{SPARSE.get(name, '')}{more})"
+    return f"FROM {name}({points}{beside(name)}, unit := 1{SPARSE.get(name, '')}{more})"
 
 
 def rows(con, query):
-    return con.execute(query).fetchall()
+    """Give the rows; pairs with polygons, which come in no order, sorted."""
+    found = con.execute(query).fetchall()
+    return sorted(found) if any(f" {name}(" in query for name in WITH_TABLE) else found
 
 
 def forms(folder):

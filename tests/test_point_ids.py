@@ -8,13 +8,14 @@ import pytest
 
 import spatialq
 from spatialq.functions.catalogue import catalogue
-from spatialq.functions.declaration import PointsAndElementsInput, PointsInput
+from spatialq.functions.declaration import PointsAndOtherInput, PointsInput
 from tests.element_tables import box, put
+from tests.kernels import beside, put_others
 
 FUNCTIONS = sorted(
     name
     for name, each in catalogue().items()
-    if isinstance(each.inputs, PointsInput | PointsAndElementsInput)
+    if isinstance(each.inputs, PointsInput | PointsAndOtherInput)
 )
 NAMES_POINTS = [name for name in FUNCTIONS if "point_id" in catalogue()[name].output.columns]
 """Functions whose rows are of points."""
@@ -46,13 +47,12 @@ def con():
             con.execute(f"CREATE TABLE {name} AS SELECT {text} AS point_id, x, y, z FROM bare")
         con.execute("ALTER TABLE bare DROP i")
         put(con, "elements", global_id=["a"], mesh=[box((0, 0, -1), (5, 5, 0))])
+        put_others(con, 0, 0, 5, 5)
         yield con
 
 
 def call(name: str, table: str) -> str:
-    points_only = isinstance(catalogue()[name].inputs, PointsInput)
-    others = "" if points_only else ", 'elements'"
-    return f"FROM {name}('{table}'{others}, unit := 1)"
+    return f"FROM {name}('{table}'{beside(name)}, unit := 1)"
 
 
 def refused(con, statement: str) -> str:
@@ -108,7 +108,7 @@ def test_ids_by_which_rows_are_named_are_unique(con, name, table):
 def test_functions_that_name_points():
     assert NAMES_POINTS == [
         "classify_ground", "classify_noise", "deviation", "owm_ground", "plane_points",
-        "point_features", "thin",
+        "point_features", "points_within", "thin",
     ]  # fmt: skip
 
 

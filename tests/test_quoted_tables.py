@@ -13,6 +13,7 @@ from spatialq.functions.declaration import (
     ElementsInput,
     GridInput,
     PointsAndElementsInput,
+    PointsAndTableInput,
     PointsInput,
 )
 from spatialq.functions.sql_text import identifier, literal
@@ -50,7 +51,11 @@ def con():
 
 
 def statement(function, written):
-    kinds = ARGUMENTS[type(catalogue()[function].inputs)]
+    inputs = catalogue()[function].inputs
+    if isinstance(inputs, PointsAndTableInput):
+        kinds = ("points", {"polygons": "plots", "cloud": "points"}[inputs.kind])
+    else:
+        kinds = ARGUMENTS[type(inputs)]
     arguments = ", ".join(written(kind) for kind in kinds)
     macro = {"direction": "above"}.get(function, function)
     return f"FROM {macro}({arguments}{MORE.get(function, '')}, device := 'cpu') ORDER BY ALL"
@@ -84,7 +89,6 @@ OTHERS = {
     "model_alignment": "FROM model_alignment({elements})",
     "spatial_elements": "FROM spatial_elements({elements})",
     "point_elements": "FROM point_elements({points}, {elements}, 1.0, unit := 1)",
-    "points_within": "FROM points_within({points}, {plots})",
     "above": "FROM above({elements}, {elements})",
     "touches": "FROM touches({elements}, {elements})",
     "nearest": "FROM nearest({elements}, {elements}, 1)",
@@ -95,9 +99,7 @@ OTHERS = {
 @pytest.mark.parametrize("name", NAMES)
 def test_and_so_do_macros(con, call, name):
     plain, odd = (
-        con.sql(
-            OTHERS[call].format(**{kind: written(kind) for kind in ("points", "elements", "plots")})
-        )
+        con.sql(OTHERS[call].format(**{kind: written(kind) for kind in ("points", "elements")}))
         for written in (literal, next(texts(name)))
     )
     assert sorted(odd.fetchall(), key=repr) == sorted(plain.fetchall(), key=repr)

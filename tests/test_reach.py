@@ -15,19 +15,20 @@ from spatialq.functions.catalogue import catalogue
 from spatialq.functions.declaration import (
     ElementsInput,
     GridInput,
-    PointsAndElementsInput,
+    PointsAndOtherInput,
     PointsInput,
 )
 from tests.element_tables import box, put
 from tests.kernels import on_device
 
-from .kernels import WITH_ELEMENTS
+from .kernels import WITH_ELEMENTS, beside, put_others
+from .kernels import other_of as table_of
 
 FUNCTIONS = sorted(catalogue())
 OF_POINTS = [
     name
     for name in FUNCTIONS
-    if isinstance(catalogue()[name].inputs, PointsInput | PointsAndElementsInput)
+    if isinstance(catalogue()[name].inputs, PointsInput | PointsAndOtherInput)
 ]
 OF_ARRAYS_THERE = [
     name
@@ -66,8 +67,12 @@ def call(function, moved, device="cpu", put_there=np.asarray, **options):
             function, *columns, device=device, **OF_GRIDS.get(function, {}), **options
         )
     columns = (put_there(each + far) for each, far in zip(cloud(), moved, strict=True))
-    given = {"elements": BOXES} if isinstance(inputs, PointsAndElementsInput) else {}
-    return spatialq.run(function, *columns, device=device, **given, **options)
+    return spatialq.run(function, *columns, device=device, **other_of(function), **options)
+
+
+def other_of(function):
+    """Give what a function takes beside points."""
+    return {"elements": BOXES} if function in WITH_ELEMENTS else table_of(function, 0, 0, 9, 9)
 
 
 def cloud(n=400):
@@ -84,6 +89,10 @@ def along(axis, far):
 def test_all_functions_answer_alike(function, axis):
     if axis == "z" and isinstance(catalogue()[function].inputs, GridInput):
         assert call(function, along(axis, 1e15))  # z of cells is no coordinate, but their value
+        return
+    inputs = catalogue()[function].inputs
+    if isinstance(inputs, PointsAndOtherInput) and axis not in inputs.columns:
+        assert call(function, along(axis, 1e15))  # z does not matter
         return
     for far in (1e15, -1e15):
         with refused(function, axis):
@@ -111,7 +120,7 @@ def test_what_is_nearer_is_not_refused(function, far):
 @pytest.mark.parametrize("function", OF_POINTS)
 def test_few_points_and_many(function):
     """A cloud of less than 100 points has no stray ones, and half of a cloud is none either."""
-    given = {"elements": BOXES} if function in WITH_ELEMENTS else {}
+    given = other_of(function)
     for n, some in ((50, slice(1)), (400, slice(200))):
         x, y, z = cloud(n)
         x[some] = 1e15
@@ -123,7 +132,7 @@ def test_few_points_and_many(function):
     "function", [each for each in OF_POINTS if not catalogue()[each].declaration.keeps_strays]
 )
 def test_stray_points_are_left_out_as_before(function):
-    given = {"elements": BOXES} if function in WITH_ELEMENTS else {}
+    given = other_of(function)
     x, y, z = cloud()
     x[7] = 1e15
     with pytest.warns(StrayPointsWarning, match=rf"{function}: 1 of 400 points is far"):
@@ -132,7 +141,7 @@ def test_stray_points_are_left_out_as_before(function):
 
 @pytest.mark.parametrize("function", OF_POINTS)
 def test_points_outside_of_the_bounds_do_not_count(function):
-    given = {"elements": BOXES} if function in WITH_ELEMENTS else {}
+    given = other_of(function)
     x, y, z = cloud()
     x[200:] = 1e15
     spatialq.run(function, x, y, z, bounds=[0, 0, 20, 20], **given)
@@ -171,6 +180,7 @@ def con(request):
         (near, faces), (vertices, _) = BOXES
         put(con, "elements", global_id=["near", "far"],
             mesh=[(near, faces), (vertices + np.array([1e15, 0, 0]), faces)])  # fmt: skip
+        put_others(con, 0, 0, 9, 9)
         yield con
 
 
@@ -185,8 +195,7 @@ def test_in_sql(con, function):
         given = "".join(f", {key} := {value}" for key, value in OF_GRIDS.get(function, {}).items())
         statement = f"FROM {named}('cells'{given})"
     else:
-        others = ", 'elements'" if isinstance(inputs, PointsAndElementsInput) else ""
-        statement = f"FROM {named}('points'{others})"
+        statement = f"FROM {named}('points'{beside(function)})"
     with pytest.raises(duckdb.Error) as raised:
         con.sql(statement).fetchall()
     said = str(raised.value)

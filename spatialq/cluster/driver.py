@@ -65,8 +65,8 @@ def run(
     function : str
         'owm_ground', 'classify_ground', 'ground_surface', 'detect_planes', 'plane_points',
         'build_lod', 'pops_features', 'pops_patches', 'distance' with a `max_distance`,
-        'deviation', 'plane_elements' and 'point_elements' with `elements`, or
-        'intersects_with', which gives the rows of `spatialq clash`.
+        'deviation', 'plane_elements' and 'point_elements' with `elements`, 'points_within' with
+        `polygons`, or 'intersects_with', which gives the rows of `spatialq clash`.
     source : path or paths
         Point clouds, patterns of them, or folders: together one cloud, whose `point_id` runs on
         from file to file. Of 'pops_features' and 'pops_patches' grids, each one of its own; of

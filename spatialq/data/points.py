@@ -46,14 +46,17 @@ def not_finite(function: str, x: Any, y: Any, z: Any, point_id: Any) -> str:
     function : str
         The function that was called.
     x, y, z : float64[n]
-        Arrays of NumPy or CuPy; at least one value is not finite.
+        Arrays of NumPy or CuPy; at least one value is not finite. z may be None.
     point_id : int64[n] or None
         None means that the ids are the positions.
     """
-    bad = ~(np.isfinite(x) & np.isfinite(y) & np.isfinite(z))
+    bad = ~(np.isfinite(x) & np.isfinite(y))
+    if z is not None:
+        bad |= ~np.isfinite(z)
     first = int(np.argmax(bad))
+    axes = "x and y" if z is None else "x, y and z"
     return (
-        f"{function}: x, y and z must be finite, got {int(np.count_nonzero(bad))} points with NaN "
+        f"{function}: {axes} must be finite, got {int(np.count_nonzero(bad))} points with NaN "
         f"or infinity, the first with point_id {first if point_id is None else point_id[first]}"
     )
 

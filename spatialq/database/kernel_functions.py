@@ -4,13 +4,13 @@ Users call the macros of `sql/*.sql`, which call these. `spatialq.database.trans
 """
 
 from spatialq.data.arrow import MESH
-from spatialq.database.transport.columns import ELEMENT, given_by, points_of
+from spatialq.database.transport.columns import ELEMENT, given_by, points_of, row_of
 from spatialq.database.transport.request import Transport
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import (
     ElementsInput,
     GridInput,
-    PointsAndElementsInput,
+    PointsAndOtherInput,
     PointsInput,
 )
 from spatialq.functions.sql_function import SqlFunction, struct_type
@@ -73,10 +73,11 @@ def kernel_functions(function: Function, transport: Transport) -> tuple[SqlFunct
                     volatile=False,  # so that a result that a query names is not computed twice
                 ),
             )
-        case PointsAndElementsInput():
+        case PointsAndOtherInput() as inputs:
+            other = f"{row_of(inputs)}[]"
             lists = (f"{kind}[]" for kind in points_of(function).values())
             return (
-                writes_query("points_and_elements", "VARCHAR", "VARCHAR"),
-                runs("udf", "points_and_elements:of_lists", *lists, f"{ELEMENT}[]", "VARCHAR"),
-                runs("files", "points_and_elements:of_files", f"{ELEMENT}[]", "VARCHAR"),
+                writes_query("points_and_other", "VARCHAR", "VARCHAR"),
+                runs("udf", "points_and_other:of_lists", *lists, other, "VARCHAR"),
+                runs("files", "points_and_other:of_files", other, "VARCHAR"),
             )

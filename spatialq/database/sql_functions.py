@@ -138,7 +138,6 @@ SELECTORS = "spatialq.database.selectors.query"
 PLANNER_TABLES = "spatialq.database.planner_tables"
 PINS_MODULE = "spatialq.database.pins"
 PINNING = "spatialq.database.pinning"
-POLYGONS = "spatialq.database.polygons"
 TRANSFORMING = "spatialq.database.transforming"
 TRANSPORT = "spatialq.database.transport"
 
@@ -337,26 +336,6 @@ ENGINE = (
         ("DOUBLE[]", "DOUBLE[]", "DOUBLE[]", "DOUBLE"),
         "BIGINT[]",
         "spatialq.geometry.chains:clusters_of_lists",
-        volatile=False,
-    ),
-    SqlFunction(
-        "spatialq_points_within_sql",
-        ("VARCHAR", "VARCHAR", "VARCHAR"),
-        "VARCHAR",
-        f"{POLYGONS}:query",
-        volatile=False,
-    ),
-    SqlFunction(
-        "spatialq_polygon_index",
-        ("STRUCT(place BIGINT, name VARCHAR, shape BLOB)[]", "VARCHAR", "VARCHAR", "VARCHAR"),
-        "BIGINT",
-        f"{POLYGONS}:index",
-    ),
-    SqlFunction(
-        "spatialq_polygons_of_points",
-        ("BIGINT", "DOUBLE", "DOUBLE"),
-        "INTEGER[]",
-        f"{POLYGONS}:places",
         volatile=False,
     ),
     SqlFunction(

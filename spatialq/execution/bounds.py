@@ -11,10 +11,10 @@ from spatialq.runtime import buffers, cuda
 from spatialq.runtime.cuda import on_gpu
 from spatialq.runtime.threads import chunks, workers
 
-POINT_ID, ELEMENTS = "point_id", "elements"
+POINT_ID = "point_id"
 
 
-def within(arguments: Mapping[str, Any], options: Any) -> dict[str, Any]:
+def within(arguments: Mapping[str, Any], options: Any, other: str = "") -> dict[str, Any]:
     """Give the arguments of a call without the points outside of its bounds.
 
     Parameters
@@ -22,9 +22,11 @@ def within(arguments: Mapping[str, Any], options: Any) -> dict[str, Any]:
     arguments : mapping
         What a kernel gets, by name: of points x, y, z, `point_id` (None for the positions) and
         attributes (None for absent ones), each of n values, in main memory or on a GPU; and
-        `elements`, which stay as they are.
+        those of another table, which stay as they are.
     options : Parameters
         With `bounds` (xmin, ymin, xmax, ymax), or None for all points; or of no function of points.
+    other : str
+        The argument that is another table, such as "elements".
 
     Returns
     -------
@@ -37,7 +39,7 @@ def within(arguments: Mapping[str, Any], options: Any) -> dict[str, Any]:
     if box is None:
         return given
     columns = {
-        name: values for name, values in given.items() if name != ELEMENTS and values is not None
+        name: values for name, values in given.items() if name != other and values is not None
     }
     if on_gpu(columns["x"]):
         return given | _on_gpu(columns, box)

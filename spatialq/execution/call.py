@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from spatialq.data.frame import Frame
-from spatialq.execution.bounds import ELEMENTS, within
+from spatialq.execution.bounds import within
 from spatialq.execution.placement import warn_if_misplaced
 from spatialq.execution.strays import leave_out
 from spatialq.execution.units import fit
@@ -56,7 +56,7 @@ def call(
     function : Function
     arguments : dict
         What the kernel gets, by name: `point_id` (None for the positions), the columns and
-        attributes of points, the `grid`, the meshes `a` and `b`, or `elements`.
+        attributes of points, the `grid`, the meshes `a` and `b`, or those of another table.
     options : Parameters
         As `Function.choose` makes them.
     requested : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'
@@ -126,7 +126,8 @@ def call_outputs(
     PlacementWarning
         If the points lie beside the elements that they are compared with.
     """
-    arguments = within(arguments, options)
+    inputs = functions[0].inputs
+    arguments = within(arguments, options, inputs.other)
     fitted = fit(functions[0], arguments, options, frame)
     if any(POINT_ID in each.output.columns for each in functions):
         require_unique(functions[0].name, arguments.get(POINT_ID))
@@ -140,10 +141,9 @@ def call_outputs(
     task = (None if progress else current()) or Task(progress or observer())
     plan = planned(functions, size, options, requested, purpose, transport=transport, note=note)
     found, device = _run_planned(task, plan, functions, arguments, options)
-    inputs = functions[0].inputs
     if isinstance(inputs, PointsAndElementsInput) and inputs.are_placed:
         xyz = [arguments[axis] for axis in "xyz"]
-        warn_if_misplaced(options.function, xyz, options.metres, arguments[ELEMENTS])
+        warn_if_misplaced(options.function, xyz, options.metres, arguments[inputs.other])
     results = {
         each.name: fitted.results(each, crowd.results(each, found[each.name])) for each in functions
     }

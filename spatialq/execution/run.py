@@ -11,10 +11,12 @@ from spatialq.data.grid import Grid, heights, require_values
 from spatialq.execution.call import call_outputs
 from spatialq.execution.validation import (
     as_attribute,
+    as_cloud,
     as_floats,
     as_ids,
     as_meshes,
     as_numbers,
+    as_polygons,
     is_finite,
     require_one_length,
     require_unmasked,
@@ -24,6 +26,8 @@ from spatialq.functions.declaration import (
     ElementsInput,
     GridInput,
     PointsAndElementsInput,
+    PointsAndOtherInput,
+    PointsAndTableInput,
     PointsInput,
 )
 from spatialq.runtime import budget, cuda
@@ -60,7 +64,10 @@ def run(
         Where the coordinates are; by default 0, 1, 2 ...
     elements : Meshes, or sequence of (vertices, faces), optional
         Of a function of points and elements, as for `run_elements`, in the memory of the host;
-        `element` in the result is a position, -1 for none.
+        `element` in the result is a position, -1 for none. Of points and polygons these are given
+        as `polygons`, WKB (ISO, little-endian) in bytes or None each; `polygon_id` is a position.
+        Of points and another cloud, x, y and z of that one are given as `reference`;
+        `reference_id` is a position.
     device : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'
         Arrays of the GPU are worked on there.
     memory : str or number, optional
@@ -113,7 +120,7 @@ def run(
                 raise ValueError(message)
             found = _run_cells(functions, {"x": x, "y": y, "z": z}, device, progress, options)
         else:
-            given = _elements(first, elements)
+            given, options = _other(first, elements, options)
             columns = {"x": x, "y": y, "z": z, "point_id": point_id}
             chosen, arrays = _divided(first, options)
             columns |= arrays
@@ -293,7 +300,7 @@ def _functions(caller: str, names: str | Sequence[str]) -> list[Function]:
 
 def _attributes(function: Function) -> Mapping[str, str]:
     inputs = function.inputs
-    return inputs.attributes if isinstance(inputs, PointsInput | PointsAndElementsInput) else {}
+    return inputs.attributes if isinstance(inputs, PointsInput | PointsAndOtherInput) else {}
 
 
 def _divided(function: Function, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -314,21 +321,29 @@ def _divided(function: Function, options: Mapping[str, Any]) -> tuple[Any, dict[
     return chosen, columns
 
 
-def _elements(function: Function, elements: Any) -> dict[str, Any]:
-    """Make the meshes that a function of points and elements gets; none for one of points."""
-    if not isinstance(function.inputs, PointsAndElementsInput):
-        if elements is not None:
-            message = f"run: {function.name} is a function of points, it takes no elements"
-            raise ValueError(message)
-        return {}
-    if elements is None:
-        message = f"run: {function.name} is a function of points and elements: give elements="
+def _other(
+    function: Function, elements: Any, options: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Make the other table that a function of two gets, and give the options that are left."""
+    inputs, left = function.inputs, dict(options)
+    if elements is not None and not isinstance(inputs, PointsAndElementsInput):
+        message = f"run: {function.name} is a function of points, it takes no elements"
         raise ValueError(message)
-    meshes = as_meshes(f"{function.name}: elements", elements)
+    if not isinstance(inputs, PointsAndOtherInput):
+        return {}, left
+    other = inputs.other
+    given = left.pop(other, None) if isinstance(inputs, PointsAndTableInput) else elements
+    if given is None:
+        message = f"run: {function.name} is a function of points and {other}: give {other}="
+        raise ValueError(message)
+    if isinstance(inputs, PointsAndTableInput):
+        read = as_cloud if inputs.kind == "cloud" else as_polygons
+        return {other: read(f"{function.name}: {other}", given)}, left
+    meshes = as_meshes(f"{function.name}: {other}", given)
     if on_gpu(meshes.faces):
-        message = f"{function.name}: elements must be in the memory of the host"
+        message = f"{function.name}: {other} must be in the memory of the host"
         raise ValueError(message)
-    return {"elements": meshes}
+    return {other: meshes}, left
 
 
 def _run_points(
@@ -340,8 +355,9 @@ def _run_points(
     chosen: Any,
 ) -> dict[str, dict[str, Any]]:
     """Run functions of points on columns of any types."""
-    name, columns = functions[0].name, dict(columns)
-    for axis in "xyz":
+    name, axes = functions[0].name, functions[0].inputs.columns
+    columns = {key: each for key, each in columns.items() if key not in "xyz" or key in axes}
+    for axis in axes:
         require_unmasked(name, axis, columns[axis])
         columns[axis] = as_floats(name, axis, columns[axis])
     require_unmasked(name, "point_id", columns["point_id"])

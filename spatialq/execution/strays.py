@@ -10,10 +10,9 @@ import numpy as np
 from spatialq.data.points import ids_of
 from spatialq.data.reach import require_reach
 from spatialq.data.strays import ends_of, strays_of, warn_of
-from spatialq.execution.bounds import ELEMENTS
 from spatialq.execution.units import Fitted
 from spatialq.functions.catalogue import Function
-from spatialq.functions.declaration import GridInput, PointsAndElementsInput, PointsInput
+from spatialq.functions.declaration import GridInput, PointsAndOtherInput, PointsInput
 from spatialq.runtime import buffers, cuda
 from spatialq.runtime.cuda import on_gpu
 from spatialq.runtime.threads import steps
@@ -67,9 +66,9 @@ def leave_out(functions: Sequence[Function], fitted: Fitted) -> Crowd:
     if isinstance(inputs, GridInput):
         south_west, north_east = arguments["grid"].ends
         require_reach(name, south_west, north_east, fitted.units)
-    if not isinstance(inputs, PointsInput | PointsAndElementsInput):
+    if not isinstance(inputs, PointsInput | PointsAndOtherInput):
         return Crowd(arguments)
-    xyz = [arguments[axis] for axis in "xyz"]
+    xyz = [arguments[axis] for axis in inputs.columns]
     n = len(xyz[0])
     if not n:
         return Crowd(arguments)
@@ -77,7 +76,7 @@ def leave_out(functions: Sequence[Function], fitted: Fitted) -> Crowd:
     kept = functions[0].declaration.keeps_strays
     found = None if kept else strays_of(xyz, fitted.z_to_xy_scale, ends)
     low, high = ends if found is None else (found[1].low, found[1].high)
-    given = np.array([1.0, 1.0, fitted.level])
+    given = np.array([1.0, 1.0, fitted.level])[: len(xyz)]
     require_reach(name, low / given, high / given, fitted.units)
     if found is None:
         return Crowd(arguments)
@@ -85,8 +84,8 @@ def leave_out(functions: Sequence[Function], fitted: Fitted) -> Crowd:
     rows = [text for each in functions for text in _values(each)]
     warn_of(name, xyz, strays, level=fitted.level, rows=rows)
     ids = _ids(arguments[POINT_ID], xyz[0])
-    columns = {**dict(zip("xyz", xyz, strict=True)), POINT_ID: ids}
-    of_points = (name for name in arguments if name not in columns and name != ELEMENTS)
+    columns = {**dict(zip(inputs.columns, xyz, strict=True)), POINT_ID: ids}
+    of_points = (name for name in arguments if name not in columns and name != inputs.other)
     columns |= {name: arguments[name] for name in of_points}
     without = {
         name: None if values is None else _without(values, strays, n)

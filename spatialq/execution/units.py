@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from spatialq.data.cloud import Cloud
 from spatialq.data.frame import Frame
 from spatialq.errors import CrsError, CrsWarning
 from spatialq.functions.catalogue import Function
@@ -134,6 +135,8 @@ def units_for(function: Function, options: CoordinateParameters, frame: Frame | 
         needs_metres=not declared.finds_unit and (declared.takes_unit or bool(_lengths(function))),
         allows_degrees=declared.allows_degrees,
     )
+    if "z" not in function.inputs.columns and not declared.takes_unit and not _lengths(function):
+        return replace(units, note="")  # nothing is a length, and degrees are as good
     if units.level == 1 or not declared.is_spatial:
         return units
     note = (
@@ -252,6 +255,10 @@ def _with_heights(arguments: Mapping[str, Any], level: float) -> dict[str, Any]:
     if "grid" in arguments:
         grid = arguments["grid"]
         return {**arguments, "grid": replace(grid, z=grid.z * level)}
+    arguments = {
+        name: each.lifted(level) if isinstance(each, Cloud) else each
+        for name, each in arguments.items()
+    }
     z = arguments["z"]
     if isinstance(z, np.ndarray):
         z = np.multiply(z, level, out=buffers.empty(z.shape))

@@ -3,15 +3,18 @@
 An error is one sentence that names the function, the argument, the value, and what would be right.
 """
 
+from collections.abc import Mapping
 from math import isfinite
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from spatialq.data.cloud import Cloud
 from spatialq.data.columns import NUMBERS, NUMPY_TYPES, whole_numbers
 from spatialq.data.meshes import Meshes
 from spatialq.data.points import ascends, converted
+from spatialq.data.polygons import Polygons
 from spatialq.data.reach import FARTHEST, too_far
 from spatialq.runtime import buffers, cuda
 from spatialq.runtime.cuda import on_gpu
@@ -210,6 +213,51 @@ def as_meshes(place: str, given: Any) -> Meshes:
             raise ValueError(message)
     require_whole_meshes(place, meshes)
     return meshes
+
+
+def as_cloud(place: str, given: Any) -> Cloud:
+    """Take what a caller gives as another cloud: x, y and z.
+
+    Raises
+    ------
+    ValueError
+        If it is something else, or the arrays are of different lengths.
+    """
+    if isinstance(given, Cloud):
+        return given
+    if isinstance(given, Mapping):
+        given = [given.get(axis) for axis in "xyz"]
+    if not isinstance(given, list | tuple) or len(given) != 3:
+        message = f"{place} must be three arrays x, y and z, got {type(given).__name__}"
+        raise ValueError(message)
+    arrays = dict(zip("xyz", given, strict=True))
+    for axis, values in arrays.items():
+        require_unmasked(place, axis, values)
+        arrays[axis] = as_floats(place, axis, values)
+    require_one_length(place, arrays)
+    return Cloud(**arrays)
+
+
+def as_polygons(place: str, given: Any) -> Polygons:
+    """Take what a caller gives as polygons: `Polygons`, or WKB in bytes, None without one.
+
+    Raises
+    ------
+    ValueError
+        If it is something else; what the bytes are, the kernel looks at.
+    """
+    if isinstance(given, Polygons):
+        return given
+    is_one = isinstance(given, str | bytes) or not np.iterable(given)
+    shapes: list[Any] = [given] if is_one else list(given)
+    for k, each in enumerate(shapes):
+        if isinstance(given, str | bytes) or not (each is None or isinstance(each, bytes)):
+            message = (
+                f"{place} must be a list of bytes, WKB of POLYGON or MULTIPOLYGON, or None each, "
+                f"got {type(each).__name__} at position {k}"
+            )
+            raise ValueError(message)
+    return Polygons.of(shapes)
 
 
 def narrowed(faces: Any) -> Any:

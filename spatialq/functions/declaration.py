@@ -421,6 +421,7 @@ class PointsInput:
     None for a column that is absent, and a masked array where some values are NULL."""
 
     columns: ClassVar[tuple[str, ...]] = ("x", "y", "z")
+    other: ClassVar[str] = ""
 
 
 @dataclass(frozen=True)
@@ -428,6 +429,7 @@ class GridInput:
     """A table of cells `x`, `y`, `z`, or a file: the kernel gets a `spatialq.data.grid.Grid`."""
 
     columns: ClassVar[tuple[str, ...]] = ("x", "y", "z")
+    other: ClassVar[str] = ""
 
 
 @dataclass(frozen=True)
@@ -439,24 +441,46 @@ class ElementsInput:
     """
 
     columns: ClassVar[tuple[str, ...]] = ()
+    other: ClassVar[str] = ""
 
 
 @dataclass(frozen=True)
-class PointsAndElementsInput:
+class PointsAndOtherInput:
+    """A table of points and another one: arrays, and what the other one is as an argument."""
+
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    """As of `PointsInput`."""
+    columns: tuple[str, ...] = ("x", "y", "z")
+    """Those of the points that the kernel gets, and a table must have."""
+    other: str = "elements"
+    """The argument that is the other table, in SQL, in Python and of the kernel."""
+
+
+@dataclass(frozen=True)
+class PointsAndElementsInput(PointsAndOtherInput):
     """A table of points and one of elements: arrays, and `Meshes` as `elements`.
 
     The result's column `element` has rows of the elements, -1 for none; SQL has it as `global_id`.
     """
 
-    attributes: Mapping[str, str] = field(default_factory=dict)
-    """As of `PointsInput`."""
     are_placed: bool = True
     """Whether the points must lie where the elements are: a scan that lies elsewhere is told of."""
 
-    columns: ClassVar[tuple[str, ...]] = ("x", "y", "z")
+
+@dataclass(frozen=True)
+class PointsAndTableInput(PointsAndOtherInput):
+    """A table of points and one that is of no elements, such as polygons.
+
+    A column of the result that names rows of the other table has their numbers from the kernel; SQL
+    puts there what that table has, of whatever type.
+    """
+
+    kind: Literal["polygons", "cloud"] = "polygons"
+    """What its rows are: of polygons the kernel gets `spatialq.data.polygons.Polygons`, and
+    `polygon_id` names them; of a cloud a `spatialq.data.cloud.Cloud`, and `reference_id` does."""
 
 
-Inputs = PointsInput | GridInput | ElementsInput | PointsAndElementsInput
+Inputs = PointsInput | GridInput | ElementsInput | PointsAndElementsInput | PointsAndTableInput
 
 
 @dataclass(frozen=True)

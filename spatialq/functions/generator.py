@@ -16,7 +16,7 @@ import numpy as np
 
 from spatialq.data.columns import NUMPY_TYPES, whole_numbers
 from spatialq.functions.catalogue import Function, catalogue, folders
-from spatialq.functions.declaration import GridInput, PointsInput
+from spatialq.functions.declaration import GridInput, PointsAndTableInput, PointsInput
 from spatialq.functions.macros import (
     AGGREGATE,
     CALL,
@@ -30,6 +30,7 @@ from spatialq.functions.macros import (
     checked,
     cloud_with,
     indent,
+    of_points_and_other,
     render,
     struct,
 )
@@ -90,6 +91,8 @@ def _derived(function: Function) -> tuple[Macro, ...]:
                 _of_groups(function, attributes),
                 _aggregate(function, attributes),
             )
+        case PointsAndTableInput():
+            return (of_points_and_other(function.declaration),)
         case GridInput():
             return (_of_grid(function),)
     return ()

@@ -6,7 +6,7 @@ from spatialq.functions.catalogue import find
 from spatialq.functions.declaration import (
     ElementsInput,
     GridInput,
-    PointsAndElementsInput,
+    PointsAndOtherInput,
     PointsInput,
 )
 from spatialq.functions.macros import description
@@ -41,9 +41,9 @@ def describe(function: str) -> str:
             caller, arguments = "run_elements", ["a", "b=None"]
         case GridInput():
             caller, arguments = "run_grid", ["z", "dx=..."]
-        case PointsAndElementsInput(attributes=attributes):
+        case PointsAndOtherInput(attributes=attributes, other=other):
             more = (f"{name}=None" for name in attributes)
-            caller, arguments = "run", ["x", "y", "z", "elements=...", *more]
+            caller, arguments = "run", ["x", "y", "z", f"{other}=...", *more]
         case PointsInput(attributes=attributes):
             caller, arguments = "run", ["x", "y", "z", *(f"{name}=None" for name in attributes)]
     call = ", ".join([f'"{function}"', *arguments, *given, 'device="auto"', "memory=None"])

@@ -5,7 +5,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from spatialq.functions.declaration import Declaration, Inputs, Parameter, parameters_of
+from spatialq.functions.declaration import (
+    Declaration,
+    Inputs,
+    Parameter,
+    PointsAndOtherInput,
+    PointsAndTableInput,
+    parameters_of,
+)
 from spatialq.functions.sql_text import literal
 
 WIDTH = 100
@@ -65,9 +72,11 @@ CLOUD = Argument(
 
 def cloud_with(inputs: Inputs) -> Argument:
     """Make the argument for a cloud that may have the attributes of the inputs of a function."""
+    *most, last = inputs.columns
+    needed = f"{', '.join(most) if most[1:] else most[0]} and {last}"
     names = " ".join(getattr(inputs, "attributes", ()))
     more = f", and {names} where it has them" if names else ""
-    return replace(CLOUD, doc=CLOUD.doc.format(attributes=more))
+    return replace(CLOUD, doc=CLOUD.doc.replace("x, y and z{attributes}", needed + more))
 
 
 ELEMENTS = Argument(
@@ -77,6 +86,21 @@ ELEMENTS = Argument(
     rows="Elements",
 )
 """The second argument of functions of points and elements."""
+TABLES = {
+    "polygons": Argument(
+        "polygons",
+        "Name of a table or view with polygon_id, of any type, and geometry, a GEOMETRY of type "
+        "POLYGON or MULTIPOLYGON, as read_vector gives it. NULL and empty ones have no points.",
+        rows="Query",
+    ),
+    "cloud": Argument(
+        "reference",
+        "Name of a table or view with point_id, x, y and z in the same CRS, or a file or a pattern "
+        "that read_points reads.",
+        rows="Points",
+    ),
+}
+"""That of functions of points and another table, by its kind."""
 DEVICE = Argument("device", "'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.", "'auto'", "text")
 MEMORY = Argument(
     "memory",
@@ -174,19 +198,19 @@ def indent(text: str, levels: int = 1) -> str:
     return text.replace("\n", "\n" + "    " * levels)
 
 
-def of_points_and_elements(
+def of_points_and_other(
     declaration: Declaration,
-    gives: str,
+    gives: str = "",
     query: str = "FROM {rows}",
     first: Sequence[str] = (),
 ) -> Macro:
-    """Write the macro of a function of points and elements.
+    """Write the macro of a function of points and another table, of elements or of what it says.
 
     Parameters
     ----------
     declaration : Declaration
-    gives : str
-        The columns of the result and what they are.
+    gives : str, optional
+        The columns of the result and what they are; by default their names.
     query : str
         The query of the macro, where `{rows}` is the table that the kernel gives.
     first : sequence of str
@@ -194,20 +218,30 @@ def of_points_and_elements(
     """
     output, parameters = declaration.outputs[0], parameters_of(declaration.parameters)
     names = [*first, *(each.name for each in parameters if each.name not in first)]
+    inputs = declaration.inputs
+    assert isinstance(inputs, PointsAndOtherInput)
+    table = inputs if isinstance(inputs, PointsAndTableInput) else None
+    are_pairs = table is not None and table.kind == "polygons"
     rows = f"""query(
     spatialq_{output.name}_sql(
         {checked("tables", output.name, "points", TABLE_OR_FILES)},
-        {checked("text", output.name, "elements", TABLE)},
+        {checked("text", output.name, inputs.other, TABLE)},
         to_json({indent(struct(parameters), 2)})
     )
 )"""
     return Macro(
         output.name,
         output.summary,
-        (cloud_with(declaration.inputs), ELEMENTS, *arguments_of(parameters, *names), *CALL),
+        (
+            cloud_with(inputs),
+            ELEMENTS if table is None else TABLES[table.kind],
+            *arguments_of(parameters, *names),
+            *CALL,
+        ),
         query.format(rows=rows),
         tuple(output.examples),
-        gives,
+        gives or " ".join(output.columns),
+        kind="Query" if are_pairs else "",
     )
 
 

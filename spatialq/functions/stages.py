@@ -135,6 +135,14 @@ class PointWork(Protocol[Options]):
         """Have `do(*inputs)` called, which gives all rows of the result: the last stage, too."""
 
 
+class PointAndPolygonWork(PointWork[Options], Protocol[Options]):
+    """The stages of a function of points and polygons; `polygon_id` of its rows has their rows."""
+
+    @property
+    def polygons(self) -> OfAll:
+        """All polygons, see `Polygons.named`, and `boxes`, those of `PolygonIndex`."""
+
+
 class PointAndElementWork(PointWork[Options], Protocol[Options]):
     """The stages of a function of points and elements.
 

@@ -9,7 +9,7 @@ from spatialq.functions.declaration import (
     ElementsInput,
     GridInput,
     Parameter,
-    PointsAndElementsInput,
+    PointsAndOtherInput,
     PointsInput,
 )
 
@@ -60,7 +60,7 @@ def _overload(
     options = [f"{p.name}: {annotation(p)} = {written(p.default)}" for p in function.parameters]
     inputs = function.inputs
     attributes: Mapping[str, str] = {}
-    if isinstance(inputs, PointsInput | PointsAndElementsInput):
+    if isinstance(inputs, PointsInput | PointsAndOtherInput):
         attributes = inputs.attributes
     lines = [
         f'function: Literal["{function.name}"]',
@@ -106,8 +106,9 @@ def stubs() -> dict[str, str]:
             case GridInput():
                 overloads.append(_overload("run_grid", function, ("z: Any",), GRID_FRAME))
                 overloads.append(_overload("run", function, POINT_ARRAYS[:3]))
-            case PointsAndElementsInput():
-                overloads.append(_overload("run", function, POINT_ARRAYS, ("elements: Any",)))
+            case PointsAndOtherInput() as inputs:
+                more = (f"{inputs.other}: Any",)
+                overloads.append(_overload("run", function, POINT_ARRAYS, more))
             case PointsInput():
                 overloads.append(_overload("run", function, POINT_ARRAYS))
     overloads.append(_of_several("run", POINT_ARRAYS, ("elements: Any = None",)))

@@ -119,7 +119,7 @@ class Neighbours:
         """
         few = buffers.empty(len(self.points), np.bool_)
         in_threads(
-            lambda part: _alone(*self._tree, *part, size, most, few), len(self.points), QUERIES
+            lambda part: _alone(*self.tree, *part, size, most, few), len(self.points), QUERIES
         )
         return np.flatnonzero(few)
 
@@ -142,7 +142,7 @@ class Neighbours:
         places[self.order] = np.arange(len(turns))
         limit = distance * distance
         for first, stop in steps(0, len(turns), FEW_TURNS):
-            _apart(*self._tree, turns, places, first, stop, limit, is_near, keep)
+            _apart(*self.tree, turns, places, first, stop, limit, is_near, keep)
         return keep
 
     def nearest(self, queries: Any, k: int, use: Callable[[NeighbourLists], None]) -> None:
@@ -165,7 +165,7 @@ class Neighbours:
             starts = k * np.arange(stop - first + 1)
             rows, squared = np.empty(starts[-1], np.int64), np.empty(starts[-1])
             if k:
-                _nearest(*self._tree, queries, first, stop, k, rows, squared)
+                _nearest(*self.tree, queries, first, stop, k, rows, squared)
             use(NeighbourLists(first, stop, starts, rows, squared))
 
         in_threads(find, len(queries), max(1, QUERIES * 8 // max(k, 8)))
@@ -192,7 +192,7 @@ class Neighbours:
             starts = np.zeros(stop - first + 1, np.int64)
             rows, squared = np.empty(room, np.int64), np.empty(room)
             if len(self.points):
-                done = _within(*self._tree, queries, first, stop, limit, starts, rows, squared)
+                done = _within(*self.tree, queries, first, stop, limit, starts, rows, squared)
             else:
                 done = stop
             if done == first:
@@ -203,7 +203,8 @@ class Neighbours:
             first = done
 
     @property
-    def _tree(self) -> tuple[Any, ...]:
+    def tree(self) -> tuple[Any, ...]:
+        """Points, order, levels, boxes and lowest rows, as compiled searches take them."""
         return self.points, self.order, self.levels, self.boxes, self.lowest
 
 
@@ -281,7 +282,7 @@ def _is_before(points, order, axis, i, value, row):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _squared(boxes, node, x, y, z):  # type: ignore[no-untyped-def]
+def squared_to_box(boxes, node, x, y, z):  # type: ignore[no-untyped-def]
     """Give the squared distance of a box, which rounds to no more than that of a point in it."""
     dx = max(boxes[node, 0] - x, x - boxes[node, 3], 0.0)
     dy = max(boxes[node, 1] - y, y - boxes[node, 4], 0.0)
@@ -313,8 +314,8 @@ def _nearest(  # type: ignore[no-untyped-def]
                     break
                 if node < leaves:
                     node, other = 2 * node + 1, 2 * node + 2
-                    distance = _squared(boxes, node, x, y, z)
-                    farther = _squared(boxes, other, x, y, z)
+                    distance = squared_to_box(boxes, node, x, y, z)
+                    farther = squared_to_box(boxes, other, x, y, z)
                     if farther < distance or (farther == distance and lowest[other] < lowest[node]):
                         node, other, distance, farther = other, node, farther, distance
                     waiting[depth], distances[depth] = other, farther
@@ -353,7 +354,7 @@ def _within(  # type: ignore[no-untyped-def]
         while depth > 0:
             depth -= 1
             node = waiting[depth]
-            if _squared(boxes, node, x, y, z) > limit:
+            if squared_to_box(boxes, node, x, y, z) > limit:
                 continue
             if node < leaves:
                 waiting[depth], waiting[depth + 1] = 2 * node + 2, 2 * node + 1
@@ -426,7 +427,7 @@ def _apart(  # type: ignore[no-untyped-def]
         while depth > 0:
             depth -= 1
             node = waiting[depth]
-            if _squared(boxes, node, x, y, z) >= limit:
+            if squared_to_box(boxes, node, x, y, z) >= limit:
                 continue
             if node < leaves:
                 waiting[depth], waiting[depth + 1] = 2 * node + 2, 2 * node + 1

@@ -1,6 +1,8 @@
 """Polygons as points ask for them: edges in rows of each polygon, and cells of all of them."""
 
+import hashlib
 import struct
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -8,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.points import read_only
+from spatialq.data.polygons import Polygons
 from spatialq.geometry.point_polygons import cells_of_polygons, locate, rows_of_edges
+from spatialq.runtime import forks
 from spatialq.runtime.threads import workers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-CALLER = "points_within"
 POLYGON, MULTIPOLYGON = 3, 6
 """Codes of geometry types in WKB."""
 KINDS = {
@@ -33,6 +36,11 @@ FINEST = 64.0
 """Units in the last place of the largest coordinate that a cell is wide at least."""
 RUN = 1 << 17
 """Points whose pairs are gathered in one array."""
+KEPT = 4
+"""Indexes that are kept, for the next calls with equal polygons."""
+
+_kept: "OrderedDict[bytes, PolygonIndex]" = OrderedDict()
+_lock = forks.lock()
 
 
 @dataclass(frozen=True)
@@ -48,7 +56,10 @@ class PolygonIndex:
 
     @classmethod
     def of(
-        cls, polygons: Sequence[bytes | None], names: Sequence[Any] | None = None
+        cls,
+        polygons: Sequence[bytes | None],
+        names: Sequence[Any] | None = None,
+        caller: str = "polygons",
     ) -> "PolygonIndex":
         """Index polygons.
 
@@ -60,6 +71,8 @@ class PolygonIndex:
             holes. Of rings that cross, a point is within that an odd number of rings is around.
         names : sequence, optional
             What an error calls them; by default their numbers from 0.
+        caller : str
+            What an error begins with.
 
         Raises
         ------
@@ -67,7 +80,7 @@ class PolygonIndex:
             If a geometry is of another type, a ring is not closed, or a vertex is not finite.
         """
         named = range(len(polygons)) if names is None else names
-        read = [_edges(each, name) for each, name in zip(polygons, named, strict=True)]
+        read = [_edges(caller, *each) for each in zip(polygons, named, strict=True)]
         starts = np.cumsum([0, *map(len, read)])
         edges = np.concatenate([np.empty((0, 4)), *read])
         up = edges[:, 1] <= edges[:, 3]
@@ -106,6 +119,30 @@ class PolygonIndex:
         )
         more = bottom, scale, row_starts, begins, listed
         return cls(box, boxes, (grid, nx, ny, cells, lists, *more))
+
+    @classmethod
+    def kept(cls, polygons: Polygons, caller: str) -> "PolygonIndex":
+        """Give the index of polygons, made before if there was one of equal ones lately.
+
+        Raises
+        ------
+        ValueError
+            As `of`.
+        """
+        digest = hashlib.blake2b(np.ascontiguousarray(polygons.wkb).data, digest_size=16)
+        digest.update(np.ascontiguousarray(polygons.starts).data)
+        key = digest.digest()
+        names = None if polygons.names is None else polygons.names.tolist()
+        with _lock:
+            found = _kept.get(key)
+        if found is None:
+            found = cls.of(list(polygons), names, caller)
+        with _lock:
+            _kept[key] = found
+            _kept.move_to_end(key)
+            while len(_kept) > KEPT:
+                _kept.popitem(last=False)
+        return found
 
     def find(self, x: Any, y: Any) -> "tuple[NDArray[np.int64], NDArray[np.int32]]":
         """Find the polygons that points are in, in threads.
@@ -164,7 +201,7 @@ def _grid(box: "NDArray[np.float64]", boxes: "NDArray[np.float64]") -> tuple[Any
         wanted //= 2
 
 
-def _edges(wkb: bytes | None, name: Any) -> "NDArray[np.float64]":
+def _edges(caller: str, wkb: bytes | None, name: Any) -> "NDArray[np.float64]":
     """Read the edges of a polygon: float64[n, 4]."""
     found = []
     left, at = 0 if wkb is None else 1, 0
@@ -177,7 +214,7 @@ def _edges(wkb: bytes | None, name: Any) -> "NDArray[np.float64]":
         if order != 1 or code // 1000 not in NUMBERS or kind not in (POLYGON, MULTIPOLYGON):
             what = KINDS.get(kind, "another type")
             message = (
-                f"{CALLER}: geometry of polygons must be POLYGON or MULTIPOLYGON, got {what} of "
+                f"{caller}: geometry of polygons must be POLYGON or MULTIPOLYGON, got {what} of "
                 f"polygon_id {name}"
             )
             raise ValueError(message)
@@ -193,14 +230,14 @@ def _edges(wkb: bytes | None, name: Any) -> "NDArray[np.float64]":
                 continue
             if not np.isfinite(ring).all():
                 message = (
-                    f"{CALLER}: vertices of polygons must be finite, got NaN or infinity in "
+                    f"{caller}: vertices of polygons must be finite, got NaN or infinity in "
                     f"polygon_id {name}"
                 )
                 raise ValueError(message)
             if (ring[0] != ring[-1]).any():
                 begin, end = (tuple(ring[k].tolist()) for k in (0, -1))
                 message = (
-                    f"{CALLER}: rings of polygons must be closed, got {begin} and {end} as ends of "
+                    f"{caller}: rings of polygons must be closed, got {begin} and {end} as ends of "
                     f"one of polygon_id {name}"
                 )
                 raise ValueError(message)

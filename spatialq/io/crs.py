@@ -250,6 +250,36 @@ def horizontal(crs: str) -> str:
     return str((system.sub_crs_list or [system])[0].to_2d().to_json())
 
 
+def require_one_plane(
+    caller: str, first: tuple[str, str | None], second: tuple[str, str | None]
+) -> None:
+    """Reject x and y in two coordinate reference systems; heights do not matter.
+
+    Parameters
+    ----------
+    caller : str
+        Whose error it is.
+    first, second : tuple
+        What is in a CRS, with its verb, such as "polygons are", and the CRS as any text that
+        `from_text` reads; one that is not known, None, goes with any.
+
+    Raises
+    ------
+    CrsError
+        If they differ.
+    """
+    (one, of_one), (other, of_other) = first, second
+    if of_one is None or of_other is None:
+        return
+    ours, theirs = (horizontal(from_text(each)) for each in (of_one, of_other))
+    if not same(ours, theirs):
+        message = (
+            f"{caller}: {one} in {name(ours)} but {other} in {name(theirs)}; reproject one of them "
+            "first"
+        )
+        raise CrsError(message)
+
+
 def given_or_own(
     function: str, sources: Iterable[tuple[object, str | None]], crs: object, *, override: bool
 ) -> str | None:

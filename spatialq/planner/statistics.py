@@ -13,7 +13,7 @@ from spatialq.functions.declaration import (
     Device,
     GridInput,
     Inputs,
-    PointsAndElementsInput,
+    PointsAndOtherInput,
     PointsInput,
     Size,
 )
@@ -44,9 +44,9 @@ def size_of(inputs: Inputs, arguments: dict[str, Any]) -> Size:
             rows, columns = grid.z.shape
             extent = (columns * grid.dx, rows * grid.dy, 0.0)
             return Size(int(grid.z.size), extent, device=_device(grid.z))
-        case PointsInput() | PointsAndElementsInput():
-            xyz = [arguments[axis] for axis in "xyz"]
-            given = arguments.get("elements")
+        case PointsInput() | PointsAndOtherInput():
+            xyz = [arguments[axis] for axis in inputs.columns]
+            given = arguments.get(inputs.other)
             return Size(
                 len(xyz[0]),
                 _extent(xyz),
@@ -74,14 +74,17 @@ def _extent(xyz: list[Any]) -> tuple[float, float, float] | None:
         sides = [float(np.ptp(buffers.take(values, part))) for values in xyz]
     if not all(side < ABSURD for side in sides):  # NaN is not less, either
         return None  # the kernel says which point is wrong
-    width, depth, height = sides
-    return width, depth, height
+    width, depth, *height = sides
+    return width, depth, sum(height)
 
 
-def _boxes(meshes: Meshes) -> Boxes:
-    """Look at the boxes of some elements, evenly spread; those without vertices have none."""
+def _boxes(meshes: Any) -> Boxes:
+    """Look at the boxes of some elements, evenly spread; those without vertices have none.
+
+    Of rows that are no elements only the number is known.
+    """
     k = len(meshes)
-    if on_gpu(meshes.vertices):
+    if not isinstance(meshes, Meshes) or on_gpu(meshes.vertices):
         return Boxes(k, np.empty((0, 6)))
     boxes = []
     for row in range(0, k, -(-k // ELEMENTS_SAMPLED) or 1):

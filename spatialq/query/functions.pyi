@@ -195,6 +195,70 @@ class Points(PointVerbs):
             The points, with the columns classification UTINYINT.
         """
 
+    def cloud_distance(
+        self,
+        reference: Points | str,
+        *,
+        method: Literal["nearest", "m3c2"] = "nearest",
+        max_distance: float | str | None = None,
+        radius: float | str = 0.5,
+        normal_radius: float | str = 1.0,
+        registration_error: float | str = 0.0,
+        bounds: Sequence[float] | None = None,
+        unit: float | str | None = None,
+        crs: str | None = None,
+        device: str = "auto",
+        memory: str | float | None = None,
+    ) -> Self:
+        """How far each point of a cloud is from another cloud: from its nearest point, or along the
+        normal by M3C2 with the level of detection; one row per point, with NULL where no point of
+        the reference is near.
+
+        Parameters
+        ----------
+        reference : Points | str
+            A query, or the name of a table or view with point_id, x, y and z in the same CRS, or a
+            file or a pattern that read_points reads.
+        method : Literal["nearest", "m3c2"]
+            'nearest' is the distance to the nearest point of the reference; 'm3c2' the one along
+            the normal between the mean positions of the points of both clouds in a cylinder.
+            ('nearest' or 'm3c2')
+        max_distance : float | str | None
+            How far a point of the reference may be; for 'm3c2' along the normal, to either side.
+            None is any distance, and for 'm3c2' ten times `radius`. (metres; > 0 or None)
+        radius : float | str
+            Radius of the cylinder of 'm3c2', which should hold 20 points of each cloud or more.
+            (metres; > 0)
+        normal_radius : float | str
+            The normal of a point is that of the plane through the points within this distance,
+            upwards; of no account where the points have nx, ny and nz. (metres; > 0)
+        registration_error : float | str
+            What the registration of the two clouds may be off, as a standard deviation: part of the
+            level of detection. (metres; >= 0)
+        bounds : Sequence[float] | None
+            xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
+            border are considered; None takes all. ([xmin, ymin, xmax, ymax], finite numbers with
+            the minima first, or None)
+        unit : float | str | None
+            Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
+            and 1 where none is known. (metres; > 0 or None)
+        crs : str | None
+            Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
+            known of the table or file.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
+
+        Returns
+        -------
+        Points
+            The points, with the columns distance DOUBLE, reference_id BIGINT, nx DOUBLE, ny DOUBLE,
+            nz DOUBLE, neighbours INTEGER, reference_neighbours INTEGER, spread DOUBLE,
+            reference_spread DOUBLE, level_of_detection DOUBLE.
+        """
+
     def coverage(
         self,
         elements: Elements | str,
@@ -942,7 +1006,11 @@ class Points(PointVerbs):
         self,
         polygons: Query | str,
         *,
+        bounds: Sequence[float] | None = None,
+        unit: float | str | None = None,
         crs: str | None = None,
+        device: str = "auto",
+        memory: str | float | None = None,
     ) -> Query:
         """The polygons that points are in, seen from above: one row for each point and polygon.
 
@@ -951,16 +1019,29 @@ class Points(PointVerbs):
         Parameters
         ----------
         polygons : Query | str
-            A query, or the name of a table or view with polygon_id and geometry, a GEOMETRY of type
-            POLYGON or MULTIPOLYGON, as read_vector gives it. None and empty ones have no points.
+            A query, or the name of a table or view with polygon_id, of any type, and geometry, a
+            GEOMETRY of type POLYGON or MULTIPOLYGON, as read_vector gives it. None and empty ones
+            have no points.
+        bounds : Sequence[float] | None
+            xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
+            border are considered; None takes all. ([xmin, ymin, xmax, ymax], finite numbers with
+            the minima first, or None)
+        unit : float | str | None
+            Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
+            and 1 where none is known. (metres; > 0 or None)
         crs : str | None
             Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
             known of the table or file.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
         Query
-            point_id and polygon_id.
+            Columns point_id polygon_id.
         """
 
     def registration(

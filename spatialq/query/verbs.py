@@ -8,7 +8,7 @@ from typing import Any, Generic, Literal, Self, TypeVar
 from spatialq.data.units import metres
 from spatialq.errors import QueryError
 from spatialq.functions.catalogue import catalogue
-from spatialq.functions.declaration import PointsAndElementsInput, PointsInput
+from spatialq.functions.declaration import PointsAndOtherInput, PointsInput
 from spatialq.functions.macros import MEMORY
 from spatialq.functions.methods import Method
 from spatialq.functions.sql_text import literal
@@ -118,7 +118,7 @@ class FunctionVerbs(Query):
         reader, known = self._origin.reader, catalogue().get(function)
         if reader is None or known is None or not isinstance(rows, Step):
             return None
-        takes_files = isinstance(known.inputs, PointsInput | PointsAndElementsInput)
+        takes_files = isinstance(known.inputs, PointsInput | PointsAndOtherInput)
         is_whole = rows.is_plain and rows.source == reader.text() and not reader.arguments
         is_named = means_files(reader.path)
         is_cloud = is_named and (reader.function == READER or reader.path.lower().endswith(LAS))

@@ -1,18 +1,22 @@
 """Made-up inputs of any size, on which `calibrate` times the kernels."""
 
+import struct
 from math import ceil, sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spatialq.data.cloud import Cloud
 from spatialq.data.grid import Grid
 from spatialq.data.meshes import Meshes
+from spatialq.data.polygons import Polygons
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import (
     ElementsInput,
     GridInput,
     PointsAndElementsInput,
+    PointsAndTableInput,
     PointsInput,
 )
 
@@ -25,6 +29,8 @@ FACES = np.array(
     ],
     np.int32,
 )  # fmt: skip
+RING = struct.pack("<BIII", 1, 3, 1, 5)
+"""What WKB has before the five corners of a polygon."""
 DENSITY = 10.0
 """Points in a square metre."""
 PLOT = 20.0
@@ -48,6 +54,12 @@ def make(function: Function, size: int) -> dict[str, Any]:
             return {"a": building(max(size // len(FACES), 2)), "b": None}
         case PointsAndElementsInput():
             return {**columns(*scan(size)), "elements": box(ROOM)}
+        case PointsAndTableInput() as inputs:
+            given = columns(*survey(size))
+            kept = {name: given[name] for name in (*inputs.columns, "point_id")}
+            kept |= dict.fromkeys(inputs.attributes)
+            is_cloud = inputs.kind == "cloud"
+            return kept | {inputs.other: Cloud(*survey(size)) if is_cloud else plots(size)}
         case PointsInput(attributes=attributes):
             return {**columns(*survey(size)), **dict.fromkeys(attributes)}
 
@@ -68,6 +80,20 @@ def survey(n: int) -> tuple[Floats, Floats, Floats]:
     built = inside & ((column + row) % 2 == 0)
     z[built] = 16 + (column + 3 * row)[built] % 5
     return x, y, z
+
+
+def plots(n: int) -> Polygons:
+    """Make squares, one for a hundred points, in the area of such a survey."""
+    side = sqrt(max(n, 1) / DENSITY)
+    count = ceil(sqrt(n / 100))
+    edges = np.linspace(0, side, 2 * count + 1)
+    shapes = []
+    for row in range(count):
+        for column in range(count):
+            (west, east), (south, north) = (edges[2 * k : 2 * k + 2] for k in (column, row))
+            ring = [(west, south), (east, south), (east, north), (west, north), (west, south)]
+            shapes.append(RING + np.array(ring, "<f8").tobytes())
+    return Polygons.of(shapes)
 
 
 def scan(n: int) -> tuple[Floats, Floats, Floats]:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from spatialq.errors import CrsError, FileError
-from spatialq.io import crs as crs_text
+from spatialq.errors import FileError
 from spatialq.io.clipped import ClippedCloud
+from spatialq.io.crs import require_one_plane
 from spatialq.io.vector import READER
 
 if TYPE_CHECKING:
@@ -97,12 +97,5 @@ def _polygons(command: str, within: Within, crs: str | None) -> "PolygonIndex":
     if not rows:
         raise FileError.of(command, within.path, "there is no polygon to clip by")
     own = next((system for _, system in rows if system is not None), None)
-    if own is not None and crs is not None:
-        ours, theirs = (crs_text.horizontal(crs_text.from_text(each)) for each in (crs, own))
-        if not crs_text.same(ours, theirs):
-            message = (
-                f"{command}: '{within.path}' is in {crs_text.name(theirs)} but the point clouds "
-                f"are in {crs_text.name(ours)}; reproject one of them first"
-            )
-            raise CrsError(message)
-    return PolygonIndex.of([shape for shape, _ in rows])
+    require_one_plane(command, (f"'{within.path}' is", own), ("the point clouds are", crs))
+    return PolygonIndex.of([shape for shape, _ in rows], caller=command)

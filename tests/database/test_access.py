@@ -26,13 +26,14 @@ from spatialq.database.transport.request import Request
 from spatialq.database.writers import writers
 from spatialq.demo.house import write_house
 from spatialq.functions.catalogue import catalogue
-from spatialq.functions.declaration import ElementsInput, GridInput, PointsAndElementsInput
+from spatialq.functions.declaration import ElementsInput, GridInput
 from spatialq.io import clouds
 from spatialq.io.formats import MACROS, readers
 from spatialq.io.grid import grids
 
 from ..io.bcf_files import write as write_bcf
 from ..io.test_grid import write_tif
+from ..kernels import beside
 from ..test_argument_types import ARGUMENTS, call
 from ..test_load import write_las
 
@@ -210,7 +211,7 @@ TAKING_FILES = [each for each in catalogue().values() if not isinstance(each.inp
 def test_no_kernel_gets_a_file_outside(closed, outside, untouched, function):
     untouched(outside)
     name = "grid.npy" if isinstance(function.inputs, GridInput) else "cloud.las"
-    more = ", 'elements'" if isinstance(function.inputs, PointsAndElementsInput) else ""
+    more = beside(function.name)
     for given in (f"'{outside}/{name}'", f"'{outside}/*'"):
         with pytest.raises(duckdb.Error, match=REFUSED):
             closed.sql(f"FROM {function.name}({given}{more})").fetchall()

@@ -7,8 +7,12 @@ import numpy as np
 import pytest
 import shapely
 
+import spatialq
 from spatialq.geometry.point_polygons import side
 from spatialq.geometry.polygon_index import PolygonIndex
+
+from . import oracle
+from .cases import CASES, arguments
 
 FAR = np.array([652_000.0, 5_606_000.0])
 
@@ -127,7 +131,7 @@ def test_the_side_of_an_edge_is_exact():
 )
 def test_what_is_no_polygon(wkt, said):
     with pytest.raises(ValueError, match=f"^points_within: .*{said}"):
-        PolygonIndex.of(as_wkb([shapely.from_wkt(wkt)]))
+        PolygonIndex.of(as_wkb([shapely.from_wkt(wkt)]), caller="points_within")
 
 
 def test_nothing():
@@ -144,3 +148,44 @@ def test_rings_that_cross_count_by_how_many_are_around():
     bow = shapely.Polygon([(0, 0), (2, 2), (2, 0), (0, 2)])
     x, y = np.array([0.25, 1, 1, 1.75]), np.array([1, 1, 1.75, 1])
     assert PolygonIndex.of(as_wkb([bow])).find(x, y)[0].tolist() == [0, 1, 3]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_case_is_as_of_geos(case):
+    points, shapes, options = CASES[case]
+    given, _ = arguments(case)
+    wkb = [
+        None if each is None else shapely.to_wkb(each, byte_order=1, flavor="iso")
+        for each in shapes
+    ]
+    found = spatialq.run(
+        "points_within", given["x"], given["y"], None, given["point_id"], polygons=wkb,
+        **options,
+    )  # fmt: skip
+    columns = (found[name].tolist() for name in ("point_id", "polygon_id"))
+    expected = oracle.pairs(points, given["point_id"], shapes, **options)
+    assert list(zip(*columns, strict=True)) == expected
+
+
+@pytest.mark.parametrize(
+    ("polygons", "said"),
+    [
+        (None, "run: points_within is a function of points and polygons: give polygons="),
+        ("plots", "points_within: polygons must be a list of bytes, WKB of .*, got str at"),
+        (5, "points_within: polygons must be a list of bytes, WKB of .*, got int at position 0"),
+        ([None, "POLYGON EMPTY"], "polygons must be a list of bytes, .* got str at position 1"),
+    ],
+)
+def test_what_are_no_polygons_in_python(polygons, said):
+    with pytest.raises(ValueError, match=said):
+        spatialq.run("points_within", [1.0], [1.0], None, polygons=polygons)
+
+
+def test_points_of_any_kind_in_python():
+    square = [shapely.to_wkb(shapely.box(0, 0, 1, 1), byte_order=1, flavor="iso")]
+    found = spatialq.run("points_within", [0, 5, 1], [1, 5, 0], [7, 7, 7], polygons=square)
+    assert (found["point_id"].tolist(), found["polygon_id"].tolist()) == ([0, 2], [0, 0])
+    with pytest.raises(ValueError, match="points_within: x and y must be finite, got 1 points"):
+        spatialq.run("points_within", [0.0, np.nan], [1.0, 1.0], None, polygons=square)
+    with pytest.raises(ValueError, match="run: points_within is a function of points, it takes no"):
+        spatialq.run("points_within", [0.0], [1.0], None, elements=[])

@@ -93,6 +93,15 @@ def test_help_says_what_a_function_takes_and_gives(name):
             assert column in known or re.search(rf"\b{in_sql}\b", gives)
 
 
+def put_plots(site):
+    """Make a view of a triangle among the points, and give its name."""
+    site.execute(
+        "CREATE OR REPLACE TEMP VIEW plots AS SELECT 1 AS polygon_id, 'POLYGON ((652110 5606110, "
+        "652150 5606110, 652110 5606150, 652110 5606110))'::GEOMETRY AS geometry"
+    )
+    return "plots"
+
+
 def rows_of(site, name):
     """The rows that a method is called on."""
     (kind,) = (kind for kind in KINDS if name in vars(kind))
@@ -115,12 +124,10 @@ def test_each_method_gives_the_rows_of_its_macro(site, name):
         others = ["elements"]
     elif declared.keys() & {"after", "terrain"}:
         others = ["cells"]
+    elif "reference" in declared:
+        others = [rows.step.name]
     elif "polygons" in declared:
-        site.execute(
-            "CREATE TEMP VIEW plots AS SELECT 1 AS polygon_id, 'POLYGON ((652110 5606110, "
-            "652150 5606110, 652110 5606150, 652110 5606110))'::GEOMETRY AS geometry"
-        )
-        others = ["plots"]
+        others = [put_plots(site)]
     named = NEEDED.get(name, {}) | SMALL.get(name, {})
     found = getattr(rows, name)(*others, **named)
     is_replaced = name == "classify_noise"  # of which the rows have new classes
@@ -144,6 +151,9 @@ def test_arguments_arrive(site, name):
     rows = rows_of(site, name)
     declared = inspect.signature(METHODS[name]).parameters
     others = ["elements"] if declared.keys() & {"b", "elements"} else []
+    others += ["points"] if "reference" in declared else []
+    if "polygons" in declared:
+        others = [put_plots(site)]
     for each in MACROS[name].arguments:
         if each.parameter is None or each.parameter.type is bool:
             continue

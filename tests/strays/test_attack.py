@@ -6,7 +6,11 @@ import pytest
 import spatialq
 from spatialq.errors import StrayPointsWarning
 from spatialq.functions.catalogue import catalogue
-from spatialq.functions.declaration import PointsAndElementsInput, PointsInput
+from spatialq.functions.declaration import (
+    PointsAndElementsInput,
+    PointsAndOtherInput,
+    PointsInput,
+)
 
 from ..conftest import real_file
 from ..kernels import arrays_in
@@ -16,7 +20,7 @@ pytestmark = pytest.mark.slow
 FUNCTIONS = [
     name
     for name, each in catalogue().items()
-    if isinstance(each.inputs, PointsInput | PointsAndElementsInput)
+    if isinstance(each.inputs, PointsInput | PointsAndOtherInput)
     and not each.declaration.keeps_strays
 ]
 FAR = {

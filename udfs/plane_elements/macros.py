@@ -1,7 +1,7 @@
 """The macro of `plane_elements`: the kernel's matches, ranked for each plane."""
 
 from spatialq.functions.declaration import parameters_of
-from spatialq.functions.macros import of_points_and_elements
+from spatialq.functions.macros import of_points_and_other
 
 from .. import detect_planes
 from . import DECLARATION, Options
@@ -22,7 +22,7 @@ ORDER BY m.plane_id, "rank\""""
 """Of the rows that the kernel gives, those of the function."""
 
 MACROS = (
-    of_points_and_elements(
+    of_points_and_other(
         DECLARATION,
         "plane_id rank global_id nearest overlap coverage angle deviation, then the columns of "
         "detect_planes; deviation is in metres, positive outside the element",

@@ -1,6 +1,6 @@
 """The macros of `registration`: its rows with the movement as a list, and points moved by one."""
 
-from spatialq.functions.macros import TABLE, Argument, Macro, checked, of_points_and_elements
+from spatialq.functions.macros import TABLE, Argument, Macro, checked, of_points_and_other
 
 from . import DECLARATION, MATRIX
 
@@ -15,7 +15,7 @@ ORDER BY r.candidate"""
 MATRIX_TEXT = "16 finite numbers, row by row, the last row 0 0 0 1, as registration gives them"
 
 MACROS = (
-    of_points_and_elements(
+    of_points_and_other(
         DECLARATION,
         "candidate: 1 for the best; status: 'found', 'ambiguous' or 'not found'; matrix: 16 "
         "numbers, row by row, that bring coordinates of the scan to metres of the model; "

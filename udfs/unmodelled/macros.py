@@ -1,11 +1,11 @@
 """The macro of `unmodelled`: the rows of the kernel."""
 
-from spatialq.functions.macros import of_points_and_elements
+from spatialq.functions.macros import of_points_and_other
 
 from . import DECLARATION
 
 MACROS = (
-    of_points_and_elements(
+    of_points_and_other(
         DECLARATION,
         "cluster_id: 1 for the cluster with the most points; point_count; cx cy cz: mean of the "
         "points; xmin ymin zmin xmax ymax zmax: their box; size: its longest side in metres; "

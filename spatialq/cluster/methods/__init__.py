@@ -10,6 +10,7 @@ from spatialq.cluster.methods import (
     detect_planes,
     elements,
     intersects_with,
+    polygons,
     pops_features,
     terrain_derivatives,
 )
@@ -23,6 +24,7 @@ OWN = (
     method_of("ground_surface", devices=("auto", "cpu")),
     *elements.METHODS,
     *intersects_with.METHODS,
+    polygons.METHOD,
     *pops_features.METHODS,
     terrain_derivatives.METHOD,
 )

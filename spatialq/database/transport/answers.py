@@ -10,6 +10,7 @@ from spatialq.functions.declaration import (
     ElementsInput,
     GridInput,
     PointsAndElementsInput,
+    PointsAndTableInput,
     PointsInput,
 )
 
@@ -17,7 +18,8 @@ MODULES = {
     PointsInput: "points",
     GridInput: "grid",
     ElementsInput: "elements",
-    PointsAndElementsInput: "points_and_elements",
+    PointsAndElementsInput: "points_and_other",
+    PointsAndTableInput: "points_and_other",
 }
 """Modules beside this one; each is imported when it is needed, since some import readers."""
 

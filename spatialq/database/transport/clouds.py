@@ -1,13 +1,14 @@
 """Calls on files of points: their requests, and their points as a kernel takes them."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spatialq.data.frame import Frame
+from spatialq.data.points import ids_of
 from spatialq.database.transport.cloud_columns import numbers_in, read_clouds
 from spatialq.database.transport.request import Request
 from spatialq.errors import FileError, files_read_by
@@ -18,7 +19,11 @@ from spatialq.io.clouds import open_cloud, what_reprojects
 from spatialq.io.crs import require_same
 from spatialq.io.files import warn_about
 from spatialq.io.formats import find_sources, means_files, open_source
+from spatialq.io.source import PointSource
 from spatialq.io.storage import as_path
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def given_points(function: Function, text: str | None) -> str | list[str]:
@@ -104,11 +109,79 @@ def of_files(function: Function, request: Request) -> dict[str, Any]:
     FileError
         If one was changed since the query was bound, or its points are damaged.
     """
+    options, _ = request.choose(function)
+    with files_read_by(function.name):
+        clouds = _opened(function, request)
+        return read_clouds(function, clouds, bounds=getattr(options, BOUNDS, None))
+
+
+def each_near(
+    function: Function, request: Request, boxes: "NDArray[np.float64]"
+) -> Iterator[dict[str, Any]]:
+    """Read the points of each file that may have some in boxes, one file after the other.
+
+    What the header of a file, or of a part of it, says to be elsewhere is not decoded; without any
+    file near a box there are no points.
+
+    Parameters
+    ----------
+    function, request
+        As for `of_files`.
+    boxes : float64[k, 4]
+        xmin, ymin, xmax, ymax of each; NaN of one that is empty.
+
+    Raises
+    ------
+    FileError
+        As `of_files`.
+    """
+    options, _ = request.choose(function)
+    reach, first, is_none = getattr(options, BOUNDS, None), 0, True
+    for cloud in _opened(function, request):
+        rows = np.flatnonzero(_near(boxes, _box_of(cloud)) & _near(boxes, reach))
+        if rows.size:
+            around = [*boxes[rows, :2].min(axis=0), *boxes[rows, 2:].max(axis=0)]
+            if reach is not None:
+                around = [*np.maximum(around[:2], reach[:2]), *np.minimum(around[2:], reach[2:])]
+            with files_read_by(function.name):
+                found = read_clouds(function, [cloud], bounds=_within(around, _box_of(cloud)))
+            found["point_id"] = ids_of(found["point_id"], len(found["x"])) + first
+            yield found
+            is_none = False
+        first += cloud.rows
+    if is_none:
+        columns = dict.fromkeys(function.inputs.columns, np.empty(0))
+        yield {**columns, "point_id": None}
+
+
+def _box_of(cloud: PointSource) -> Sequence[float] | None:
+    """Give xmin, ymin, xmax and ymax of a file, None where it does not say them."""
+    box = cloud.box
+    return None if box is None or not np.isfinite(box).all() else [*box[:2], *box[3:5]]
+
+
+def _near(boxes: "NDArray[np.float64]", box: Sequence[float] | None) -> "NDArray[np.bool_]":
+    """Say which boxes meet another one, in a point at least; all but NaN do where there is none."""
+    xmin, ymin, xmax, ymax = boxes.T
+    if box is None:
+        return np.asarray(np.isfinite(xmin), np.bool_)
+    meets = (xmin <= box[2]) & (xmax >= box[0]) & (ymin <= box[3]) & (ymax >= box[1])
+    return np.asarray(meets, np.bool_)
+
+
+def _within(around: Sequence[float], box: Sequence[float] | None) -> list[float] | None:
+    """Give the bounds by which to read a file: None where all of it is in them."""
+    west, south, east, north = map(float, around)
+    if box and west <= box[0] and south <= box[1] and east >= box[2] and north >= box[3]:
+        return None
+    return [west, south, east, north]
+
+
+def _opened(function: Function, request: Request) -> list[PointSource]:
+    """Open the files of a request."""
     clouds = []
     for path, *stamp in request.source["files"]:
         clouds.append(open_source(function.name, as_path(path), ["points"]))
         if list(clouds[-1].stamp) != stamp:
             raise FileError.of(function.name, path, "was changed while the query ran")
-    options, _ = request.choose(function)
-    with files_read_by(function.name):
-        return read_clouds(function, clouds, bounds=getattr(options, BOUNDS, None))
+    return clouds

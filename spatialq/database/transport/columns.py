@@ -8,8 +8,11 @@ from spatialq.functions.declaration import (
     ElementsInput,
     GridInput,
     PointsAndElementsInput,
+    PointsAndOtherInput,
+    PointsAndTableInput,
     PointsInput,
 )
+from spatialq.functions.sql_function import struct_type
 
 ELEMENTS = {
     "global_id": "VARCHAR",
@@ -21,6 +24,17 @@ ELEMENTS = {
 IN_ORDER = {"place": "BIGINT", **ELEMENTS}
 """The same, and before them which row of its table an element is: of pairs within one table, the
 element that comes first is `a`, and DuckDB may read a table by several threads."""
+POLYGONS = {"place": "BIGINT", "name": "VARCHAR", "shape": "VARCHAR"}
+"""Of a polygon: its row, what errors call it, and its WKB in base64."""
+REFERENCE = {
+    "reference_id": "BIGINT",
+    "reference_x": "DOUBLE",
+    "reference_y": "DOUBLE",
+    "reference_z": "DOUBLE",
+}
+"""Of a point of a second cloud."""
+TABLES = {"polygons": POLYGONS, "cloud": REFERENCE}
+"""Columns of a table beside points, by its kind."""
 ELEMENT = f"STRUCT(place BIGINT, global_id VARCHAR, identity UBIGINT, mesh {MESH})"
 
 
@@ -36,7 +50,7 @@ def points_of(function: Function) -> dict[str, str]:
 def attributes_of(function: Function) -> Mapping[str, str]:
     """Give the attributes that a function of points may get."""
     inputs = function.inputs
-    return inputs.attributes if isinstance(inputs, PointsInput | PointsAndElementsInput) else {}
+    return inputs.attributes if isinstance(inputs, PointsInput | PointsAndOtherInput) else {}
 
 
 def given_to(function: Function) -> dict[str, str]:
@@ -50,6 +64,15 @@ def given_to(function: Function) -> dict[str, str]:
             return IN_ORDER
         case PointsAndElementsInput():
             return {**points_of(function), **ELEMENTS}
+        case PointsAndTableInput(kind=kind):
+            return {**points_of(function), **TABLES[kind]}
+
+
+def row_of(inputs: PointsAndOtherInput) -> str:
+    """Give the SQL type of a row of the table beside points."""
+    if isinstance(inputs, PointsAndTableInput):
+        return struct_type(TABLES[inputs.kind])
+    return ELEMENT
 
 
 def given_by(function: Function) -> dict[str, str]:

@@ -94,6 +94,35 @@ def source_of(elements: str, part: int) -> Source:
     return Source(columns, in_order(elements), part)
 
 
+def beside_points(_: Function, elements: str) -> Source:
+    """Say how a function of points and elements gets the elements of a table."""
+    return source_of(elements, 1)
+
+
+def with_names(_: Function, query: str, __: str) -> str:
+    """Write the query as it is: `named` names the elements."""
+    return query
+
+
+def read(function: Function, _: Request, columns: Mapping[str, Any]) -> "ElementSet":
+    """Make the elements that a function of points and elements gets of the columns of a table.
+
+    Raises
+    ------
+    ValueError
+        As `set_of`.
+    """
+    return set_of(f"{function.name}: elements", columns)
+
+
+def named(_: Function, result: dict[str, Any], elements: "ElementSet") -> dict[str, Any]:
+    """Give a result whose `element`, a row, is a `global_id`, too."""
+    if "element" not in result:
+        return result
+    rows = pa.array(result["element"], mask=result["element"] < 0)
+    return {**result, "global_id": elements.global_id.take(rows)}
+
+
 def in_order(elements: str) -> str:
     """Write what gives the elements of a table, numbered in its order."""
     rows = f"FROM spatial_elements({literal(elements)})"

@@ -32,6 +32,8 @@ class Source:
     """What looks for values of parameters that the table states: a column `stated`, JSON."""
     frame: Lookup | None = None
     """What finds out the CRS of the coordinates: a column `frame`, JSON."""
+    system: Lookup | None = None
+    """What finds out the CRS of the geometries of a second table: a column `system`, JSON."""
 
     def unless_pinned(self, pin: Lookup | None) -> "Source":
         """Give the source whose rows are left out if a pin is found."""
@@ -59,7 +61,11 @@ def names_of(sources: Sequence[Source]) -> list[str]:
 
 
 def _lookups(sources: Sequence[Source]) -> list[Lookup]:
-    lookups = (each for source in sources for each in (source.pin, source.stated, source.frame))
+    lookups = (
+        each
+        for source in sources
+        for each in (source.pin, source.stated, source.frame, source.system)
+    )
     return [each for each in lookups if each is not None]
 
 
@@ -68,6 +74,8 @@ def request_of(request: Request, sources: Sequence[Source]) -> str:
     found = {}
     for frame in (each.frame for each in sources if each.frame is not None):
         found["frame"] = f"{frame.name}.frame"
+    for system in (each.system for each in sources if each.system is not None):
+        found["other"] = f"{system.name}.system"
     stated = [f"{each.stated.name}.stated" for each in sources if each.stated is not None]
     if stated:
         found["stated"] = f"to_json([{', '.join(stated)}])::VARCHAR"

@@ -1,0 +1,65 @@
+"""Many polygons, stored one after the other in the same arrays."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Polygons:
+    """k polygons, in the memory of the host; iterating gives the WKB of each, None without one.
+
+    Parameters
+    ----------
+    wkb : uint8[n]
+        POLYGON and MULTIPOLYGON as WKB (ISO, little-endian), as DuckDB gives them.
+    starts : int64[k + 1]
+        First byte of each; the last entry is the end. A polygon without a byte is NULL.
+    names : str[k] or object[k], optional
+        What errors call them; by default their numbers from 0.
+    """
+
+    wkb: "NDArray[np.uint8]"
+    starts: "NDArray[np.int64]"
+    names: "NDArray[Any] | None" = None
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __iter__(self) -> Iterator[bytes | None]:
+        data, starts = self.wkb.data, self.starts.tolist()
+        for first, stop in pairwise(starts):
+            yield bytes(data[first:stop]) or None
+
+    @classmethod
+    def of(cls, shapes: Sequence[bytes | None], names: Sequence[Any] | None = None) -> "Polygons":
+        """Put single polygons one after the other, given as WKB.
+
+        Examples
+        --------
+        >>> two = Polygons.of(shapely.to_wkb(shapes, flavor="iso"))  # doctest: +SKIP
+        """
+        starts = np.cumsum([0, *(len(each or b"") for each in shapes)], dtype=np.int64)
+        wkb = np.frombuffer(b"".join(each or b"" for each in shapes), np.uint8)
+        return cls(wkb, starts, None if names is None else np.array(names))
+
+    @classmethod
+    def named(cls, arrays: Mapping[str, Any]) -> "Polygons":
+        """Take the arrays by their names; there may be others."""
+        return cls(arrays["wkb"], arrays["starts"], arrays["names"])
+
+    def take(self, rows: Any) -> "Polygons":
+        """Give some of the polygons."""
+        names = np.arange(len(self)) if self.names is None else self.names
+        parts = [self.wkb[self.starts[row] : self.starts[row + 1]] for row in rows]
+        return Polygons(
+            np.concatenate([np.empty(0, np.uint8), *parts]),
+            np.cumsum([0, *map(len, parts)], dtype=np.int64),
+            names[rows],
+        )

@@ -1,0 +1,106 @@
+"""A second cloud beside points: to a kernel, and the ids of its points into the result."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from spatialq.data.cloud import Cloud
+from spatialq.data.frame import Frame
+from spatialq.database import frames
+from spatialq.database.pins import Lookup
+from spatialq.database.transport import points
+from spatialq.database.transport.arrow import each_list
+from spatialq.database.transport.columns import REFERENCE
+from spatialq.database.transport.queries import Source, table_of
+from spatialq.database.transport.request import Request
+from spatialq.errors import CrsError
+from spatialq.functions.catalogue import Function
+from spatialq.io import crs as crs_text
+
+NAME = "reference_id"
+"""The column of a result that names a point of the reference."""
+
+
+def beside_points(function: Function, table: str) -> Source:
+    """Say how a function gets the points of another table or file.
+
+    Raises
+    ------
+    ValueError
+        If the text names neither.
+    """
+    columns = {name: f"{name}::DOUBLE" for name in "xyz"}
+    columns = {"point_id": points.whole(function.name, "point_id", "BIGINT"), **columns}
+    source = table_of(function, table, columns, Request({}))
+    name = '"spatialq system"'
+    frame = frames.lookup(table, is_given=False)
+    system = f"{name} AS MATERIALIZED (WITH {frame.parts} SELECT frame AS system FROM {frame.name})"
+    named = dict(zip(REFERENCE, source.columns.values(), strict=True))
+    return replace(source, columns=named, part=1, frame=None, system=Lookup(name, system))
+
+
+def list_of(source: Source) -> str:
+    """Write the query for the list of a table's points."""
+    fields = ", ".join(f"{name}: {value}" for name, value in source.columns.items())
+    return f"(SELECT list({{{fields}}}) AS reference FROM {source.rows})"
+
+
+def with_names(_: Function, query: str, __: str) -> str:
+    """Write the query as it is: `named` names the points."""
+    return query
+
+
+def each_table(column: Any) -> Iterator[dict[str, Any]]:
+    """Give the columns of each list of points, as the extension collects them."""
+    for rows in each_list(column):
+        yield {name: rows.field(name) for name in REFERENCE}
+
+
+def read(function: Function, request: Request, columns: Mapping[str, Any]) -> Cloud:
+    """Make the cloud that a kernel gets of the columns of a table, by ascending ids.
+
+    Raises
+    ------
+    ValueError
+        If a value is NULL.
+    CrsError
+        If it is in another CRS than the points, or heights are in another unit; a CRS that is not
+        known goes with any.
+    """
+    _require_one_crs(function, request)
+    given = {name.removeprefix("reference_"): columns[name] for name in REFERENCE}
+    given["point_id"] = given.pop("id")
+    arrays = points.arrays_of(f"{function.name}: reference", given)
+    ids = arrays["point_id"]
+    if ids is None or (ids[1:] >= ids[:-1]).all():
+        return Cloud(**arrays)
+    order = np.argsort(ids, kind="stable")  # DuckDB reads a table by several threads
+    return Cloud(**{name: values[order] for name, values in arrays.items()})
+
+
+def named(_: Function, result: dict[str, Any], reference: Cloud) -> dict[str, Any]:
+    """Give a result whose `reference_id`, a row, is the id of the point."""
+    rows = pa.array(result[NAME], mask=result[NAME] < 0)
+    ids = reference.point_id
+    return {**result, NAME: rows if ids is None else pa.array(ids).take(rows)}
+
+
+def _require_one_crs(function: Function, request: Request) -> None:
+    chosen, _ = request.choose(function)
+    frame, other = request.frame, Frame(**request.source["other"])
+    known = frame.crs if chosen.crs is None else crs_text.from_argument(function.name, chosen.crs)
+    if known is None or other.crs is None:
+        return
+    systems = [crs_text.from_text(each) for each in (known, other.crs)]
+    flat = [crs_text.horizontal(each) for each in systems]
+    units = [crs_text.metres_per_unit(each) for each in systems]
+    if not crs_text.same(*flat) or units[0] != units[1]:
+        names = [crs_text.name(each) for each in systems]
+        message = (
+            f"{function.name}: points {frame.subject} are in {names[0]} but those of the reference "
+            f"{other.subject} are in {names[1]}; reproject one of them first"
+        )
+        raise CrsError(message)

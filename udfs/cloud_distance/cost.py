@@ -1,0 +1,21 @@
+"""How much work a call of `cloud_distance` is."""
+
+from math import pi
+from typing import Any
+
+from spatialq.functions.declaration import Size, Work
+
+
+def work(size: Size, options: Any) -> Work:
+    """Count the points, and for M3C2 those in their cylinders: as many as on a plane."""
+    rows, others = float(size.rows), float(size.elements)
+    around = 1.0
+    if options.method == "m3c2" and size.area > 0:
+        own = pi * (options.radius**2 + options.normal_radius**2) * rows
+        around = min(2 * rows + others, 1 + (own + pi * options.radius**2 * others) / size.area)
+    return Work(
+        bytes_in=24 * (size.rows + size.elements),
+        bytes_out=80 * size.rows,
+        steps={"points": rows + others, "neighbours": rows * around},
+        bytes_kernel=200 * size.rows + 60 * size.elements,
+    )
