@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -28,6 +29,7 @@ R = TypeVar("R")
 SETTINGS = ("enable_external_access", "allowed_directories", "allowed_paths", "access_mode")
 # in the catalogue of DuckDB itself, as a macro of the user's may have the name
 QUERY = f"SELECT {', '.join(f'system.main.current_setting({name!r})' for name in SETTINGS)}"
+SCHEMAS = "SELECT lower(database_name), lower(schema_name) FROM system.main.duckdb_schemas()"
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ class Access:
         Whether the database was opened to be read only.
     is_known : bool
         False where no connection could be asked, and so nothing may be opened.
+    schemas : set of str, optional
+        The names that may stand before that of a table, in lower case; None where not known.
     """
 
     is_free: bool = True
@@ -51,14 +55,17 @@ class Access:
     paths: tuple[str, ...] = ()
     is_read_only: bool = False
     is_known: bool = True
+    schemas: frozenset[str] | None = None
 
     @classmethod
     def of(cls, con: "duckdb.DuckDBPyConnection") -> "Access":
         """Ask a connection; what it is about to do, or to give, stays."""
         with con.cursor() as cursor:
             is_free, folders, paths, mode = cursor.execute(QUERY).fetchall()[0]
+            schemas = frozenset(chain.from_iterable(cursor.execute(SCHEMAS).fetchall()))
         read_only = mode.lower() == "read_only"
-        return cls(is_free is True, tuple(folders or ()), tuple(paths or ()), read_only)
+        folders, paths = tuple(folders or ()), tuple(paths or ())
+        return cls(is_free is True, folders, paths, read_only, schemas=schemas)
 
     def allows(self, path: str | os.PathLike[str]) -> bool:
         """Whether a file may be opened, or a folder listed; links count as what they point to."""
@@ -131,6 +138,14 @@ def calling_instance() -> int:
 def allows(path: str | os.PathLike[str]) -> bool:
     """Whether a file may be opened, or a folder listed, for whoever asks for it."""
     return all(each.access.allows(path) for each in _asked.get())
+
+
+def is_no_schema(name: str) -> bool:
+    """Whether no schema or database of whoever asks has a name; false where nobody does."""
+    return any(
+        each.access.schemas is not None and name.lower() not in each.access.schemas
+        for each in _asked.get()
+    )
 
 
 def require(caller: str, path: str | os.PathLike[str]) -> None:

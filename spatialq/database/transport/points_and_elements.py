@@ -100,7 +100,7 @@ def _query(
     require_table(sentence, other)
     of_files = clouds.request_of_files(function, text, table)
     if of_files is not None:
-        members = elements.source_of(other, 1)
+        members = elements.source_of(f"{function.name}: elements", other, 1)
         return call_of(
             function, transport, of_files, [members],
             f"SELECT unnest(spatialq_{function.name}_files({elements.list_of(members)}, "
@@ -110,7 +110,7 @@ def _query(
     request = Request.new(text)
     options, _ = request.choose(function)  # wrong ones are rejected while the query is bound
     cloud = points.source_of(function, table, request).within(options.bounds)
-    members = elements.source_of(other, 1)
+    members = elements.source_of(f"{function.name}: elements", other, 1)
     lists = {name: f"list({expression})" for name, expression in cloud.columns.items()}
     columns = ", ".join(f"{value} AS {name}" for name, value in lists.items())
     given = f"(SELECT {columns} FROM {cloud.rows} HAVING {cloud.check} IS NULL) AS given"

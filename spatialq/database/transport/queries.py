@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from spatialq.database import frames
 from spatialq.database.pins import Lookup
 from spatialq.database.transport.columns import attributes_of, given_to
-from spatialq.database.transport.refusal import FIELD
+from spatialq.database.transport.refusal import FIELD, require_rows
 from spatialq.database.transport.request import Request, Transport
 from spatialq.functions.catalogue import Function
+from spatialq.functions.declaration import GridInput
 from spatialq.functions.sql_text import identifier, literal, name_parts, parts_of
 from spatialq.io.formats import MACROS, find_reader, means_file
 
@@ -91,6 +92,8 @@ def table_of(
     samples shall have, the check fails.
     """
     _require_name(function, table)
+    argument = "grid" if isinstance(function.inputs, GridInput) else "points"
+    require_rows(f"{function.name}: {argument} must be the name of a table or a file, got ", table)
     absent = ", ".join(f"NULL AS {name}" for name in (*columns, *map(identifier, more)))
     rows = f"(FROM {_named(table)} UNION ALL BY NAME SELECT {absent} WHERE false)"
     needed = {}
