@@ -112,8 +112,7 @@ def _query(
             raise ValueError(message)
         request = Request.new(options)
         cells = {
-            name: typed(f"{function.name}: grid must", grid, name)
-            for name in function.inputs.columns
+            name: typed(f"{function.name}: {grid!r}", name) for name in function.inputs.columns
         }
         table = table_of(function, grid, cells, request)
         columns = ", ".join(f"list({value}) AS {name}" for name, value in cells.items())

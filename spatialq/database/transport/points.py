@@ -117,10 +117,7 @@ def source_of(
     attributes = attributes_of(function)
     columns = {
         "point_id": whole(function.name, "point_id", "BIGINT"),
-        **{
-            name: typed(f"{function.name}: points must", points, name)
-            for name in function.inputs.columns
-        },
+        **{name: typed(f"{function.name}: {points!r}", name) for name in function.inputs.columns},
         **{name: attribute(function.name, name, kind) for name, kind in attributes.items()},
     }
     return table_of(function, points, columns, request, more)

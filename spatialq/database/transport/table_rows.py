@@ -47,7 +47,7 @@ def rows_sql(places: Any, tables: Any, columns: Any) -> pa.Array:
 def _rows(place: str, table: str, columns: list[str]) -> str:
     names = [identifier(each) for each in columns]
     checked = ", ".join(
-        f"{typed(f'{place} must', table, each)} AS {name}"
+        f"{typed(place, each, f'{table!r} ')} AS {name}"
         for each, name in zip(columns, names, strict=True)
     )
     absent = ", ".join(f"NULL AS {name}" for name in names)
@@ -55,15 +55,17 @@ def _rows(place: str, table: str, columns: list[str]) -> str:
     return f"SELECT * REPLACE ({checked}) FROM ({rows})"
 
 
-def typed(whose: str, table: str, column: str) -> str:
+def typed(whose: str, column: str, of: str = "") -> str:
     """Write a column of a table as a value of its type, or the error about one of another type.
 
     Parameters
     ----------
     whose : str
         What the sentence begins with, up to "must".
-    table, column : str
-        A column that the table lacks has the type "NULL".
+    column : str
+        One that the table lacks has the type "NULL".
+    of : str
+        The table, with a space, where the sentence does not begin with it.
     """
     name, kind = identifier(column), TYPES[column]
     is_right, what = f"typeof({name}) <> '\"NULL\"'", ""
@@ -71,9 +73,10 @@ def typed(whose: str, table: str, column: str) -> str:
         is_right, what = f"typeof({name}) LIKE 'STRUCT(%)'", " of meshes"
     elif kind in ("DOUBLE", "INTEGER", "BIGINT"):
         is_right, what = f"regexp_full_match(typeof({name}), '{NUMBER}')", " of numbers"
-    sentence = literal(f"{whose} have a column {column}{what}, got {table!r} ")
-    got = f"if(typeof({name}) = '\"NULL\"', 'without it', 'with one of type ' || typeof({name}))"
+    sentence = literal(f"{whose} must have a column {column}{what}, got {of}")
+    lacking, other = ("without it", "with one") if of else ("none", "one")
+    got = f"if(typeof({name}) = '\"NULL\"', '{lacking}', '{other} of type ' || typeof({name}))"
     refused = f"spatialq_refuse({sentence}, {got})"
     # not NULL: DuckDB leaves out rows by a condition that cannot hold, and would not ask
-    other = f"WHEN {refused} > 0 THEN {NO_MESH}" if kind == MESH else f"ELSE {refused}::{kind}"
-    return f"CASE WHEN {is_right} THEN {name}::{kind} {other} END"
+    rest = f"WHEN {refused} > 0 THEN {NO_MESH}" if kind == MESH else f"ELSE {refused}::{kind}"
+    return f"CASE WHEN {is_right} THEN {name}::{kind} {rest} END"
