@@ -46,8 +46,6 @@ class Access:
         Whether the database was opened to be read only.
     is_known : bool
         False where no connection could be asked, and so nothing may be opened.
-    schemas : set of str, optional
-        The names that may stand before that of a table, in lower case; None where not known.
     """
 
     is_free: bool = True
@@ -55,17 +53,14 @@ class Access:
     paths: tuple[str, ...] = ()
     is_read_only: bool = False
     is_known: bool = True
-    schemas: frozenset[str] | None = None
 
     @classmethod
     def of(cls, con: "duckdb.DuckDBPyConnection") -> "Access":
         """Ask a connection; what it is about to do, or to give, stays."""
         with con.cursor() as cursor:
             is_free, folders, paths, mode = cursor.execute(QUERY).fetchall()[0]
-            schemas = frozenset(chain.from_iterable(cursor.execute(SCHEMAS).fetchall()))
         read_only = mode.lower() == "read_only"
-        folders, paths = tuple(folders or ()), tuple(paths or ())
-        return cls(is_free is True, folders, paths, read_only, schemas=schemas)
+        return cls(is_free is True, tuple(folders or ()), tuple(paths or ()), read_only)
 
     def allows(self, path: str | os.PathLike[str]) -> bool:
         """Whether a file may be opened, or a folder listed; links count as what they point to."""
@@ -81,25 +76,41 @@ class Access:
         )
 
 
+def schemas_of(con: "duckdb.DuckDBPyConnection") -> frozenset[str]:
+    """Give the names that may stand before that of a table, in lower case."""
+    with con.cursor() as cursor:
+        return frozenset(chain.from_iterable(cursor.execute(SCHEMAS).fetchall()))
+
+
 UNKNOWN = Access(is_free=False, is_known=False)
 
 
 class _Asked:
     """One call for somebody who has settings, which are looked at once, and only if need be."""
 
-    def __init__(self, ask: Callable[[], Access], instance: int) -> None:
-        self._ask, self.instance = ask, instance
+    def __init__(
+        self, ask: Callable[[], Access], instance: int, schemas: Callable[[], frozenset[str] | None]
+    ) -> None:
+        self._ask, self.instance, self._schemas = ask, instance, schemas
 
     @cached_property
     def access(self) -> Access:
         return self._ask()
+
+    @cached_property
+    def schemas(self) -> frozenset[str] | None:
+        return self._schemas()
 
 
 _asked: ContextVar[tuple[_Asked, ...]] = ContextVar("who asks for files", default=())
 
 
 @contextmanager
-def asked_by(ask: Callable[[], Access], instance: int = 0) -> Iterator[None]:
+def asked_by(
+    ask: Callable[[], Access],
+    instance: int = 0,
+    schemas: Callable[[], frozenset[str] | None] = lambda: None,
+) -> Iterator[None]:
     """Open files within the block only as the settings allow, and those of blocks around it.
 
     Parameters
@@ -108,8 +119,10 @@ def asked_by(ask: Callable[[], Access], instance: int = 0) -> Iterator[None]:
         Gives the settings; it is called if a file is to be opened.
     instance : int
         The number of the database instance that calls, 0 for none.
+    schemas : callable
+        Gives what `schemas_of` does, or None where it is not known.
     """
-    token = _asked.set((*_asked.get(), _Asked(ask, instance)))
+    token = _asked.set((*_asked.get(), _Asked(ask, instance, schemas)))
     try:
         yield
     finally:
@@ -124,7 +137,8 @@ def for_connection(function: Callable[P, R]) -> Callable[P, R]:
         con: Any = args[0] if args else kwargs.get("con")
         if con is None:
             return function(*args, **kwargs)  # which says what it lacks
-        with asked_by(functools.partial(Access.of, con)):
+        known = functools.partial(schemas_of, con)
+        with asked_by(functools.partial(Access.of, con), schemas=known):
             return function(*args, **kwargs)
 
     return asking
@@ -143,8 +157,7 @@ def allows(path: str | os.PathLike[str]) -> bool:
 def is_no_schema(name: str) -> bool:
     """Whether no schema or database of whoever asks has a name; false where nobody does."""
     return any(
-        each.access.schemas is not None and name.lower() not in each.access.schemas
-        for each in _asked.get()
+        each.schemas is not None and name.lower() not in each.schemas for each in _asked.get()
     )
 
 
