@@ -4,7 +4,7 @@
 -- example: SELECT global_id, box[6] - box[3] AS height FROM element_boxes('elements')
 CREATE OR REPLACE MACRO element_boxes(elements) AS TABLE
 SELECT e.global_id, e.identity, spatialq_mesh_boxes(e.mesh) AS box
-FROM spatial_elements(spatialq_name('element_boxes: elements must be the name of a table, got ', elements)) AS e;
+FROM spatialq_elements('element_boxes: elements', elements) AS e;
 
 -- The pairs of elements whose boxes are nowhere farther apart than a distance along an axis: what
 -- spatial operators compare in full. docs/intersects_with.md says more.
@@ -16,14 +16,14 @@ FROM spatial_elements(spatialq_name('element_boxes: elements must be the name of
 -- example: SELECT count(*) FROM candidate_pairs('elements', distance := 0.1)
 CREATE OR REPLACE MACRO candidate_pairs(a, b := NULL, distance := 0.0, method := 'auto') AS TABLE
 WITH x AS MATERIALIZED (
-    SELECT *, row_number() OVER () AS row
-    FROM element_boxes(spatialq_name('candidate_pairs: a must be the name of a table, got ', a))
+    SELECT *, spatialq_mesh_boxes(mesh) AS box, row_number() OVER () AS row
+    FROM spatialq_elements('candidate_pairs: a', a)
 ),
 other AS MATERIALIZED (
-    SELECT *, row_number() OVER () AS row
-    FROM element_boxes(coalesce(
+    SELECT *, spatialq_mesh_boxes(mesh) AS box, row_number() OVER () AS row
+    FROM spatialq_elements('candidate_pairs: b', coalesce(
         spatialq_text('candidate_pairs: b must be the name of a table, got ', b),
-        spatialq_name('candidate_pairs: a must be the name of a table, got ', a)
+        spatialq_text('candidate_pairs: a must be the name of a table, got ', a)
     ))
 ),
 y AS (
@@ -49,8 +49,8 @@ WHERE x.identity <> y.identity;
 CREATE OR REPLACE MACRO elements_in_box(elements, xmin, ymin, zmin, xmax, ymax, zmax) AS TABLE
 SELECT e.* EXCLUDE (spatialq_box)
 FROM (
-    SELECT *, spatialq_mesh_boxes(mesh::STRUCT(vertices DOUBLE[], faces INTEGER[])) AS spatialq_box
-    FROM query_table(spatialq_name('elements_in_box: elements must be the name of a table, got ', elements))
+    SELECT *, spatialq_mesh_boxes(mesh) AS spatialq_box
+    FROM spatialq_rows('elements_in_box: elements', elements, ['mesh'])
 ) AS e
 WHERE e.spatialq_box[1] <= spatialq_number('elements_in_box: xmax must be a number, got ', xmax)
 AND e.spatialq_box[2] <= spatialq_number('elements_in_box: ymax must be a number, got ', ymax)

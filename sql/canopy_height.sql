@@ -17,7 +17,7 @@ SELECT
         'surface_model: x, y and z must be finite numbers, got NULL, NaN or infinity'
     ) END) AS z,
     count(*) AS points
-FROM query_table(spatialq_name('surface_model: points must be the name of a table, got ', points)) AS p,
+FROM spatialq_rows('surface_model: points', points, ['x', 'y', 'z']) AS p,
 (
     SELECT CASE WHEN side > 0 AND isfinite(side) THEN side ELSE error(
         'surface_model: resolution must be a number > 0, got ' || spatialq_shown(side)
@@ -40,11 +40,11 @@ CREATE OR REPLACE MACRO canopy_height(
     pit_depth := 1.0
 ) AS TABLE
 WITH cells_of_one AS (
-    SELECT x::DOUBLE AS x, y::DOUBLE AS y, if(isfinite(z::DOUBLE), z::DOUBLE, NULL) AS z
-    FROM query_table(spatialq_name('canopy_height: terrain must be the name of a table, got ', terrain))
+    SELECT x, y, if(isfinite(z), z, NULL) AS z
+    FROM spatialq_rows('canopy_height: terrain', terrain, ['x', 'y', 'z'])
 ), cells_of_other AS (
-    SELECT x::DOUBLE AS x, y::DOUBLE AS y, if(isfinite(z::DOUBLE), z::DOUBLE, NULL) AS z
-    FROM query_table(spatialq_name('canopy_height: surface must be the name of a table, got ', surface))
+    SELECT x, y, if(isfinite(z), z, NULL) AS z
+    FROM spatialq_rows('canopy_height: surface', surface, ['x', 'y', 'z'])
 ), steps AS MATERIALIZED (
     SELECT x, y, other_dx, other_dy, is_full,
     -- a grid of one column or row has the steps of the other one

@@ -12,9 +12,7 @@ WITH given AS (
     SELECT
         spatialq_row AS own, to_json(spatialq_row) AS j, row_number() OVER () AS n,
         spatialq_row.a::VARCHAR AS a, spatialq_row.b::VARCHAR AS b
-    FROM query_table(
-        spatialq_name('grouped_clashes: clashes must be the name of a table, got ', clashes)
-    ) AS spatialq_row
+    FROM spatialq_rows('grouped_clashes: clashes', clashes, ['a', 'b']) AS spatialq_row
 ),
 said AS (
     SELECT
@@ -118,7 +116,7 @@ WITH said AS (
     SELECT
         to_json(t) AS j,
         coalesce(spatialq_text('clash_matrix: per must be text, got ', per), 'class') AS way
-    FROM query_table(spatialq_name('clash_matrix: clashes must be the name of a table, got ', clashes)) AS t
+    FROM spatialq_rows('clash_matrix: clashes', clashes, ['a', 'b']) AS t
 ),
 sides AS (
     SELECT

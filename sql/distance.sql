@@ -109,8 +109,8 @@ CREATE OR REPLACE MACRO farther_than(
     memory := NULL
 ) AS TABLE
 SELECT x.global_id AS a, y.global_id AS b
-FROM spatial_elements(spatialq_name('farther_than: a must be the name of a table, got ', a)) AS x
-JOIN spatial_elements(spatialq_name('farther_than: b must be the name of a table, got ', b)) AS y ON x.identity <> y.identity
+FROM spatialq_elements('farther_than: a', a) AS x
+JOIN spatialq_elements('farther_than: b', b) AS y ON x.identity <> y.identity
 ANTI JOIN query(
     spatialq_distance_sql(
         'farther_than',
@@ -209,11 +209,11 @@ WITH spatialq_points AS NOT MATERIALIZED (
                 || 'numbered AS SELECT row_number() OVER () - 1 AS point_id, * FROM ',
                 points || ' makes a view that has one'
             ) ELSE spatialq_whole('point_elements: point_id must be a whole number, got ', point_id, -9223372036854775808, 9223372036854775807) END AS point_id,
-            spatialq_number('point_elements: x must be a number, got ', x) AS x,
-            spatialq_number('point_elements: y must be a number, got ', y) AS y,
-            spatialq_number('point_elements: z must be a number, got ', z) AS z
+            x,
+            y,
+            z
         FROM (
-            FROM query_table(spatialq_name('point_elements: points must be the name of a table, got ', points))
+            FROM spatialq_rows('point_elements: points', points, ['x', 'y', 'z'])
             UNION ALL BY NAME SELECT NULL AS point_id WHERE false
         )
     ) AS p, (

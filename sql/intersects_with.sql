@@ -413,8 +413,8 @@ CREATE OR REPLACE MACRO disjoint(
     memory := NULL
 ) AS TABLE
 SELECT x.global_id AS a, y.global_id AS b
-FROM spatial_elements(spatialq_name('disjoint: a must be the name of a table, got ', a)) AS x
-JOIN spatial_elements(spatialq_name('disjoint: b must be the name of a table, got ', b)) AS y ON x.identity <> y.identity
+FROM spatialq_elements('disjoint: a', a) AS x
+JOIN spatialq_elements('disjoint: b', b) AS y ON x.identity <> y.identity
 ANTI JOIN query(
     spatialq_intersects_with_sql(
         'disjoint',

@@ -15,12 +15,12 @@ CREATE OR REPLACE MACRO model_alignment(
     elements
 ) AS TABLE
 SELECT unnest(spatialq_model_alignments(list({
-    file_name: e.file_name::VARCHAR,
-    mesh: e.mesh::STRUCT(vertices DOUBLE[], faces INTEGER[])
+    file_name: e.file_name,
+    mesh: e.mesh
 })), max_depth := 2)
 FROM (
-    FROM query_table(spatialq_name('model_alignment: elements must be the name of a table, got ', elements))
+    FROM spatialq_rows('model_alignment: elements', elements, ['file_name', 'mesh'])
     UNION ALL BY NAME
-    SELECT NULL::VARCHAR AS file_name, NULL::VARCHAR AS ifc_class WHERE false
+    SELECT NULL::VARCHAR AS ifc_class WHERE false
 ) AS e
 WHERE e.file_name IS NOT NULL AND len(e.mesh.faces) > 0 AND NOT is_no_body(e.ifc_class);

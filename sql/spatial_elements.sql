@@ -23,19 +23,13 @@ CREATE OR REPLACE MACRO is_no_body(ifc_class) AS coalesce(
     false
 );
 
--- The elements of a table that spatial operators consider: those that have a mesh with triangles
--- and are bodies, or all where none is a body, so that a view of spaces can be used as well.
--- elements: Name of a table or view with global_id and mesh, as read_ifc and load give them;
---     ifc_class, file_name and step_id are used if they are present.
--- gives: global_id identity mesh; two rows with one identity are the same element of the same file
--- example: SELECT count(*) FROM spatial_elements('elements')
-CREATE OR REPLACE MACRO spatial_elements(elements) AS TABLE
+-- What spatial_elements gives, for whichever macro was given the table.
+-- place: The macro and its argument, such as 'intersects_with: a'.
+-- elements: The argument.
+-- example: FROM spatialq_elements('intersects_with: a', 'elements')
+CREATE OR REPLACE MACRO spatialq_elements(place, elements) AS TABLE
 WITH whole AS NOT MATERIALIZED (
-    SELECT * REPLACE (
-        global_id::VARCHAR AS global_id,
-        mesh::STRUCT(vertices DOUBLE[], faces INTEGER[]) AS mesh
-    )
-    FROM query_table(spatialq_name('spatial_elements: elements must be the name of a table, got ', elements))
+    FROM spatialq_rows(place, elements, ['global_id', 'mesh'])
     UNION ALL BY NAME
     SELECT NULL::VARCHAR AS ifc_class, NULL::VARCHAR AS file_name, NULL::BIGINT AS step_id
     WHERE false
@@ -44,6 +38,15 @@ SELECT e.global_id, hash(e.global_id, e.file_name, e.step_id) AS identity, e.mes
 FROM whole AS e
 WHERE len(e.mesh.faces) > 0
 AND (NOT is_no_body(e.ifc_class) OR (SELECT bool_and(is_no_body(w.ifc_class)) FROM whole AS w));
+
+-- The elements of a table that spatial operators consider: those that have a mesh with triangles
+-- and are bodies, or all where none is a body, so that a view of spaces can be used as well.
+-- elements: Name of a table or view with global_id and mesh, as read_ifc and load give them;
+--     ifc_class, file_name and step_id are used if they are present.
+-- gives: global_id identity mesh; two rows with one identity are the same element of the same file
+-- example: SELECT count(*) FROM spatial_elements('elements')
+CREATE OR REPLACE MACRO spatial_elements(elements) AS TABLE
+FROM spatialq_elements('spatial_elements: elements', elements);
 
 -- The pairs of elements that belong together, so that they may be meant to meet, and the rule that
 -- says so: 'openings', an element, its openings, what fills these, and its additions; 'coverings', a
@@ -54,7 +57,7 @@ AND (NOT is_no_body(e.ifc_class) OR (SELECT bool_and(is_no_body(w.ifc_class)) FR
 -- example: SELECT rule, count(*) FROM related_elements('relations') GROUP BY rule
 CREATE OR REPLACE MACRO related_elements(relations) AS TABLE
 WITH RECURSIVE related AS NOT MATERIALIZED (
-    FROM query_table(spatialq_name('related_elements: relations must be the name of a table, got ', relations))
+    FROM spatialq_rows('related_elements: relations', relations, ['child', 'parent', 'parent_class', 'kind'])
 ),
 part_of AS (
     SELECT r.child AS part, r.parent AS whole FROM related AS r

@@ -15,11 +15,11 @@ CREATE OR REPLACE MACRO volume_between(
     level_of_detection := 0.0
 ) AS TABLE
 WITH cells_of_one AS (
-    SELECT x::DOUBLE AS x, y::DOUBLE AS y, if(isfinite(z::DOUBLE), z::DOUBLE, NULL) AS z
-    FROM query_table(spatialq_name('volume_between: before must be the name of a table, got ', before))
+    SELECT x, y, if(isfinite(z), z, NULL) AS z
+    FROM spatialq_rows('volume_between: before', before, ['x', 'y', 'z'])
 ), cells_of_other AS (
-    SELECT x::DOUBLE AS x, y::DOUBLE AS y, if(isfinite(z::DOUBLE), z::DOUBLE, NULL) AS z
-    FROM query_table(spatialq_name('volume_between: after must be the name of a table, got ', after))
+    SELECT x, y, if(isfinite(z), z, NULL) AS z
+    FROM spatialq_rows('volume_between: after', after, ['x', 'y', 'z'])
 ), steps AS MATERIALIZED (
     SELECT x, y, other_dx, other_dy, is_full,
     -- a grid of one column or row has the steps of the other one

@@ -1,4 +1,4 @@
-"""Every argument of every macro, with values of wrong types: the error is ours.
+"""Every argument of every macro, with values of wrong types and wrong tables: the error is ours.
 
 It names the macro and the argument as the user writes them, and no function that the macro calls.
 """
@@ -185,6 +185,64 @@ def test_a_value_of_a_wrong_type(con, folder, macro, argument, monkeypatch, tmp_
             assert not re.search(r"spatialq_\w+|_udf|query_table|No function matches", said), query
         else:
             assert value not in NEVER_RIGHT or (macro.name, argument) in FREE_TEXT, query
+
+
+NAMED = ("points", "a", "b", "elements", "grid", "relations", "clashes", "objects", "polygons",
+         "lod", "before", "after", "surface", "terrain")  # fmt: skip
+"""Arguments that name tables."""
+OF_TABLES = [
+    (macro, argument)
+    for macro, argument in ARGUMENTS
+    if macro.is_table
+    and argument in NAMED
+    and macro.name != "points_within"
+    and (argument != "relations" or macro.name == "related_elements")
+]
+"""`relations` of other macros are looked at only where pairs are left out."""
+EVERY_COLUMN = (
+    "point_id x y z global_id mesh ifc_class file_name step_id storey zmin zmax name elevation "
+    "kind child parent parent_class a b node predefined_type"
+)
+WRONG_TABLES = ("other", "other_empty", "texts", "dates", "missing.laz", "sub/missing.foo", "sub/",
+                "rules.ids")  # fmt: skip
+RAW = re.compile(r"Binder Error|Catalog Error|Conversion Error|Candidate|Traceback")
+"""What DuckDB says of the text of a macro, and Python of a mistake of ours."""
+TAKE_TEXTS = ("grouped_clashes", "elements_where", "related_elements", "unified_storeys",
+              "write_bcf")  # fmt: skip
+"""Macros whose columns are texts, so that nothing is wrong about a table of them."""
+OPTIONAL = ("grouped_clashes", "clash_groups")
+"""Macros for which x, y and z may be absent: DuckDB itself says that text in them is no number."""
+
+
+@pytest.mark.parametrize(
+    ("macro", "argument"),
+    thinned(OF_TABLES),
+    ids=[f"{macro.name} {argument}" for macro, argument in OF_TABLES],
+)
+def test_a_table_or_path_of_another_kind(con, folder, macro, argument, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "rules.ids").write_text("<ids/>")
+    con.execute("CREATE OR REPLACE TABLE other AS SELECT 'a' AS title, 1 AS n")
+    con.execute("CREATE OR REPLACE TABLE other_empty AS FROM other WHERE false")
+    for view, value in (("texts", "'abc'"), ("dates", "DATE '2020-01-01'")):
+        columns = ", ".join(f"{value} AS {name}" for name in EVERY_COLUMN.split())
+        con.execute(f"CREATE OR REPLACE VIEW {view} AS SELECT {columns}")
+    others = [other for begin, other in FAMILIES.items() if macro.name.startswith(begin)]
+    name = "|".join([macro.name, *others])
+    for table in WRONG_TABLES:
+        query = call(macro, argument, literal(table), folder)
+        try:
+            con.execute(query).fetchall()
+        except (duckdb.Error, RuntimeError) as error:
+            sentence = str(error).split("\n\nLINE")[0]
+            if macro.name in OPTIONAL and "Could not convert string" in sentence:
+                continue
+            assert re.search(rf"({name}):", sentence), (query, sentence)
+            assert not RAW.search(sentence), (query, sentence)
+        else:
+            of_texts = macro.name in TAKE_TEXTS and table in ("texts", "dates")
+            assert of_texts or table == "other_empty", query
 
 
 @pytest.mark.slow

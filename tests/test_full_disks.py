@@ -9,11 +9,15 @@ import re
 import shlex
 import shutil
 import subprocess
+from unittest.mock import Mock
 
+import duckdb
 import pytest
 
 from spatialq.database.writers import writers
 from spatialq.demo.village import write_village
+from spatialq.errors import FileError
+from spatialq.workflows.clash_project_file import detach, written
 
 from .command_line import spatialq_process
 from .samples import sample
@@ -145,3 +149,16 @@ def test_a_project_of_clashes(place, size):
     assert names(full) == []
     resize(full, 1 << 28)
     assert run(words, place).returncode == 0
+
+
+def test_a_checkpoint_that_fails_names_the_project(tmp_path):
+    """DuckDB writes its log into the database after a commit, and when it closes it."""
+    path = tmp_path / "a.duckdb"
+    full = duckdb.FatalException("FATAL Error: No space left on device")
+    with duckdb.connect() as con, pytest.raises(FileError) as caught, written(con, path):
+        raise full
+    assert re.match(r"clash: '.*a\.duckdb': cannot be written: .*No space left", str(caught.value))
+    assert not path.exists()
+    con = Mock(**{"execute.side_effect": full})
+    with pytest.raises(FileError, match=r"clash: '.*a\.duckdb': cannot be closed: .*No space left"):
+        detach(con, path)

@@ -39,7 +39,7 @@ def con():
             "(i // 40)::DOUBLE AS y, 0.01 * (i % 7) AS z FROM range(1600) r(i)"
         )
         con.execute("CREATE TABLE cells AS SELECT x, y, z FROM points")
-        put(con, "elements", global_id=["a", "b"],
+        put(con, "elements", global_id=["a", "b"], file_name=["f.ifc", "f.ifc"],
             mesh=[box((0, 0, -1), (5, 5, 0)), box((4, 4, -2), (6, 6, 3))])  # fmt: skip
         con.execute(
             "CREATE TABLE plots AS SELECT 1 AS polygon_id, "

@@ -18,6 +18,7 @@ import pyarrow as pa
 from spatialq.data.frame import Frame
 from spatialq.database import instances
 from spatialq.database.lineage import Entry, Lineage, Scope, file_of, read_crs, stated_layout
+from spatialq.database.model_tables import beside_elements
 from spatialq.database.pins import Lookup
 from spatialq.database.syntax import parse
 from spatialq.errors import CrsWarning, SpatialqError
@@ -49,7 +50,7 @@ def _frame_sql(name: str | None, is_given: bool) -> str:  # noqa: FBT001
     # Only the text of the query tells what a name of its own is. DuckDB's function for it is
     # volatile, and runs what depends on it for each outer row of a correlated subquery: it is left
     # out where the database has a table or view of the name, or the CRS is given.
-    is_needed = not (is_given or (name and _is_there(name)))
+    is_needed = not (is_given or (name and is_there(name)))
     text = "current_query()" if is_needed else "NULL"
     return f"""
         SELECT spatialq_frame(
@@ -64,7 +65,7 @@ def _frame_sql(name: str | None, is_given: bool) -> str:  # noqa: FBT001
         )"""
 
 
-def _is_there(name: str) -> bool:
+def is_there(name: str) -> bool:
     """Whether a database of the instance has a table or view of a name, in whatever schema."""
     cursor = instances.current().cursor()
     if cursor is None:
@@ -76,6 +77,24 @@ def _is_there(name: str) -> bool:
             parts_of(name)[-1:],
         ).fetchall()
     return bool(there)
+
+
+def beside(caller: str, elements: str, table: str) -> str:
+    """Name a table of the model whose elements are in a table, as `model_tables.beside_elements`.
+
+    Raises
+    ------
+    ValueError
+        If the database has a table or view `elements`, but not the one beside it.
+    """
+    name = beside_elements(elements, table)
+    if is_there(elements) and not is_there(name):
+        message = (
+            f"{caller}: elements must be a table that load has made of models, with its {table} "
+            f"beside it, got {elements!r} without a table {name!r}"
+        )
+        raise ValueError(message)
+    return name
 
 
 def frame_json(names: Any, queries: Any, places: Any, tables: Any, views: Any) -> pa.Array:
@@ -157,14 +176,15 @@ CREATES = re.compile(
 def note_created(con: duckdb.DuckDBPyConnection, statement: str) -> None:
     """Write the CRS into the comment of the table that a statement has made of a query, if any."""
     if match := CREATES.match(statement):
-        note_crs(con, match["name"], statement)
+        for noting in crs_statements(con, match["name"], statement):
+            con.execute(noting)
 
 
 @for_connection
-def note_crs(con: duckdb.DuckDBPyConnection, table: str, query: str) -> None:
-    """Write the CRS of the x, y and z of a query into the comment of the table made of it.
+def crs_statements(con: duckdb.DuckDBPyConnection, table: str, query: str) -> list[str]:
+    """Write what notes the CRS of the x, y and z of a query in the comment of a table made of it.
 
-    Nothing is written where the CRS is not known, or their unit cannot be told.
+    There is nothing to note where the CRS is not known, or their unit cannot be told.
 
     Parameters
     ----------
@@ -173,13 +193,17 @@ def note_crs(con: duckdb.DuckDBPyConnection, table: str, query: str) -> None:
         As it is written in SQL.
     query : str
         Or the statement that made the table of it.
+
+    Raises
+    ------
+    CrsError
+        If PROJ cannot read the CRS.
     """
     frame = _lineage(con).frame_of_rows(query)
-    if frame.crs is not None and not (frame.doubt or frame.conflict):
-        comment = json.dumps(
-            {"crs": crs_text.compact(read_crs(table, frame.crs))}, ensure_ascii=False
-        )
-        con.execute(f"COMMENT ON TABLE {table} IS {literal(comment)}")
+    if frame.crs is None or frame.doubt or frame.conflict:
+        return []
+    comment = json.dumps({"crs": crs_text.compact(read_crs(table, frame.crs))}, ensure_ascii=False)
+    return [f"COMMENT ON TABLE {table} IS {literal(comment)}"]
 
 
 @for_connection

@@ -20,7 +20,7 @@ import duckdb
 
 from spatialq.database.native.library import closed_instances
 from spatialq.functions.sql_function import SqlFunction
-from spatialq.io.access import UNKNOWN, Access, asked_by, calling_instance
+from spatialq.io.access import UNKNOWN, Access, asked_by, calling_instance, schemas_of
 from spatialq.io.source import close_scans
 from spatialq.planner import log
 from spatialq.runtime import forks
@@ -74,7 +74,8 @@ class InstanceFunction:
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the function."""
-        with asked_by(self._instance.access, self._instance.number):
+        instance = self._instance
+        with asked_by(instance.access, instance.number, instance.schemas):
             return self._function(*arguments)
 
 
@@ -112,6 +113,14 @@ class Instance:
         """Make what DuckDB is to call for a function, and keep it."""
         self._functions.append(InstanceFunction(function, self))
         return self._functions[-1]
+
+    def schemas(self) -> frozenset[str] | None:
+        """Give the names that may stand before that of a table; None where nobody can be asked."""
+        cursor = self.cursor()
+        if cursor is None:
+            return None
+        with cursor:
+            return schemas_of(cursor)
 
     def access(self) -> Access:
         """Say which files may be opened."""

@@ -130,7 +130,7 @@ def _pin_sql(table: str | None, columns: list[str] | None, device: str | None) -
         "FROM spatialq_source HAVING CASE WHEN typeof(any_value(mesh)) <> '\"NULL\"' THEN false "
         f"{missing} ELSE true END UNION ALL "
         f"SELECT spatialq_pin_elements({place}, list({ROW})) AS pin "
-        f"FROM {in_order('spatialq_source')} HAVING "
+        f"FROM {in_order('spatialq_pin: table_name', 'spatialq_source')} HAVING "
         "(SELECT typeof(any_value(mesh)) <> '\"NULL\"' FROM spatialq_source)) "
         "SELECT unnest(pin, max_depth := 2) FROM spatialq_pinned"
     )

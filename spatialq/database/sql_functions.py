@@ -353,6 +353,13 @@ ENGINE = (
         volatile=False,
     ),
     SqlFunction(
+        "spatialq_rows_sql",
+        ("VARCHAR", "VARCHAR", "VARCHAR[]"),
+        "VARCHAR",
+        f"{TRANSPORT}.table_rows:rows_sql",
+        volatile=False,
+    ),
+    SqlFunction(
         "spatialq_table_name",
         ("VARCHAR", "VARCHAR"),
         "VARCHAR",

@@ -208,7 +208,8 @@ def _of_crs(
     known = crs_text.metres_per_unit(crs)
     if known is None:
         remedy = remedy or (
-            "give to_crs where the file is read or loaded, such as the EPSG code of its UTM zone"
+            f"reproject {subject} by spatialq_transform, or read its file with to_crs, to a "
+            "projected CRS such as its UTM zone"
         )
         sentence = f"{name}: the CRS of {subject}, {crs_text.name(crs)}, is not projected"
         if not allows_degrees:

@@ -73,6 +73,5 @@ def of_meshes(function: str, caller: str, options: str) -> str:
 
 def all_pairs(caller: str) -> str:
     """Write the pairs of different elements of the tables `a` and `b`, as `x` and `y`."""
-    a, b = (checked("name", caller, each, TABLE) for each in "ab")
-    return f"""spatial_elements({a}) AS x
-JOIN spatial_elements({b}) AS y ON x.identity <> y.identity"""
+    return f"""spatialq_elements('{caller}: a', a) AS x
+JOIN spatialq_elements('{caller}: b', b) AS y ON x.identity <> y.identity"""

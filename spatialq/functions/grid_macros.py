@@ -1,6 +1,6 @@
 """What the macros of two grids share: their cells side by side."""
 
-from spatialq.functions.macros import TABLE, Argument, checked
+from spatialq.functions.macros import Argument, rows_of
 
 NEAR = 0.01
 """Tolerance in cells of a centre's place, as of all tables of cells."""
@@ -79,13 +79,13 @@ def cells_of_both(function: str, one: str, other: str) -> str:
     )
     GROUP BY place_x, place_y"""
 
-    columns = "x::DOUBLE AS x, y::DOUBLE AS y, if(isfinite(z::DOUBLE), z::DOUBLE, NULL) AS z"
+    columns = "x, y, if(isfinite(z), z, NULL) AS z"
     return f"""cells_of_one AS (
     SELECT {columns}
-    FROM query_table({checked("name", function, one, TABLE)})
+    FROM {rows_of(function, one, *"xyz")}
 ), cells_of_other AS (
     SELECT {columns}
-    FROM query_table({checked("name", function, other, TABLE)})
+    FROM {rows_of(function, other, *"xyz")}
 ), steps AS MATERIALIZED (
     SELECT x, y, other_dx, other_dy, is_full,
     -- a grid of one column or row has the steps of the other one

@@ -186,6 +186,12 @@ def checked(kind: str, function: str, argument: str, must: str, *limits: int) ->
     return f"spatialq_{kind}({', '.join([sentence, argument, *map(str, limits)])})"
 
 
+def rows_of(function: str, argument: str, *columns: str) -> str:
+    """Write the rows of the table that an argument names, which must have columns."""
+    place, names = literal(f"{function}: {argument}"), literal(columns)
+    return f"spatialq_rows({place}, {argument}, {names})"
+
+
 @dataclass(frozen=True)
 class Sql:
     """An expression, not a value."""

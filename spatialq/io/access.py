@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -28,6 +29,7 @@ R = TypeVar("R")
 SETTINGS = ("enable_external_access", "allowed_directories", "allowed_paths", "access_mode")
 # in the catalogue of DuckDB itself, as a macro of the user's may have the name
 QUERY = f"SELECT {', '.join(f'system.main.current_setting({name!r})' for name in SETTINGS)}"
+SCHEMAS = "SELECT lower(database_name), lower(schema_name) FROM system.main.duckdb_schemas()"
 
 
 @dataclass(frozen=True)
@@ -74,25 +76,41 @@ class Access:
         )
 
 
+def schemas_of(con: "duckdb.DuckDBPyConnection") -> frozenset[str]:
+    """Give the names that may stand before that of a table, in lower case."""
+    with con.cursor() as cursor:
+        return frozenset(chain.from_iterable(cursor.execute(SCHEMAS).fetchall()))
+
+
 UNKNOWN = Access(is_free=False, is_known=False)
 
 
 class _Asked:
     """One call for somebody who has settings, which are looked at once, and only if need be."""
 
-    def __init__(self, ask: Callable[[], Access], instance: int) -> None:
-        self._ask, self.instance = ask, instance
+    def __init__(
+        self, ask: Callable[[], Access], instance: int, schemas: Callable[[], frozenset[str] | None]
+    ) -> None:
+        self._ask, self.instance, self._schemas = ask, instance, schemas
 
     @cached_property
     def access(self) -> Access:
         return self._ask()
+
+    @cached_property
+    def schemas(self) -> frozenset[str] | None:
+        return self._schemas()
 
 
 _asked: ContextVar[tuple[_Asked, ...]] = ContextVar("who asks for files", default=())
 
 
 @contextmanager
-def asked_by(ask: Callable[[], Access], instance: int = 0) -> Iterator[None]:
+def asked_by(
+    ask: Callable[[], Access],
+    instance: int = 0,
+    schemas: Callable[[], frozenset[str] | None] = lambda: None,
+) -> Iterator[None]:
     """Open files within the block only as the settings allow, and those of blocks around it.
 
     Parameters
@@ -101,8 +119,10 @@ def asked_by(ask: Callable[[], Access], instance: int = 0) -> Iterator[None]:
         Gives the settings; it is called if a file is to be opened.
     instance : int
         The number of the database instance that calls, 0 for none.
+    schemas : callable
+        Gives what `schemas_of` does, or None where it is not known.
     """
-    token = _asked.set((*_asked.get(), _Asked(ask, instance)))
+    token = _asked.set((*_asked.get(), _Asked(ask, instance, schemas)))
     try:
         yield
     finally:
@@ -117,7 +137,8 @@ def for_connection(function: Callable[P, R]) -> Callable[P, R]:
         con: Any = args[0] if args else kwargs.get("con")
         if con is None:
             return function(*args, **kwargs)  # which says what it lacks
-        with asked_by(functools.partial(Access.of, con)):
+        known = functools.partial(schemas_of, con)
+        with asked_by(functools.partial(Access.of, con), schemas=known):
             return function(*args, **kwargs)
 
     return asking
@@ -131,6 +152,13 @@ def calling_instance() -> int:
 def allows(path: str | os.PathLike[str]) -> bool:
     """Whether a file may be opened, or a folder listed, for whoever asks for it."""
     return all(each.access.allows(path) for each in _asked.get())
+
+
+def is_no_schema(name: str) -> bool:
+    """Whether no schema or database of whoever asks has a name; false where nobody does."""
+    return any(
+        each.schemas is not None and name.lower() not in each.schemas for each in _asked.get()
+    )
 
 
 def require(caller: str, path: str | os.PathLike[str]) -> None:

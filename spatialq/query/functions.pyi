@@ -961,7 +961,8 @@ class Points(PointVerbs):
         memory: str | float | None = None,
     ) -> Self:
         """Normal, density, and features of the eigenvalues of the neighbourhood of each point, such
-        as linearity and planarity; one row per point, NULL where there are too few neighbours.
+        as linearity and planarity; one row per point, NULL where there are too few neighbours, and
+        density NULL where these are all at the place of the point.
 
         Parameters
         ----------

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spatialq.database.frames import note_crs
+from spatialq.database.frames import crs_statements
 from spatialq.database.sources import require_one_crs
 from spatialq.database.table_files import write_table
 from spatialq.errors import QueryError
@@ -197,12 +197,17 @@ class Outputs:
         ------
         QueryError
             If there is one, or the database cannot be written.
+        CrsError
+            If the rows have a CRS that PROJ cannot read: then no table is made.
         """
         verb = "CREATE OR REPLACE TABLE" if replace else "CREATE TABLE"
         with self._running("create") as rows:
             table = written(name, "create")
+            # before the table is there: a CRS that PROJ cannot read is an error
+            noting = crs_statements(self._con, table, statement_of(self._con, self._step))
             self._con.execute(f"{verb} {table} AS {rows.sql_query()}")
-            note_crs(self._con, table, statement_of(self._con, self._step))
+            for statement in noting:
+                self._con.execute(statement)
 
     def write(self, path: str | os.PathLike[str], **options: Any) -> int:
         """Write the rows to a file; its ending tells the format.

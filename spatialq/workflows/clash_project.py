@@ -19,7 +19,7 @@ from spatialq.functions.sql_text import identifier
 from spatialq.io.storage import as_path
 from spatialq.workflows import clash_issues
 from spatialq.workflows.clash_models import COMMAND
-from spatialq.workflows.clash_project_file import MEASURE, written
+from spatialq.workflows.clash_project_file import MEASURE, detach, written
 
 if TYPE_CHECKING:
     import duckdb
@@ -254,7 +254,7 @@ def run_in(
         )
     con.execute("CREATE TABLE statuses AS " + STATUSES, {"run": run})
     con.execute(clash_issues.WITH_COMMENTS)
-    con.execute("DETACH project")
+    detach(con, path)
 
 
 def _matched(con: "duckdb.DuckDBPyConnection", *, is_first: bool) -> "pa.Table":

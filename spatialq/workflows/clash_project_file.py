@@ -74,6 +74,22 @@ def attach(con: "duckdb.DuckDBPyConnection", path: Path) -> None:
         raise FileError.of(COMMAND, path, f"cannot be opened: {error}") from None
 
 
+def detach(con: "duckdb.DuckDBPyConnection", path: Path) -> None:
+    """Close the database of a project, whose run is kept; DuckDB then writes what its log has.
+
+    Raises
+    ------
+    FileError
+        If it cannot be written, as where the disk is full.
+    """
+    import duckdb
+
+    try:
+        con.execute("DETACH project")
+    except duckdb.Error as error:
+        raise FileError.of(COMMAND, path, f"cannot be closed: {error}") from None
+
+
 @contextmanager
 def written(con: "duckdb.DuckDBPyConnection", path: Path) -> Iterator[None]:
     """Write all of a block to the database of a project, or nothing: no new file stays then.
@@ -91,7 +107,8 @@ def written(con: "duckdb.DuckDBPyConnection", path: Path) -> Iterator[None]:
         with transaction(con):
             yield
         is_left = True
-    except (duckdb.IOException, duckdb.TransactionException) as error:
+    # a checkpoint that fails, as on a full disk, is fatal to the database
+    except (duckdb.IOException, duckdb.TransactionException, duckdb.FatalException) as error:
         raise FileError.of(COMMAND, path, f"cannot be written: {error}") from None
     finally:
         if not is_left:

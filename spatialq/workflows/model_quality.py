@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from spatialq.database.frames import beside
 from spatialq.database.model_tables import beside_elements
 from spatialq.functions.sql_text import literal
 
@@ -248,7 +249,10 @@ RULES: tuple[Rule, ...] = (
 
 def quality_sql(elements: Any) -> pa.Array:
     """Write the query for the findings of all rules in tables of models."""
-    return pa.array([query_of(name) for name in elements.to_pylist()], pa.string())
+    names = elements.to_pylist()
+    for name in names:
+        beside("model_quality", name, "objects")
+    return pa.array([query_of(name) for name in names], pa.string())
 
 
 def query_of(elements: str, rules: Sequence[Rule] = RULES) -> str:

@@ -53,6 +53,21 @@ def test_points_at_one_place_have_no_shape():
     assert found["neighbours"].tolist() == [30] * 30
 
 
+@pytest.mark.parametrize("apart", [0.0, 1e-120, 1e-106])
+def test_a_ball_without_volume_has_no_density(apart):
+    points = np.zeros((8, 3))
+    points[:4, 0] = apart * np.arange(4)  # whose third power is 0, or too small to divide by
+    found = run("point_features", "cpu", columns(points), k=3)
+    assert np.isnan(found["density"]).all()
+
+
+def test_of_points_at_one_place_those_that_reach_farther_have_a_density():
+    points = np.repeat([[0.0, 0, 0], [2.0, 0, 0]], [6, 2], axis=0)
+    found = run("point_features", "cpu", columns(points), k=3)
+    assert np.isnan(found["density"][:6]).all()
+    assert found["density"][6:] == pytest.approx(4 / (4 / 3 * np.pi * 8))
+
+
 def test_a_floor_a_wall_and_a_pole():
     found = run("point_features", "cpu", columns(SCENE), k=12)
     floor, wall, pole = slice(0, 200), slice(200, 400), slice(400, 450)

@@ -102,6 +102,20 @@ def test_tables(con):
     assert sq.table(con, "ground").count() == ground.where("is_ground").count()
 
 
+def test_of_rows_whose_crs_cannot_be_read_no_table_is_made():
+    with sq.connect() as con:
+        con.execute("""
+            CREATE TABLE odd AS SELECT 0 AS point_id, 1.0 AS x, 2.0 AS y, 3.0 AS z;
+            COMMENT ON TABLE odd IS '{"crs": "EPSG:999999"}';
+            CREATE TABLE kept AS SELECT 7 AS x
+        """)
+        for name, replace in (("made", False), ("kept", True)):
+            with pytest.raises(sq.CrsError, match="table odd: PROJ cannot read"):
+                sq.table(con, "odd").create(name, replace=replace)
+        assert con.sql("FROM kept").fetchall() == [(7,)]
+        assert con.sql("SHOW TABLES").fetchall() == [("kept",), ("odd",)]
+
+
 def test_a_read_only_database_cannot_be_written(site):
     with pytest.raises(sq.QueryError, match=r"create: .*read-only"):
         sq.table(site, "points").create("other")

@@ -1,7 +1,13 @@
 """The macros of `surface_model` and `canopy_height`."""
 
 from spatialq.functions.grid_macros import cells_of_both, grid_argument
-from spatialq.functions.macros import NUMBER, TABLE, Argument, Macro, checked
+from spatialq.functions.macros import (
+    NUMBER,
+    Argument,
+    Macro,
+    checked,
+    rows_of,
+)
 
 MACROS = (
     Macro(
@@ -18,7 +24,7 @@ MACROS = (
         'surface_model: x, y and z must be finite numbers, got NULL, NaN or infinity'
     ) END) AS z,
     count(*) AS points
-FROM query_table({checked("name", "surface_model", "points", TABLE)}) AS p,
+FROM {rows_of("surface_model", "points", *"xyz")} AS p,
 (
     SELECT CASE WHEN side > 0 AND isfinite(side) THEN side ELSE error(
         'surface_model: resolution must be a number > 0, got ' || spatialq_shown(side)

@@ -22,6 +22,7 @@ from spatialq.functions.macros import (
     arguments_of,
     checked,
     indent,
+    rows_of,
     struct,
 )
 
@@ -68,7 +69,6 @@ def of_points() -> str:
     limit = checked("length", "point_elements", "max_distance", ">= 0 metres")
     options = struct(PARAMETERS, (), max_distance=Sql(limit))
     point_id = checked("whole", "point_elements", "point_id", "a whole number", -(2**63), 2**63 - 1)
-    x, y, z = (checked("number", "point_elements", name, NUMBER) for name in "xyz")
     return f"""WITH spatialq_points AS NOT MATERIALIZED (
     SELECT
         p.point_id::VARCHAR AS global_id,
@@ -89,11 +89,11 @@ def of_points() -> str:
                 || 'numbered AS SELECT row_number() OVER () - 1 AS point_id, * FROM ',
                 points || ' makes a view that has one'
             ) ELSE {point_id} END AS point_id,
-            {x} AS x,
-            {y} AS y,
-            {z} AS z
+            x,
+            y,
+            z
         FROM (
-            FROM query_table({checked("name", "point_elements", "points", TABLE)})
+            FROM {rows_of("point_elements", "points", *"xyz")}
             UNION ALL BY NAME SELECT NULL AS point_id WHERE false
         )
     ) AS p, (

@@ -1,6 +1,12 @@
 """The macros of footprints."""
 
-from spatialq.functions.macros import MESH, TABLE, Argument, Macro, checked
+from spatialq.functions.macros import (
+    MESH,
+    Argument,
+    Macro,
+    checked,
+    rows_of,
+)
 
 MACROS = (
     Macro(
@@ -25,7 +31,7 @@ MACROS = (
             ),
         ),
         f"""SELECT e.* EXCLUDE (mesh), mesh_footprint(e.mesh) AS footprint
-FROM query_table({checked("name", "element_footprints", "elements", TABLE)}) AS e""",
+FROM {rows_of("element_footprints", "elements", "mesh")} AS e""",
         ("FROM element_footprints('elements') WHERE ifc_class LIKE 'IfcWall%'",),
         "the columns of elements but mesh, and footprint: a polygon or several, with holes, in x "
         "and y of the model; NULL where a mesh has no area from above",

@@ -1,6 +1,6 @@
 """The macro that compares models."""
 
-from spatialq.functions.macros import TABLE, Argument, Macro, checked
+from spatialq.functions.macros import Argument, Macro, rows_of
 
 MACROS = (
     Macro(
@@ -16,13 +16,13 @@ MACROS = (
             ),
         ),
         f"""SELECT unnest(spatialq_model_alignments(list({{
-    file_name: e.file_name::VARCHAR,
-    mesh: e.mesh::STRUCT(vertices DOUBLE[], faces INTEGER[])
+    file_name: e.file_name,
+    mesh: e.mesh
 }})), max_depth := 2)
 FROM (
-    FROM query_table({checked("name", "model_alignment", "elements", TABLE)})
+    FROM {rows_of("model_alignment", "elements", "file_name", "mesh")}
     UNION ALL BY NAME
-    SELECT NULL::VARCHAR AS file_name, NULL::VARCHAR AS ifc_class WHERE false
+    SELECT NULL::VARCHAR AS ifc_class WHERE false
 ) AS e
 WHERE e.file_name IS NOT NULL AND len(e.mesh.faces) > 0 AND NOT is_no_body(e.ifc_class)""",
         ("FROM model_alignment('elements') WHERE verdict <> 'fits'",),

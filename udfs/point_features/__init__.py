@@ -60,7 +60,7 @@ DECLARATION = Declaration(
             name="point_features",
             summary="Normal, density, and features of the eigenvalues of the neighbourhood of each "
             "point, such as linearity and planarity; one row per point, NULL where there are too "
-            "few neighbours.",
+            "few neighbours, and density NULL where these are all at the place of the point.",
             columns={
                 "point_id": "BIGINT",
                 "neighbours": "INTEGER",

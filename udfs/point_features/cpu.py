@@ -14,6 +14,8 @@ from . import FEATURES, Options
 
 FLAT = 1e-12
 """Share of the largest eigenvalue below which the next one is rounding: the points are a line."""
+NO_REACH = 1e-100
+"""A ball of this radius has no volume: points divided by its third power would be infinite."""
 MODES = ("sqrt", "raw", "normalized")
 
 
@@ -99,7 +101,7 @@ def _describe(  # type: ignore[no-untyped-def]
         m = n - 1.0
         eigen(xx / m, xy / m, xz / m, yy / m, yz / m, zz / m, values, vectors)
         reach = radius if radius > 0.0 else np.sqrt(farthest)
-        if reach > 0.0:
+        if reach > NO_REACH:
             features[13, at] = n / (4.0 / 3.0 * np.pi * reach * reach * reach)
         least, middle, most = values[0], values[1], values[2]
         if most == 0.0:

@@ -1,6 +1,6 @@
 """The macros of `registration`: its rows with the movement as a list, and points moved by one."""
 
-from spatialq.functions.macros import TABLE, Argument, Macro, checked, of_points_and_other
+from spatialq.functions.macros import Argument, Macro, checked, of_points_and_other, rows_of
 
 from . import DECLARATION, MATRIX
 
@@ -38,7 +38,7 @@ MACROS = (
         m.to[5] * p.x + m.to[6] * p.y + m.to[7] * p.z + m.to[8] AS y,
         m.to[9] * p.x + m.to[10] * p.y + m.to[11] * p.z + m.to[12] AS z
     )
-FROM query_table({checked("name", "to_model", "points", TABLE)}) AS p,
+FROM {rows_of("to_model", "points", *"xyz")} AS p,
 (
     SELECT CASE
         WHEN len(of_model) = 16 AND list_bool_and([isfinite(each) FOR each IN of_model])

@@ -7,6 +7,7 @@ from spatialq.functions.macros import (
     Macro,
     arguments_of,
     checked,
+    rows_of,
 )
 
 from . import WRITE_BCF
@@ -31,7 +32,7 @@ MACROS = (
             SELECT coalesce(to_json(list(row ORDER BY n)), '[]')::VARCHAR
             FROM (
                 SELECT t AS row, row_number() OVER () AS n
-                FROM query_table({checked("name", NAME, "clashes", "the name of a table")}) AS t
+                FROM {rows_of(NAME, "clashes", "a", "b")} AS t
             )
         ),
         {checked("text", NAME, "output", "a file")},

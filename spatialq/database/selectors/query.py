@@ -13,7 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from spatialq.database.model_tables import beside_elements, beside_objects
+from spatialq.database.frames import beside
+from spatialq.database.model_tables import beside_objects
 from spatialq.database.selectors import standard
 from spatialq.database.selectors.comparison import (
     json_compares,
@@ -98,7 +99,7 @@ def write(caller: str, selector: str | None, objects: str | None) -> str:
 def objects_beside(elements: Any) -> pa.Array:
     """Name the tables of objects that `load` makes beside tables of elements."""
     names = elements.to_pylist()
-    found = [None if name is None else beside_elements(name, "objects") for name in names]
+    found = [None if name is None else beside("elements_where", name, "objects") for name in names]
     return pa.array(found, pa.string())
 
 
@@ -126,7 +127,8 @@ class Writer:
         condition = " OR ".join(dict.fromkeys(map(self._part, parts)))
         where = " AND ".join([f"({condition})", *self.checks])
         columns = [*COLUMNS, *(f"{sql} AS {name}" for sql, name in self.columns.items())]
-        objects = f"SELECT {', '.join(columns)} {self._beside('objects')}"
+        given = ", ".join(map(literal, (f"{self.caller}: objects", self.objects, COLUMNS)))
+        objects = f"SELECT {', '.join(columns)} FROM spatialq_rows({given})"
         tables = "".join(f",\n{name} AS ({sql})" for name, sql in self.tables.items())
         # materialized: filters would evaluate the columns again wherever they name them
         return (

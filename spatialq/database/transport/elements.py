@@ -82,8 +82,16 @@ def answers(
     yield _pairs(function, sets, request, transport=transport, note="; ".join(notes))
 
 
-def source_of(elements: str, part: int) -> Source:
-    """Say how a function gets the elements of a table."""
+def source_of(place: str, elements: str, part: int) -> Source:
+    """Say how a function gets the elements of a table.
+
+    Parameters
+    ----------
+    place : str
+        The function and its argument, as errors name them.
+    elements : str
+    part : int
+    """
     columns = {
         "place": "place",
         "global_id": "global_id",
@@ -91,12 +99,12 @@ def source_of(elements: str, part: int) -> Source:
         "vertices": "mesh.vertices",
         "faces": "mesh.faces",
     }
-    return Source(columns, in_order(elements), part)
+    return Source(columns, in_order(place, elements), part)
 
 
-def beside_points(_: Function, elements: str) -> Source:
+def beside_points(function: Function, elements: str) -> Source:
     """Say how a function of points and elements gets the elements of a table."""
-    return source_of(elements, 1)
+    return source_of(f"{function.name}: elements", elements, 1)
 
 
 def with_names(_: Function, query: str, __: str) -> str:
@@ -123,9 +131,9 @@ def named(_: Function, result: dict[str, Any], elements: "ElementSet") -> dict[s
     return {**result, "global_id": elements.global_id.take(rows)}
 
 
-def in_order(elements: str) -> str:
+def in_order(place: str, elements: str) -> str:
     """Write what gives the elements of a table, numbered in its order."""
-    rows = f"FROM spatial_elements({literal(elements)})"
+    rows = f"FROM spatialq_elements({literal(place)}, {literal(elements)})"
     return f"(SELECT row_number() OVER () AS place, * {rows})"
 
 
@@ -176,7 +184,8 @@ def _query(
     request.choose(function, caller)  # wrong ones are rejected while the query is bound
     sources = []
     for part, table in enumerate([a] if b is None else [a, b]):
-        source = source_of(table, part)
+        argument = "elements" if of_points and part else "ab"[part]
+        source = source_of(f"{caller}: {argument}", table, part)
         pin = pins.lookup(table, pins.ELEMENTS, part, on_gpu=False)
         stated = stated_by(function, request, table, part)
         sources.append(replace(source.unless_pinned(pin), stated=stated))

@@ -29,6 +29,7 @@ from spatialq.database.transport.queries import (
 )
 from spatialq.database.transport.refusal import refusal
 from spatialq.database.transport.request import Request, Transport
+from spatialq.database.transport.table_rows import typed
 from spatialq.execution.call import call
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import BOUNDS
@@ -116,7 +117,7 @@ def source_of(
     attributes = attributes_of(function)
     columns = {
         "point_id": whole(function.name, "point_id", "BIGINT"),
-        **{name: f"{name}::DOUBLE" for name in function.inputs.columns},
+        **{name: typed(f"{function.name}: {points!r}", name) for name in function.inputs.columns},
         **{name: attribute(function.name, name, kind) for name, kind in attributes.items()},
     }
     return table_of(function, points, columns, request, more)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from spatialq.database import frames
 from spatialq.database.pins import Lookup
 from spatialq.database.transport.columns import attributes_of, given_to
-from spatialq.database.transport.refusal import FIELD
+from spatialq.database.transport.refusal import FIELD, require_rows
 from spatialq.database.transport.request import Request, Transport
 from spatialq.functions.catalogue import Function
 from spatialq.functions.sql_text import identifier, literal, name_parts, parts_of
@@ -91,14 +91,17 @@ def table_of(
     columns: Mapping[str, str],
     request: Request,
     more: Sequence[str] = (),
+    *,
+    argument: str = "points",
 ) -> Source:
-    """Say how a function gets the rows of a table or file.
+    """Say how a function gets the rows of a table or file, its `argument`.
 
     A column that the table lacks is NULL. Without it the name would mean a column of the function's
     own result, which is beside it in the query. For one that must be there, and for those that
     samples shall have, the check fails.
     """
     _require_name(function, table)
+    require_rows(f"{function.name}: {argument} must be the name of a table or a file, got ", table)
     absent = ", ".join(f"NULL AS {name}" for name in (*columns, *map(identifier, more)))
     rows = f"(FROM {_named(table)} UNION ALL BY NAME SELECT {absent} WHERE false)"
     needed = {}

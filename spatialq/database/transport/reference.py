@@ -16,6 +16,7 @@ from spatialq.database.transport.arrow import each_list
 from spatialq.database.transport.columns import REFERENCE
 from spatialq.database.transport.queries import Source, table_of
 from spatialq.database.transport.request import Request
+from spatialq.database.transport.table_rows import typed
 from spatialq.errors import CrsError
 from spatialq.functions.catalogue import Function
 from spatialq.io import crs as crs_text
@@ -32,9 +33,9 @@ def beside_points(function: Function, table: str) -> Source:
     ValueError
         If the text names neither.
     """
-    columns = {name: f"{name}::DOUBLE" for name in "xyz"}
+    columns = {name: typed(f"{function.name}: {table!r}", name) for name in "xyz"}
     columns = {"point_id": points.whole(function.name, "point_id", "BIGINT"), **columns}
-    source = table_of(function, table, columns, Request({}))
+    source = table_of(function, table, columns, Request({}), argument=function.inputs.other)
     name = '"spatialq system"'
     frame = frames.lookup(table, is_given=False)
     system = f"{name} AS MATERIALIZED (WITH {frame.parts} SELECT frame AS system FROM {frame.name})"

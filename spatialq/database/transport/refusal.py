@@ -8,8 +8,9 @@ from typing import Any, NoReturn
 
 import pyarrow as pa
 
+from spatialq.database import frames
 from spatialq.functions.sql_text import literal
-from spatialq.io.formats import MACROS, find_reader, means_file
+from spatialq.io.formats import MACROS, find_reader, means_file, means_no_rows
 
 FIELD = "spatialq column"
 """Begins the names of fields of the struct by whose type `lacking` knows columns."""
@@ -58,13 +59,28 @@ def require_table(sentence: str, name: str) -> None:
     Raises
     ------
     ValueError
-        If it is one. The sentence ends in "got ".
+        If it is one, or a path at which there is nothing to read. The sentence ends in "got ".
     """
     reader = find_reader(name)
     if reader is not None and means_file(name):
         file = literal(name)
         made = f"CREATE TABLE t AS FROM {MACROS[reader.kind]}({file}) makes a table of it"
         message = f"{sentence}the file {file}: {made}"
+        raise ValueError(message)
+    require_rows(sentence, name)
+
+
+def require_rows(sentence: str, name: str) -> None:
+    """Reject a path at which DuckDB finds nothing to read, and that names no table.
+
+    Raises
+    ------
+    ValueError
+        The sentence ends in "got ".
+    """
+    what = means_no_rows(name)
+    if what and not frames.is_there(name):
+        message = f"{sentence}{what}"
         raise ValueError(message)
 
 

@@ -25,6 +25,11 @@ LOADED: tuple[Kind, ...] = ("points", "grid", "ifc")
 """What is loaded into tables; issues are read where they are."""
 READ_BY_DUCKDB = (".csv",)
 """Endings by which DuckDB itself reads a file whose name stands for a table."""
+OF_DUCKDB = (
+    *(".avro", ".csv", ".fgb", ".geojson", ".gpkg", ".gz", ".json", ".jsonl", ".ndjson"),
+    *(".parquet", ".shp", ".tsv", ".txt", ".xlsx", ".zst"),
+)
+"""Endings of what DuckDB and its extensions read."""
 OF_ANYTHING = (".csv", ".txt")
 """Endings of point clouds that other files in a folder of them have as well."""
 MACROS = {"points": "read_points", "grid": "read_grid", "ifc": "read_ifc", "bcf": "read_bcf"}
@@ -230,18 +235,40 @@ def means_file(name: str) -> bool:
     What must not be opened is not looked for.
 
     `main.pts` is the table `pts`, and a name in double quotes is a table, unless there is a file of
-    that name. A pattern without a folder and without an ending of a format, such as `a*b`, is the
-    name of a table, unless it matches files.
+    that name, or no schema `main`. A pattern without a folder and without an ending of a format,
+    such as `a*b`, is the name of a table, unless it matches files.
     """
     path = Path(name)
     if is_url(name):
         return True
-    if (QUALIFIED.fullmatch(name) or is_quoted(name)) and not _is_file(path):
+    if is_quoted(name) and not _is_file(path):
+        return False
+    if QUALIFIED.fullmatch(name) and not (access.is_no_schema(path.stem) or _is_file(path)):
         return False
     known = find_reader(path) is not None
     if is_pattern(name):
         return known or any(slash in name for slash in SLASHES) or has_match(name)
     return known or (path.suffix != "" and _is_file(path))
+
+
+def means_no_rows(name: str) -> str:
+    """Say what there is at a path that neither spatialq nor DuckDB reads; '' of other names.
+
+    A name without a slash is a path if it has an ending behind a dot, and before it no schema.
+    """
+    path = Path(name)
+    is_path = any(slash in name for slash in SLASHES)
+    is_path = is_path or (bool(QUALIFIED.fullmatch(name)) and access.is_no_schema(path.stem))
+    if not is_path or is_url(name) or is_quoted(name) or is_pattern(name):
+        return ""
+    if not access.allows(path):
+        return ""
+    if _is_folder(name):
+        return f"the folder {name!r}"
+    if not _is_file(path):
+        return f"{name!r}: there is no such file"
+    is_read = not set(OF_DUCKDB).isdisjoint(path.suffixes)
+    return "" if is_read else f"{name!r}: the file is of no known format"
 
 
 def _is_file(path: Path) -> bool:
