@@ -89,8 +89,7 @@ def _write_cloud(scene: "Scene", cloud: "Cloud", target: Path) -> None:
             assert selection is not None
             folder = target / "column" / str(cloud.number) / each["name"]
             for name, ids in nodes.items():
-                values = selection.of(ids, float("nan")).astype("<f4")
-                _write(folder / name, values.tobytes())
+                _write(folder / name, selection.of(ids))
 
 
 def _write(path: Path, data: bytes) -> None:

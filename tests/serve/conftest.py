@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("starlette", reason="the extra [view] is not installed")
 pytest.importorskip("httpx2", reason="httpx2 is not installed")
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 from starlette.testclient import TestClient
@@ -15,7 +16,7 @@ import spatialq
 from spatialq.demo.house import write_house
 from spatialq.demo.house_scan import write_scan
 from spatialq.serve.app import Server
-from spatialq.serve.queries import Limits
+from spatialq.serve.limits import Limits
 from spatialq.serve.scene import open_scene
 
 from ..conftest import made_once
@@ -49,6 +50,14 @@ def in_cache(cache):
 
 
 @contextmanager
+def plain_duckdb(path):
+    """Give a connection of DuckDB alone to a database."""
+    with duckdb.connect() as con:
+        con.execute(f"ATTACH '{path}' AS oracle (READ_ONLY); USE oracle")
+        yield con
+
+
+@contextmanager
 def client_of(server):
     """Give a client whose requests share a loop, as those of a server do."""
     app = server.app(TOKEN, PORT)
@@ -59,7 +68,7 @@ def client_of(server):
 @pytest.fixture(scope="session")
 def scene(house, in_cache):
     """The house and its scan, with tiles."""
-    limits = Limits(seconds=2.0, memory=256 << 20)
+    limits = Limits(seconds=5.0, memory=256 << 20)
     with open_scene([str(house / "house.laz"), str(house / "house.ifc")], limits=limits) as found:
         found.build()
         yield found

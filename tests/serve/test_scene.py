@@ -16,7 +16,7 @@ from spatialq.serve.app import Server
 from spatialq.serve.export import write_page
 from spatialq.serve.scene import open_scene
 
-from .conftest import BASE, PORT, TOKEN, client_of
+from .conftest import BASE, PORT, TOKEN, client_of, plain_duckdb
 
 
 def test_the_scene_of_a_house_and_its_scan(client, house):
@@ -58,7 +58,7 @@ def test_the_scene_of_a_house_and_its_scan(client, house):
 
 
 def test_rows_with_their_relations(client, scene):
-    with scene.pool.connection() as con:
+    with plain_duckdb(scene.opened.databases["scene"]) as con:
         ((wall, name),) = con.execute(
             "SELECT global_id, name FROM elements WHERE ifc_class = 'IfcWall' ORDER BY ALL LIMIT 1"
         ).fetchall()
@@ -88,7 +88,7 @@ def test_rows_with_their_relations(client, scene):
 def test_elements_of_a_result_are_selected_and_coloured(client, scene):
     text = "SELECT global_id, area FROM elements WHERE ifc_class = 'IfcWall'"
     select = client.post("query", json={"text": text}).json()["select"]
-    with scene.pool.connection() as con:
+    with plain_duckdb(scene.opened.databases["scene"]) as con:
         true = dict(con.execute(text).fetchall())
     elements = select["elements"]
     assert set(elements["global_ids"]) == set(true)
@@ -100,7 +100,7 @@ def test_elements_of_a_result_are_selected_and_coloured(client, scene):
         "elements b WHERE a.ifc_class = 'IfcDoor' AND b.ifc_class = 'IfcWindow'"
     )
     select = client.post("query", json={"text": pairs}).json()["select"]
-    with scene.pool.connection() as con:
+    with plain_duckdb(scene.opened.databases["scene"]) as con:
         both = con.execute(
             "SELECT global_id FROM elements WHERE ifc_class IN ('IfcDoor', 'IfcWindow')"
         ).fetchall()
@@ -128,7 +128,7 @@ def test_scripts_of_ql4bim(client, scene, house):
     text = "walls = TypeFilter(model is IfcWall)"
     answer = client.post("query", json={"text": text, "language": "ql4bim"})
     assert answer.status_code == 200, answer.text
-    with scene.pool.connection() as con:
+    with plain_duckdb(scene.opened.databases["scene"]) as con:
         true = con.execute("SELECT global_id FROM elements WHERE ifc_class = 'IfcWall'").fetchall()
     assert sorted(answer.json()["select"]["elements"]["global_ids"]) == sorted(k for (k,) in true)
     for wrong, said in (
@@ -148,7 +148,7 @@ def test_programs_ask_with_the_token_in_a_header(scene):
     bearer = {"authorization": f"Bearer {TOKEN}"}
     text = "SELECT point_id, z FROM points WHERE z > ? ORDER BY point_id"
     body = {"sql": text, "parameters": [2.5]}
-    with scene.pool.connection() as con:
+    with plain_duckdb(scene.opened.databases["scene"]) as con:
         true = con.execute(text, [2.5]).fetchall()
     with TestClient(Server(scene).app(TOKEN, PORT), base_url=BASE) as client:
         answer = client.post("/sql", json=body, headers={**bearer, "accept": arrow})
