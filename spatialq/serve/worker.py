@@ -94,8 +94,10 @@ def answer(
         con, request["id"], text, box.targets, box.limits,
         parameters=parameters, colour=request["colour"],
     )  # fmt: skip
-    said, parts = [], [to_json(result.answer)]
-    require_short(len(parts[0]))
+    data = to_json(result.answer)
+    require_short(len(data))
+    said: list[dict[str, Any]] = []
+    parts: list[Buffer] = [data]
     for cloud, each in result.points.items():
         said.append({"cloud": cloud, "kind": each.kind, "has_ids": each.ids is not None})
         parts += [each.values.data, *([] if each.ids is None else [each.ids.data])]
@@ -106,6 +108,8 @@ def main() -> None:
     """Answer until nobody asks any more."""
     import duckdb
 
+    # Arrow's own allocator would have a gigabyte ahead, which the limit would not know of
+    os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server
     out = private_stdout()
     requests: SimpleQueue[dict[str, Any]] = SimpleQueue()
