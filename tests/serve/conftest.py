@@ -80,6 +80,15 @@ def client(scene):
         yield found
 
 
+@pytest.fixture
+def patient(house, scene):
+    """A client whose queries have the time to compile what they call."""
+    limits = Limits(seconds=300.0, memory=256 << 20)
+    opening = open_scene([str(house / "house.laz"), str(house / "house.ifc")], limits=limits)
+    with opening as found, client_of(Server(found)) as client:
+        yield client
+
+
 def make_database(folder, n, ids=None):
     """Make a database of a surface with columns of all kinds, of which ids may be sparse."""
     rng = np.random.default_rng(3)

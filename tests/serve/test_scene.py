@@ -108,13 +108,13 @@ def test_elements_of_a_result_are_selected_and_coloured(client, scene):
     assert select["elements"]["values"] is None
 
 
-def test_functions_of_elements_run_in_the_box(client, house):
+def test_functions_of_elements_run_in_the_box(patient, house):
     text = (
         "WITH walls AS (FROM elements WHERE ifc_class = 'IfcWall'), "
         "slabs AS (FROM elements WHERE ifc_class = 'IfcSlab') "
         "SELECT a AS a_global_id, b AS b_global_id FROM touches(walls, slabs) ORDER BY ALL"
     )
-    answer = client.post("query", json={"text": text})
+    answer = patient.post("query", json={"text": text})
     assert answer.status_code == 200, answer.text
     with spatialq.connect() as con:
         spatialq.load(con, house / "house.ifc")
@@ -124,9 +124,9 @@ def test_functions_of_elements_run_in_the_box(client, house):
 
 
 @pytest.mark.slow
-def test_scripts_of_ql4bim(client, scene, house):
+def test_scripts_of_ql4bim(patient, scene, house):
     text = "walls = TypeFilter(model is IfcWall)"
-    answer = client.post("query", json={"text": text, "language": "ql4bim"})
+    answer = patient.post("query", json={"text": text, "language": "ql4bim"})
     assert answer.status_code == 200, answer.text
     with plain_duckdb(scene.opened.databases["scene"]) as con:
         true = con.execute("SELECT global_id FROM elements WHERE ifc_class = 'IfcWall'").fetchall()
@@ -137,7 +137,7 @@ def test_scripts_of_ql4bim(client, scene, house):
         ('m = ImportModel("/etc/passwd")  w = TypeFilter(m is IfcWall)', ""),
         (f'ExportModel(model, "{house / "out.ifc"}")', ""),
     ):
-        answer = client.post("query", json={"text": wrong, "language": "ql4bim"})
+        answer = patient.post("query", json={"text": wrong, "language": "ql4bim"})
         assert answer.status_code == 400, answer.text
         assert said in answer.json()["error"]
     assert not (house / "out.ifc").exists()
