@@ -80,6 +80,7 @@ CLI = {
     "vector": ["sql 'SELECT 1 AS x, 2 AS y' -o {folder}/a.gpkg", "planes {LAS} -o {folder}/a.fgb"],
     "xlsx": ["sql 'SELECT 1 AS a' -o {folder}/a.xlsx", "planes {LAS} -o {folder}/a.xlsx"],
     "view": ["view {LAS}"],
+    "mcp": ["mcp {LAS}"],
     "volume": ["clash {IFC} --volume"],
     "e57": [
         "info {E57}",

@@ -20,6 +20,7 @@ from spatialq.cli.commands.formats import formats
 from spatialq.cli.commands.ground import ground
 from spatialq.cli.commands.jobs import jobs, seeds
 from spatialq.cli.commands.lod import lod
+from spatialq.cli.commands.mcp import mcp
 from spatialq.cli.commands.planes import planes
 from spatialq.cli.commands.point_choice import noise, thin
 from spatialq.cli.commands.render import render
@@ -71,7 +72,7 @@ def options(
 
 COMMANDS = (
     info, load, unload, sql, run, shell, noise, thin, clip, ground, seeds, planes, clash, check,
-    diff, verdict, features, terrain, lod, tiles, view, render, jobs, demo, formats, devices,
+    diff, verdict, features, terrain, lod, tiles, view, mcp, render, jobs, demo, formats, devices,
     calibrate, warm,
 )  # fmt: skip
 for command in COMMANDS:

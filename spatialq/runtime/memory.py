@@ -55,6 +55,14 @@ def resident() -> Resident:
     return Resident(int(pages) * mmap.PAGESIZE, int(shared) * mmap.PAGESIZE)
 
 
+def private() -> int:
+    """Give the bytes that this process may write alone, as RLIMIT_DATA counts; 0 outside Linux."""
+    try:
+        return int(STATM.read_text(encoding="ascii").split()[5]) * mmap.PAGESIZE
+    except OSError:
+        return 0
+
+
 def _available() -> int | None:
     try:
         lines = MEMINFO.read_text(encoding="ascii").splitlines()

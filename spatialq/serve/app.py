@@ -18,13 +18,15 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from spatialq.errors import SpatialqError
-from spatialq.serve import scripts
 from spatialq.serve.cloud_tiles import PREVIEW
 from spatialq.serve.guard import Guard
-from spatialq.serve.queries import QueryRefusedError, Result, one_select, run
+from spatialq.serve.limits import QueryRefusedError
+from spatialq.serve.pool import Answer, QueryFailedError
+from spatialq.serve.queries import sentence, to_json
 
 if TYPE_CHECKING:
     from spatialq.serve.scene import Cloud, Scene
+    from spatialq.serve.selection import Selection
 
 T = TypeVar("T")
 
@@ -41,7 +43,7 @@ TYPES = {
 }  # fmt: skip
 INSIDE = re.compile(r"[A-Za-z0-9_-]+(?:[./][A-Za-z0-9_-]+)*")
 """Names of files in folders of tiles: no step upwards, nothing hidden."""
-ARROW = "application/vnd.apache.arrow.stream"
+ARROW, JSON = "application/vnd.apache.arrow.stream", "application/json"
 COLUMNS = 4
 """Threads that give columns to tiles."""
 RESULTS = 16
@@ -50,8 +52,6 @@ WAITING = 32
 """Queries that may wait; more are refused."""
 TEXT = 1 << 20
 """Characters of a query at most."""
-MOST_ARROW = 1 << 28
-"""Bytes of an answer in Arrow."""
 
 
 class Refusal(Exception):
@@ -84,7 +84,7 @@ class Server:
 
     def __init__(self, scene: "Scene", page: Path = PAGE) -> None:
         self._scene, self._page = scene, page
-        self._results: OrderedDict[str, Result] = OrderedDict()
+        self._results: OrderedDict[str, dict[int, Selection]] = OrderedDict()
         self._lock = threading.Lock()
         self._queries = anyio.CapacityLimiter(scene.pool.size)
         self._asking = 0
@@ -179,22 +179,14 @@ class Server:
         if colour is not None and not isinstance(colour, str):
             raise Refusal(400, f"view: colour must be the name of a column, got {colour!r}")
         key = secrets.token_urlsafe(9)
-
-        def work(con: duckdb.DuckDBPyConnection) -> Result:
-            statement = text
-            if language == "ql4bim":
-                statement = scripts.statement(con, text, self._scene)
-            return run(
-                con, key, statement, self._scene.targets, self._scene.limits,
-                parameters=_parameters(given), colour=colour,
-            )  # fmt: skip
-
-        result = await self._asked(work)
+        answer = await self._answer(
+            text, given, "page", id=key, language=language, colour=colour
+        )  # fmt: skip
         with self._lock:
-            self._results[key] = result
+            self._results[key] = answer.points
             while len(self._results) > RESULTS:
                 self._results.popitem(last=False)
-        return _json(result.answer)
+        return Response(answer.data, media_type=JSON)
 
     async def values(self, request: Request) -> Response:
         """Give the bits or bytes of a result for the points of a tile."""
@@ -204,13 +196,10 @@ class Server:
         if result is None:
             raise Refusal(410, "view: this result is not kept any more; run the query again")
 
-        def found() -> bytes:
-            values = result.bytes_of(cloud.number, _ids(cloud, params["node"]))
-            if values is None:
-                raise Refusal(404, "view: the result selects no points of this cloud")
-            return values
-
-        return _binary(await to_thread.run_sync(found))
+        if cloud.number not in result:
+            raise Refusal(404, "view: the result selects no points of this cloud")
+        selection = result[cloud.number]
+        return _binary(await to_thread.run_sync(lambda: selection.of(_ids(cloud, params["node"]))))
 
     async def column(self, request: Request) -> Response:
         """Give a column for the points of a tile."""
@@ -239,10 +228,11 @@ class Server:
         return await self._row("planes", request.path_params["key"])
 
     async def _row(self, kind: str, key: Any, cloud: "Cloud | None" = None) -> Response:
-        def work(con: duckdb.DuckDBPyConnection) -> Any:
-            return self._scene.row(con, kind, key, cloud)
+        def asked() -> Any:
+            with self._scene.opened.con.cursor() as con:
+                return self._scene.row(con, kind, key, cloud)
 
-        found = await self._asked(work)
+        found = await self._asked(asked)
         if found is None:
             raise Refusal(404, f"view: there is no row {key!r} of {kind}")
         return _json(found)
@@ -251,34 +241,9 @@ class Server:
         """Run a query of a program: all rows, in Arrow, or as many as the box shows in JSON."""
         given = await _body(request)
         text = _text(given, "sql")
-        if ARROW not in request.headers.get("accept", ""):
-            limits = self._scene.limits
-
-            def rows(con: duckdb.DuckDBPyConnection) -> Result:
-                return run(con, "", text, [], limits, parameters=_parameters(given))
-
-            answer = (await self._asked(rows)).answer
-            wanted = ("columns", "rows", "count", "truncated", "seconds")
-            return _json({name: answer[name] for name in wanted})
-
-        def stream(con: duckdb.DuckDBPyConnection) -> bytes:
-            import pyarrow as pa
-
-            one_select(con, text)
-            reader = con.sql(text, params=_parameters(given)).to_arrow_reader()
-            sink = pa.BufferOutputStream()
-            with reader, pa.ipc.new_stream(sink, reader.schema) as writer:
-                for batch in reader:
-                    writer.write_batch(batch)
-                    if sink.tell() > MOST_ARROW:
-                        message = (
-                            f"view: an answer may have {MOST_ARROW >> 20} MiB; ask for fewer rows"
-                        )
-                        raise QueryRefusedError(message)
-            data: bytes = sink.getvalue().to_pybytes()
-            return data
-
-        return Response(await self._asked(stream), media_type=ARROW)
+        if ARROW in request.headers.get("accept", ""):
+            return Response((await self._answer(text, given, "arrow")).data, media_type=ARROW)
+        return Response((await self._answer(text, given, "rows")).data, media_type=JSON)
 
     async def views(self, request: Request) -> Response:
         """Give the saved views, or save one."""
@@ -303,20 +268,22 @@ class Server:
         named = {"content-disposition": 'attachment; filename="views.bcf"'}
         return Response(archive, media_type="application/octet-stream", headers=named)
 
-    async def _asked(self, work: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
-        """Ask the database in a thread; few may wait, so that tiles come meanwhile."""
+    async def _answer(self, text: str, given: dict[str, Any], form: str, **more: Any) -> Answer:
+        """Have a query answered by a process of its own."""
+        parameters = _parameters(given)
+        return await self._asked(lambda: self._scene.pool.ask(text, parameters, form, **more))
+
+    async def _asked(self, work: Callable[[], T]) -> T:
+        """Wait for an answer in a thread; few may wait, so that tiles come meanwhile."""
         if self._asking >= self._scene.pool.size + WAITING:
             raise Refusal(503, "view: too many queries are waiting; try again in a moment")
-
-        def asked() -> T:
-            with self._scene.pool.connection() as con:
-                return work(con)
-
         self._asking += 1
         try:
-            return await to_thread.run_sync(asked, limiter=self._queries)
-        except (duckdb.Error, SpatialqError, ValueError, OSError) as error:
-            raise Refusal(400, _sentence(error)) from None
+            return await to_thread.run_sync(work, limiter=self._queries)
+        except (QueryRefusedError, duckdb.Error) as error:
+            raise Refusal(400, sentence(error)) from None
+        except QueryFailedError as error:
+            raise Refusal(500, str(error)) from None
         finally:
             self._asking -= 1
 
@@ -346,9 +313,7 @@ def _file(folder: Path, name: str) -> Response:
 
 
 def _json(value: Any) -> Response:
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    # a lone surrogate of a broken file is no UTF-8
-    return Response(text.encode("utf-8", "replace"), media_type="application/json")
+    return Response(to_json(value), media_type=JSON)
 
 
 def _binary(data: bytes) -> Response:
@@ -385,14 +350,8 @@ def _text(given: dict[str, Any], name: str) -> str:
 def _parameters(given: dict[str, Any]) -> Any:
     found = given.get("parameters")
     if not (found is None or isinstance(found, list | dict)):
-        message = f"view: parameters must be a list or an object, got {found!r}"
-        raise QueryRefusedError(message)
+        raise Refusal(400, f"view: parameters must be a list or an object, got {found!r}")
     return found or None
-
-
-def _sentence(error: BaseException) -> str:
-    """Give an error of DuckDB in its first lines, without where it was raised."""
-    return " ".join(str(error).split("\n\n")[0].split()) or type(error).__name__
 
 
 def _refused(_: Request, error: Exception) -> Response:
@@ -405,4 +364,4 @@ def _nothing(_: Request, error: Any) -> Response:
 
 
 def _failed(_: Request, error: Exception) -> Response:
-    return JSONResponse({"error": f"view: {type(error).__name__}: {_sentence(error)}"}, 500)
+    return JSONResponse({"error": f"view: {type(error).__name__}: {sentence(error)}"}, 500)

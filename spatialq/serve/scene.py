@@ -5,7 +5,7 @@ import os
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,18 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.functions.sql_text import identifier, literal
+from spatialq.functions.sql_text import identifier
 from spatialq.io import crs as crs_text
 from spatialq.runtime.temporary import temporary_folder
 from spatialq.serve import cloud_tiles
+from spatialq.serve.box import Box
 from spatialq.serve.cloud_tiles import Tiles
+from spatialq.serve.limits import Limits
 from spatialq.serve.models import Model, read_models
-from spatialq.serve.queries import Limits, Pool, Selection, Target, cell, column
+from spatialq.serve.pool import Pool
+from spatialq.serve.queries import Target, cell, column
+from spatialq.serve.selection import Selection
 from spatialq.serve.sources import (
     COMMAND,
     MODELS,
-    OWN,
-    SCENE,
     Opened,
     Table,
     cache_folder,
@@ -39,8 +41,6 @@ if TYPE_CHECKING:
 
     from spatialq.io.source import Progress
 
-AT_ONCE = 3
-"""Queries that run at once."""
 MOST_LISTED = 10_000
 MOST_RELATED = 200
 MOST_TEXTS = 255
@@ -105,8 +105,7 @@ class Cloud:
                 name, texts = self.columns[place]["name"], self.columns[place].get("values") or ()
                 self._selections[place] = column(con, self.table.sql, name, self.target, texts)
             selection = self._selections[place]
-        values: bytes = selection.of(ids, float("nan")).astype("<f4").tobytes()
-        return values
+        return selection.of(ids)
 
 
 @dataclass
@@ -138,11 +137,6 @@ class Scene:
     def cloud(self, number: int) -> Cloud | None:
         """Give a cloud; None where there is none."""
         return self.clouds[number] if 0 <= number < len(self.clouds) else None
-
-    @property
-    def targets(self) -> list[Target]:
-        """What queries may select."""
-        return [each.target for each in self.clouds]
 
     @cached_property
     def box(self) -> list[float]:
@@ -425,39 +419,9 @@ def _clouds(opened: Opened) -> list[Cloud]:
         if least < 0:
             message = f"{COMMAND}: point_id of table {table.name} must be >= 0, got {least}"
             raise ValueError(message)
-        target = Target(number, frozenset([table.name.lower()]), points, greatest)
+        target = Target(number, table.name.lower(), points, greatest)
         found.append(Cloud(number, table, target, box))
     return found
-
-
-def _connections(opened: Opened, limits: Limits) -> "list[duckdb.DuckDBPyConnection]":
-    """Make the connections of the box, and lock what they may do."""
-    con = opened.con
-    found = []
-    for _ in range(AT_ONCE):
-        each = con.cursor()
-        each.execute(f"SET search_path = '{SCENE}.main,{OWN}.main'")
-        found.append(each)
-    # QL4BIM reads the models themselves; they are files that were named
-    paths = [
-        path
-        for table in opened.elements
-        for path in _model_files(con, table)
-        if path.lower().endswith(MODELS) and Path(path).is_file()
-    ]
-    con.execute("SET temp_directory = ''")  # its folder would be open to readers and writers
-    con.execute(f"SET memory_limit = '{limits.memory >> 20}MiB'")
-    con.execute(f"SET allowed_paths = [{', '.join(map(literal, paths))}]")
-    con.execute("SET enable_external_access = false")
-    con.execute("SET lock_configuration = true")
-    return found
-
-
-def _model_files(con: "duckdb.DuckDBPyConnection", table: Table) -> list[str]:
-    if "file_name" not in table.names:
-        return []
-    rows = con.execute(f"SELECT DISTINCT file_name FROM {table.sql}").fetchall()
-    return [os.path.realpath(name) for (name,) in rows if name]
 
 
 @contextmanager
@@ -486,7 +450,9 @@ def open_scene(
     with cache_folder() as cache, open_sources(sources, database, cache, progress) as opened:
         clouds = _clouds(opened)
         models = read_models(opened, [each.box for each in clouds], cache)
-        pool = Pool(_connections(opened, limits), limits)
-        with temporary_folder("spatialq_preview_") as previews:
-            scene = Scene(opened, cache, limits, clouds, models, pool, previews, saved)
-            yield scene
+        paths = [each.path for each in models if each.path]
+        paths = [path for path in paths if path.lower().endswith(MODELS)]
+        box = Box(opened.databases, paths, limits, [each.target for each in clouds])
+        box.lock(opened.con)
+        with closing(Pool(box)) as pool, temporary_folder("spatialq_preview_") as previews:
+            yield Scene(opened, cache, limits, clouds, models, pool, previews, saved)

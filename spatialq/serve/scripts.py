@@ -1,20 +1,18 @@
 """QL4BIM in the box: a script becomes the statement of its result."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from spatialq.serve.queries import QueryRefusedError
-from spatialq.serve.sources import MODELS
+from spatialq.serve.limits import QueryRefusedError
 
 if TYPE_CHECKING:
     import duckdb
 
-    from spatialq.serve.scene import Scene
 
+def statement(con: "duckdb.DuckDBPyConnection", text: str, paths: Sequence[str]) -> str:
+    """Give the statement for the result of a script about models.
 
-def statement(con: "duckdb.DuckDBPyConnection", text: str, scene: "Scene") -> str:
-    """Give the statement for the result of a script about the models of the scene.
-
-    The models are its variables `model`, `model_2` and so on, in the order of the scene.
+    They are its variables `model`, `model_2` and so on, in their order.
 
     Raises
     ------
@@ -26,7 +24,6 @@ def statement(con: "duckdb.DuckDBPyConnection", text: str, scene: "Scene") -> st
     from spatialq.ql4bim.program import compile_script
     from spatialq.ql4bim.run import run_program
 
-    paths = [each.path for each in scene.models if each.path and each.path.endswith(MODELS)]
     names = ["model", *(f"model_{number}" for number in range(2, len(paths) + 1))]
     program = compile_script(text, name="the box", models=dict(zip(names, paths, strict=True)))
     if program.exports:

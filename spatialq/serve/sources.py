@@ -15,6 +15,7 @@ from spatialq.errors import FileError
 from spatialq.functions.sql_text import identifier, literal
 from spatialq.runtime import user_cache
 from spatialq.runtime.temporary import temporary_folder
+from spatialq.serve.box import FUNCTIONS, attach
 
 if TYPE_CHECKING:
     import duckdb
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 COMMAND = "view"
 SCENE = "scene"
 """What the database of the files is called, or the one that was named."""
-OWN = "memory"
-"""The database of what is made here: queries, and tables of Parquet files."""
+OWN = "own"
+"""The database of what is made here: rows of queries and of Parquet files."""
 DATABASES = (".duckdb", ".ddb", ".db")
 PARQUET = ".parquet"
 MODELS = (".ifc", ".ifczip")
@@ -92,6 +93,8 @@ class Opened:
     lists: list[Table] = field(default_factory=list)
     crs: str | None = None
     """PROJJSON of the first cloud whose coordinate reference system is known."""
+    databases: dict[str, str] = field(default_factory=dict)
+    """Names and paths of the databases that have the tables."""
 
 
 def digest(*said: Any) -> str:
@@ -167,16 +170,24 @@ def open_sources(
     for each in parquet:
         require_file(COMMAND, each)
     title = ", ".join(Path(each).name for each in [*named, *rest, *map(str, parquet)][:3])
-    with connect_quietly() as con:
-        con.execute(f"ATTACH {literal(str(path))} AS {SCENE} (READ_ONLY)")
-        opened = Opened(con, title or "Query")
+    with temporary_folder("spatialq_queries_") as folder, connect_quietly() as con:
+        attach(con, SCENE, path)
+        opened = Opened(con, title or "Query", databases={SCENE: str(path)})
         stamp = digest(str(path), _stamp(path)) if named else path.parent.name
-        for number, query in enumerate(queries, 1):
-            _add_query(con, f"query_{number}" if number > 1 else "query", query)
-        for each in parquet:
-            name = re.sub(r"\W", "_", each.stem)
-            rows = f"read_parquet({literal(str(each))})"
-            _add_query(con, name, f"FROM {rows}", is_cloud=False)
+        if queries or parquet:
+            own = folder / f"{OWN}.duckdb"
+            con.execute(f"ATTACH {literal(str(own))} AS {OWN}")
+            for number, query in enumerate(queries, 1):
+                _add_query(con, f"query_{number}" if number > 1 else "query", query)
+            for each in parquet:
+                name = re.sub(r"\W", "_", each.stem)
+                rows = f"read_parquet({literal(str(each))})"
+                _add_query(con, name, f"FROM {rows}", is_cloud=False)
+            # other processes read it, too
+            con.execute(f"CHECKPOINT {OWN}")
+            con.execute(f"DETACH {OWN}")
+            attach(con, OWN, own)
+            opened.databases[OWN] = str(own)
         _describe(opened, stamp, [digest(queries, [_stamp(each) for each in parquet]), stamp])
         _choose(opened, wanted, Path(named[0]) if named else None)
         yield opened
@@ -236,7 +247,7 @@ def _add_query(
     con: "duckdb.DuckDBPyConnection", name: str, query: str, *, is_cloud: bool = True
 ) -> None:
     """Make a table of the rows of a query, with a point_id where places have none."""
-    from spatialq.database.frames import note_crs
+    from spatialq.database.frames import crs_statements
     from spatialq.database.statements import one_statement
 
     text = one_statement(COMMAND, con, query)
@@ -255,9 +266,10 @@ def _add_query(
         target = f"{OWN}.main.{identifier(name)}"
         con.execute(f"CREATE TABLE {target} AS SELECT {numbered}* FROM ({text})")
         if is_places:
-            note_crs(con, target, text)
+            for noting in crs_statements(con, target, text):
+                con.execute(noting)
     finally:
-        con.execute(f"USE {OWN}")
+        con.execute(f"USE {FUNCTIONS}")
 
 
 def _describe(opened: Opened, stamp: str, own_stamp: Any) -> None:

@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("starlette", reason="the extra [view] is not installed")
 pytest.importorskip("httpx2", reason="httpx2 is not installed")
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 from starlette.testclient import TestClient
@@ -15,7 +16,7 @@ import spatialq
 from spatialq.demo.house import write_house
 from spatialq.demo.house_scan import write_scan
 from spatialq.serve.app import Server
-from spatialq.serve.queries import Limits
+from spatialq.serve.limits import Limits
 from spatialq.serve.scene import open_scene
 
 from ..conftest import made_once
@@ -49,6 +50,14 @@ def in_cache(cache):
 
 
 @contextmanager
+def plain_duckdb(path):
+    """Give a connection of DuckDB alone to a database."""
+    with duckdb.connect() as con:
+        con.execute(f"ATTACH '{path}' AS oracle (READ_ONLY); USE oracle")
+        yield con
+
+
+@contextmanager
 def client_of(server):
     """Give a client whose requests share a loop, as those of a server do."""
     app = server.app(TOKEN, PORT)
@@ -69,6 +78,15 @@ def scene(house, in_cache):
 def client(scene):
     with client_of(Server(scene)) as found:
         yield found
+
+
+@pytest.fixture
+def patient(house, scene):
+    """A client whose queries have the time to compile what they call."""
+    limits = Limits(seconds=300.0, memory=256 << 20)
+    opening = open_scene([str(house / "house.laz"), str(house / "house.ifc")], limits=limits)
+    with opening as found, client_of(Server(found)) as client:
+        yield client
 
 
 def make_database(folder, n, ids=None):

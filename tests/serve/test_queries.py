@@ -2,15 +2,14 @@
 
 import random
 
-import duckdb
 import numpy as np
 import pytest
 
 from spatialq.serve.app import Server
-from spatialq.serve.queries import Limits
+from spatialq.serve.limits import Limits
 from spatialq.serve.scene import open_scene
 
-from .conftest import client_of, make_database
+from .conftest import client_of, make_database, plain_duckdb
 
 pytestmark = pytest.mark.slow
 
@@ -33,10 +32,8 @@ def served(request, tmp_path_factory, in_cache):
         scene.build()
         (cloud,) = scene.clouds
         assert cloud.state == "ready", cloud.message
-        with duckdb.connect() as con:
-            con.execute(f"ATTACH '{path}' AS oracle (READ_ONLY); USE oracle")
-            with client_of(Server(scene)) as client:
-                yield client, cloud.tiles, con
+        with plain_duckdb(path) as con, client_of(Server(scene)) as client:
+            yield client, cloud.tiles, con
 
 
 def asked(client, text, **more):

@@ -25,7 +25,7 @@ from spatialq.serve.export import write_page
 from spatialq.serve.scene import open_scene
 from spatialq.serve.views import Views
 
-from .conftest import BASE, PORT, TOKEN, client_of, make_database
+from .conftest import BASE, PORT, TOKEN, client_of, make_database, plain_duckdb
 
 
 def test_the_scene_of_a_house_and_its_scan(client, house):
@@ -67,7 +67,7 @@ def test_the_scene_of_a_house_and_its_scan(client, house):
 
 
 def test_rows_with_their_relations(client, scene):
-    with scene.pool.connection() as con:
+    with plain_duckdb(scene.opened.databases["scene"]) as con:
         ((wall, name),) = con.execute(
             "SELECT global_id, name FROM elements WHERE ifc_class = 'IfcWall' ORDER BY ALL LIMIT 1"
         ).fetchall()
@@ -98,7 +98,7 @@ def test_rows_with_their_relations(client, scene):
 def test_elements_of_a_result_are_selected_and_coloured(client, scene):
     text = "SELECT global_id, area FROM elements WHERE ifc_class = 'IfcWall'"
     select = client.post("query", json={"text": text}).json()["select"]
-    with scene.pool.connection() as con:
+    with plain_duckdb(scene.opened.databases["scene"]) as con:
         true = dict(con.execute(text).fetchall())
     elements = select["elements"]
     assert set(elements["global_ids"]) == set(true)
@@ -110,7 +110,7 @@ def test_elements_of_a_result_are_selected_and_coloured(client, scene):
         "elements b WHERE a.ifc_class = 'IfcDoor' AND b.ifc_class = 'IfcWindow'"
     )
     select = client.post("query", json={"text": pairs}).json()["select"]
-    with scene.pool.connection() as con:
+    with plain_duckdb(scene.opened.databases["scene"]) as con:
         both = con.execute(
             "SELECT global_id FROM elements WHERE ifc_class IN ('IfcDoor', 'IfcWindow')"
         ).fetchall()
@@ -118,13 +118,13 @@ def test_elements_of_a_result_are_selected_and_coloured(client, scene):
     assert select["elements"]["values"] is None
 
 
-def test_functions_of_elements_run_in_the_box(client, house):
+def test_functions_of_elements_run_in_the_box(patient, house):
     text = (
         "WITH walls AS (FROM elements WHERE ifc_class = 'IfcWall'), "
         "slabs AS (FROM elements WHERE ifc_class = 'IfcSlab') "
         "SELECT a AS a_global_id, b AS b_global_id FROM touches(walls, slabs) ORDER BY ALL"
     )
-    answer = client.post("query", json={"text": text})
+    answer = patient.post("query", json={"text": text})
     assert answer.status_code == 200, answer.text
     with spatialq.connect() as con:
         spatialq.load(con, house / "house.ifc")
@@ -134,11 +134,11 @@ def test_functions_of_elements_run_in_the_box(client, house):
 
 
 @pytest.mark.slow
-def test_scripts_of_ql4bim(client, scene, house):
+def test_scripts_of_ql4bim(patient, scene, house):
     text = "walls = TypeFilter(model is IfcWall)"
-    answer = client.post("query", json={"text": text, "language": "ql4bim"})
+    answer = patient.post("query", json={"text": text, "language": "ql4bim"})
     assert answer.status_code == 200, answer.text
-    with scene.pool.connection() as con:
+    with plain_duckdb(scene.opened.databases["scene"]) as con:
         true = con.execute("SELECT global_id FROM elements WHERE ifc_class = 'IfcWall'").fetchall()
     assert sorted(answer.json()["select"]["elements"]["global_ids"]) == sorted(k for (k,) in true)
     for wrong, said in (
@@ -147,7 +147,7 @@ def test_scripts_of_ql4bim(client, scene, house):
         ('m = ImportModel("/etc/passwd")  w = TypeFilter(m is IfcWall)', ""),
         (f'ExportModel(model, "{house / "out.ifc"}")', ""),
     ):
-        answer = client.post("query", json={"text": wrong, "language": "ql4bim"})
+        answer = patient.post("query", json={"text": wrong, "language": "ql4bim"})
         assert answer.status_code == 400, answer.text
         assert said in answer.json()["error"]
     assert not (house / "out.ifc").exists()
@@ -158,7 +158,7 @@ def test_programs_ask_with_the_token_in_a_header(scene):
     bearer = {"authorization": f"Bearer {TOKEN}"}
     text = "SELECT point_id, z FROM points WHERE z > ? ORDER BY point_id"
     body = {"sql": text, "parameters": [2.5]}
-    with scene.pool.connection() as con:
+    with plain_duckdb(scene.opened.databases["scene"]) as con:
         true = con.execute(text, [2.5]).fetchall()
     with TestClient(Server(scene).app(TOKEN, PORT), base_url=BASE) as client:
         answer = client.post("/sql", json=body, headers={**bearer, "accept": arrow})

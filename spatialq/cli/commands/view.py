@@ -58,7 +58,7 @@ def view(
         raise ValueError(message)
     from spatialq.runtime.budget import parse_size
     from spatialq.serve.export import require_folder, write_page
-    from spatialq.serve.queries import Limits
+    from spatialq.serve.limits import Limits
     from spatialq.serve.scene import open_scene
     from spatialq.serve.server import serve
 

@@ -14,7 +14,7 @@ from spatialq.database.transport.refusal import require_table
 from spatialq.database.transport.request import Request, Transport
 from spatialq.execution.call import call
 from spatialq.functions.catalogue import Function
-from spatialq.functions.declaration import PointsAndElementsInput
+from spatialq.functions.declaration import PointsAndTableInput
 from spatialq.geometry.polygon_index import PolygonIndex
 
 
@@ -107,9 +107,10 @@ def _calls(
 
 def _rows_of(function: Function) -> Any:
     """Give the module that knows the rows of the other table."""
-    if isinstance(function.inputs, PointsAndElementsInput):
-        return elements
-    return {"polygons": polygons, "cloud": reference}[function.inputs.kind]
+    inputs = function.inputs
+    if isinstance(inputs, PointsAndTableInput):
+        return {"polygons": polygons, "cloud": reference}[inputs.kind]
+    return elements
 
 
 def _query(

@@ -18,7 +18,7 @@ ORIGIN = struct.Struct("<3d")
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 
 
-def send(out: BinaryIO, kind: bytes, *parts: bytes) -> None:
+def send(out: BinaryIO, kind: bytes, *parts: bytes | memoryview) -> None:
     """Write one frame and flush it: what was sent survives a crash."""
     out.write(FRAME.pack(kind, sum(map(len, parts))))
     for part in parts:
