@@ -203,10 +203,8 @@ def _meaning(each: Argument) -> str:
 
 
 def _gives(macro: Macro, result: str) -> str:
-    if macro.kind:
-        return macro.kind
     if macro.name not in catalogue():
-        return f"{macro.gives}."
+        return macro.kind or f"{macro.gives}."
     columns = catalogue()[macro.name].output.columns
     if result == "Self":
         added = ", ".join(f"{name} {kind}" for name, kind in columns.items() if name != "point_id")

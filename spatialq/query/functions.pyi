@@ -962,7 +962,7 @@ class Points(PointVerbs):
         Returns
         -------
         Query
-            Query
+            Columns point_id polygon_id.
         """
 
     def registration(

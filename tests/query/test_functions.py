@@ -117,7 +117,7 @@ def test_each_method_gives_the_rows_of_its_macro(site, name):
         others = ["cells"]
     elif "polygons" in declared:
         site.execute(
-            "CREATE TEMP VIEW plots AS SELECT 1 AS polygon_id, 'POLYGON ((652110 5606110, "
+            "CREATE OR REPLACE TEMP VIEW plots AS SELECT 1 AS polygon_id, 'POLYGON ((652110 5606110, "
             "652150 5606110, 652110 5606150, 652110 5606110))'::GEOMETRY AS geometry"
         )
         others = ["plots"]
@@ -144,6 +144,12 @@ def test_arguments_arrive(site, name):
     rows = rows_of(site, name)
     declared = inspect.signature(METHODS[name]).parameters
     others = ["elements"] if declared.keys() & {"b", "elements"} else []
+    if "polygons" in declared:
+        others = ["plots"]
+        site.execute(
+            "CREATE OR REPLACE TEMP VIEW plots AS SELECT 1 AS polygon_id, "
+            "'POLYGON EMPTY'::GEOMETRY AS geometry"
+        )
     for each in MACROS[name].arguments:
         if each.parameter is None or each.parameter.type is bool:
             continue
