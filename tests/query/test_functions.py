@@ -117,7 +117,8 @@ def test_each_method_gives_the_rows_of_its_macro(site, name):
         others = ["cells"]
     elif "polygons" in declared:
         site.execute(
-            "CREATE OR REPLACE TEMP VIEW plots AS SELECT 1 AS polygon_id, 'POLYGON ((652110 5606110, "
+            "CREATE OR REPLACE TEMP VIEW plots AS SELECT 1 AS polygon_id, "
+            "'POLYGON ((652110 5606110, "
             "652150 5606110, 652110 5606150, 652110 5606110))'::GEOMETRY AS geometry"
         )
         others = ["plots"]
