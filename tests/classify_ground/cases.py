@@ -21,18 +21,6 @@ def scene(seed, *, side=24.0, n=500, terrain=lambda x, y: 0.0, x0=0.0, y0=0.0, n
     return points
 
 
-def hall(seed, n=400):
-    """A hall of 34 x 40 m on level terrain with a low wing all around; points 4 m apart."""
-    rng = random.Random(seed)
-    points = []
-    for point_id in range(n):
-        x, y = rng.uniform(0, 80), rng.uniform(0, 80)
-        beside = max(abs(x - 40) - 17, abs(y - 40) - 20)
-        z = 4.5 if beside < 0 else 2.2 if beside < 2 else 0.0
-        points.append((point_id, x, y, z + rng.gauss(0, 0.03)))
-    return points
-
-
 def hill(x, y):
     return 0.3 * x + 2 * math.sin(y / 7)
 
@@ -61,7 +49,6 @@ CASES = {
     "a dam": (scene(4, terrain=dam), SMALL),
     "a cliff": (scene(5, terrain=lambda x, y: 12.0 if x > 6 else 0.0, n=700), SMALL),
     "sparse": (scene(6, side=60.0, n=250, terrain=hill), SMALL),
-    "a hall in a sparse cloud": (hall(33), {"object_width": 52.0}),
     "very sparse": (scene(20, side=900.0, n=100, terrain=hill), {"object_width": 400.0}),
     "far from the origin": (scene(7, terrain=hill, x0=714947.98, y0=4286501.93), SMALL),
     "negative": (scene(8, terrain=hill, x0=-30.0, y0=-500000.0), SMALL),

@@ -93,15 +93,12 @@ def planes(z, cell):
     return result
 
 
-def objects(z, cell, object_width, spacing):
-    flags, openings = np.zeros(z.shape, bool), [z]
+def objects(z, cell, object_width):
+    flags = np.zeros(z.shape, bool)
     for radius in range(1, math.floor(object_width / 2 / cell) + 1):
-        opened = opening(openings[-1], radius, math.floor(0.1 * radius))
-        flags |= openings[-1] - opened > 0.08 * radius * cell
-        flags |= z - opened > 0.3 * radius * cell
-        if radius > 1 and radius * cell > 15 and spacing > 1.5 * cell:
-            flags |= openings[-2] - opened > 0.12 * radius * cell
-        openings.append(opened)
+        opened = opening(z, radius, math.floor(0.1 * radius))
+        flags |= z - opened > 0.08 * radius * cell
+        z = opened
     return flags
 
 
@@ -121,7 +118,7 @@ def grow(z, plane, ground, cell):
 
 
 def extend(z, plane, ground, known, above, cell):
-    for _ in range(8):
+    for _ in range(4):
         before = ground.copy()
         for i, j in np.argwhere(~before & known & (above >= 1)):
             cells = []  # direction in eighths of a turn, whether it is ground, whether that fits
@@ -209,7 +206,7 @@ def classify_ground(
     known &= ~(-opening(-surface, 1) - surface > 5 * cell)
     surface = fill(low, known, first)
 
-    cut = objects(surface, cell, object_width, spacing)
+    cut = objects(surface, cell, object_width)
     window_size = max(window_size, 8 * cell)
     cell_size = max(cell_size, 2 * window_size) if cell_size else 0.0
     density = 1 / spacing**2 if area else 0.0
@@ -226,7 +223,7 @@ def classify_ground(
     base = fill(surface, is_support, first)
     for _ in range(2):
         base = box_mean(base, round(15 / cell))
-    cut &= objects(surface - base, cell, object_width, spacing)
+    cut &= objects(surface - base, cell, object_width)
 
     above = surface - fill(low, known & ~cut, first)
     plane = planes(surface, cell)

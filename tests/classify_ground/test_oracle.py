@@ -115,12 +115,6 @@ def test_a_dam_is_ground_and_a_house_of_its_height_is_none():
             assert not found[p][1], (x, y, z)
 
 
-def test_a_hall_in_a_sparse_cloud_is_no_ground():
-    points, options = CASES["a hall in a sparse cloud"]
-    found = by_id(run(points, **options))
-    assert not any(found[p][1] for p, _, _, z in points if z > 1)
-
-
 @pytest.mark.parametrize("shift", [(1024.0, -2048.0, 64.0), (500_000.0, 4_700_000.0, -300.0)])
 def test_a_shift_by_whole_metres_changes_nothing(shift):
     # on a lattice of 1/64 m, where every sum is exact

@@ -23,8 +23,8 @@ BYTES_PER_POINT_OF_TILE = 24 + 9
 PASSES = 4
 """Over the tiles: extent, occupied area, lowest points, heights; the seeds are a fifth."""
 
-BYTES_PER_CELL = 100
-"""Ten grids of heights and slopes, four of flags, the same at half the sides and so on for what is
+BYTES_PER_CELL = 96
+"""Nine grids of heights and slopes, four of flags, the same at half the sides and so on for what is
 filled, and eight tables of runs for the discs, wider by their margin."""
 
 BYTES_PER_CELL_AT_SEEDS = 48

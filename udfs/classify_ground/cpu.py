@@ -358,15 +358,11 @@ def _pits(threads: Threads, z: "Heights", grid: CloudRaster) -> "Flags":
 def _objects(threads: Threads, z: "Heights", grid: CloudRaster, options: "Options") -> "Flags":
     """Flag the cells that openings with growing discs cut off."""
     flags: Flags = buffers.zeros(z.shape, np.bool_)
-    given = earlier = z
     for radius in range(1, floor(options.object_width / 2 / grid.cell) + 1):
         opened = _open(threads, z, radius, floor(method.OUTSIDE * radius))
-        length = np.float32(radius) * grid.step
-        threads.rows(terrain.flag, z, opened, method.OBJECT_SLOPE * length, flags)
-        threads.rows(terrain.flag, given, opened, method.TOTAL_SLOPE * length, flags)
-        if grid.has_ramps(radius):
-            threads.rows(terrain.flag, earlier, opened, method.RAMP_SLOPE * length, flags)
-        earlier, z = z, opened
+        most = method.OBJECT_SLOPE * (np.float32(radius) * grid.step)
+        threads.rows(terrain.flag, z, opened, most, flags)
+        z = opened
     return flags
 
 

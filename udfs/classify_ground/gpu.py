@@ -334,16 +334,11 @@ class _Kernels:
         flags = self.device.xp.zeros(z.shape, np.bool_)
         widest = floor(options.object_width / 2 / grid.cell)
         room = self.room(z.shape, max(widest, 1))
-        given = earlier = z
         for radius in range(1, widest + 1):
             opened = self.open(z, radius, room, floor(method.OUTSIDE * radius))
-            length = np.float32(radius) * grid.step
-            pairs = [(z, method.OBJECT_SLOPE), (given, method.TOTAL_SLOPE)]
-            if grid.has_ramps(radius):
-                pairs.append((earlier, method.RAMP_SLOPE))
-            for before, slope in pairs:
-                self.rows("flag", before, opened, slope * length, shape=z.shape, out=(flags,))
-            earlier, z = z, opened
+            most = method.OBJECT_SLOPE * (np.float32(radius) * grid.step)
+            self.rows("flag", z, opened, most, shape=z.shape, out=(flags,))
+            z = opened
         return flags
 
     def base(

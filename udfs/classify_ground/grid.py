@@ -40,12 +40,6 @@ class CloudRaster:
         """Numbers of the first row and column, counted from 0 of the coordinates."""
         return round(self.south / self.cell), round(self.west / self.cell)
 
-    def has_ramps(self, radius: int) -> bool:
-        """Whether objects as wide as a disc of so many cells vanish in two steps of the radius."""
-        cells_per_point = 1 / (self.density * self.cell**2) if self.density > 0 else 0.0
-        sparse = round(sqrt(cells_per_point)) >= method.CELLS_PER_RAMP
-        return sparse and radius * self.cell > method.WIDE_RADIUS
-
     @property
     def step(self) -> np.float32:
         """Side of a cell in the precision of the loops over the grid."""

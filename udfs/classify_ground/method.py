@@ -34,14 +34,6 @@ PIT_SLOPE = np.float32(5.0)
 
 OBJECT_SLOPE = np.float32(0.08)
 """A cell that an opening lowers by more than this times the radius is an object."""
-TOTAL_SLOPE = np.float32(0.3)
-"""A cell that all openings so far have lowered by more than this times the radius is one, too."""
-WIDE_RADIUS = 15.0
-CELLS_PER_RAMP = 2
-RAMP_SLOPE = np.float32(0.12)
-"""Where the points are so many cells apart, the walls of objects are ramps on the filled grid, and
-the roof of a hall vanishes in two steps of the radius, each of which is small. A cell that a wider
-disc and the one before it have lowered by more than this times the radius is an object, too."""
 OUTSIDE = 0.1
 """Distance from the border at which the centre of a disc may lie outside, in radii."""
 CELLS_PER_WINDOW = 8.0
@@ -53,7 +45,7 @@ SMOOTH = np.float32(0.15)
 """Maximum rms of a smooth cell, and its maximum distance from the slope of its neighbour."""
 SMOOTH_NEIGHBOURS = 2
 
-CRESTS = 8
+CRESTS = 4
 CREST_RADIUS = 6.0
 CREST_HEIGHT = np.float32(1.0)
 CREST_DISTANCE = np.float32(0.2)
