@@ -5,7 +5,6 @@ import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import duckdb
 import pytest
@@ -16,6 +15,7 @@ from spatialq.serve.guard import POLICY
 from spatialq.serve.limits import Limits, QueryRefusedError
 from spatialq.serve.pool import Answer
 from spatialq.serve.queries import Target, run
+from spatialq.serve.scene import open_scene
 
 from .conftest import BASE, PORT, TOKEN, client_of, plain_duckdb
 
@@ -180,11 +180,20 @@ GREEDY = (
 )
 
 
+@pytest.fixture(scope="module")
+def hasty(house, scene):
+    """A client whose queries have two seconds; the tiles are there by the scene."""
+    limits = Limits(seconds=2.0, memory=256 << 20)
+    opening = open_scene([str(house / "house.laz"), str(house / "house.ifc")], limits=limits)
+    with opening as found, client_of(Server(found)) as client:
+        found.build()
+        yield client
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("text", GREEDY)
-def test_what_loops_or_allocates_ends_and_others_are_answered(client, scene, text, monkeypatch):
-    monkeypatch.setattr(scene.pool, "limits", replace(scene.limits, seconds=2.0))
-    answers = {}
+def test_what_loops_or_allocates_ends_and_others_are_answered(hasty, scene, text):
+    client, answers = hasty, {}
 
     def ask():
         answers["greedy"] = client.post("query", json={"text": text})
