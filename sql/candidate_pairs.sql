@@ -50,7 +50,11 @@ CREATE OR REPLACE MACRO elements_in_box(elements, xmin, ymin, zmin, xmax, ymax, 
 SELECT e.* EXCLUDE (spatialq_box)
 FROM (
     SELECT *, spatialq_mesh_boxes(mesh) AS spatialq_box
-    FROM spatialq_rows('elements_in_box: elements', elements, ['mesh'])
+    FROM query(spatialq_rows_sql(
+        'elements_in_box: elements',
+        spatialq_name('elements_in_box: elements must be the name of a table, got ', elements),
+        ['mesh']
+    ))
 ) AS e
 WHERE e.spatialq_box[1] <= spatialq_number('elements_in_box: xmax must be a number, got ', xmax)
 AND e.spatialq_box[2] <= spatialq_number('elements_in_box: ymax must be a number, got ', ymax)

@@ -17,7 +17,7 @@ SELECT
         'surface_model: x, y and z must be finite numbers, got NULL, NaN or infinity'
     ) END) AS z,
     count(*) AS points
-FROM spatialq_rows('surface_model: points', points, ['x', 'y', 'z']) AS p,
+FROM query(spatialq_rows_sql('surface_model: points', spatialq_name('surface_model: points must be the name of a table, got ', points), ['x', 'y', 'z'])) AS p,
 (
     SELECT CASE WHEN side > 0 AND isfinite(side) THEN side ELSE error(
         'surface_model: resolution must be a number > 0, got ' || spatialq_shown(side)
@@ -41,10 +41,10 @@ CREATE OR REPLACE MACRO canopy_height(
 ) AS TABLE
 WITH cells_of_one AS (
     SELECT x, y, if(isfinite(z), z, NULL) AS z
-    FROM spatialq_rows('canopy_height: terrain', terrain, ['x', 'y', 'z'])
+    FROM query(spatialq_rows_sql('canopy_height: terrain', spatialq_name('canopy_height: terrain must be the name of a table, got ', terrain), ['x', 'y', 'z']))
 ), cells_of_other AS (
     SELECT x, y, if(isfinite(z), z, NULL) AS z
-    FROM spatialq_rows('canopy_height: surface', surface, ['x', 'y', 'z'])
+    FROM query(spatialq_rows_sql('canopy_height: surface', spatialq_name('canopy_height: surface must be the name of a table, got ', surface), ['x', 'y', 'z']))
 ), steps AS MATERIALIZED (
     SELECT x, y, other_dx, other_dy, is_full,
     -- a grid of one column or row has the steps of the other one

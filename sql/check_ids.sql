@@ -10,7 +10,11 @@
 CREATE OR REPLACE MACRO check_ids(elements, rules) AS TABLE
 SELECT unnest(spatialq_check_ids(
     (SELECT coalesce(list(DISTINCT t.file_name ORDER BY t.file_name), [])
-     FROM spatialq_rows('check_ids: elements', elements, ['file_name']) AS t),
+     FROM query(spatialq_rows_sql(
+         'check_ids: elements',
+         spatialq_name('check_ids: elements must be the name of a table, got ', elements),
+         ['file_name']
+     )) AS t),
     spatialq_text('check_ids: rules must be an IDS file, got ', rules)
 ), max_depth := 2);
 

@@ -12,7 +12,11 @@ WITH given AS (
     SELECT
         spatialq_row AS own, to_json(spatialq_row) AS j, row_number() OVER () AS n,
         spatialq_row.a::VARCHAR AS a, spatialq_row.b::VARCHAR AS b
-    FROM spatialq_rows('grouped_clashes: clashes', clashes, ['a', 'b']) AS spatialq_row
+    FROM query(spatialq_rows_sql(
+        'grouped_clashes: clashes',
+        spatialq_name('grouped_clashes: clashes must be the name of a table, got ', clashes),
+        ['a', 'b']
+    )) AS spatialq_row
 ),
 said AS (
     SELECT
@@ -116,7 +120,11 @@ WITH said AS (
     SELECT
         to_json(t) AS j,
         coalesce(spatialq_text('clash_matrix: per must be text, got ', per), 'class') AS way
-    FROM spatialq_rows('clash_matrix: clashes', clashes, ['a', 'b']) AS t
+    FROM query(spatialq_rows_sql(
+        'clash_matrix: clashes',
+        spatialq_name('clash_matrix: clashes must be the name of a table, got ', clashes),
+        ['a', 'b']
+    )) AS t
 ),
 sides AS (
     SELECT

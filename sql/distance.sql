@@ -213,7 +213,7 @@ WITH spatialq_points AS NOT MATERIALIZED (
             y,
             z
         FROM (
-            FROM spatialq_rows('point_elements: points', points, ['x', 'y', 'z'])
+            FROM query(spatialq_rows_sql('point_elements: points', spatialq_name('point_elements: points must be the name of a table, got ', points), ['x', 'y', 'z']))
             UNION ALL BY NAME SELECT NULL AS point_id WHERE false
         )
     ) AS p, (

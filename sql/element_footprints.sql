@@ -19,4 +19,4 @@ CREATE OR REPLACE MACRO element_footprints(
     elements
 ) AS TABLE
 SELECT e.* EXCLUDE (mesh), mesh_footprint(e.mesh) AS footprint
-FROM spatialq_rows('element_footprints: elements', elements, ['mesh']) AS e;
+FROM query(spatialq_rows_sql('element_footprints: elements', spatialq_name('element_footprints: elements must be the name of a table, got ', elements), ['mesh'])) AS e;

@@ -17,10 +17,11 @@
 CREATE OR REPLACE MACRO lod_select(lod, camera, pixels := 1.0, max_samples := NULL) AS TABLE
 -- lod_nodes comes first: so nothing of this query is taken for the table, whatever that is called
 WITH lod_nodes AS NOT MATERIALIZED (
-    FROM spatialq_rows(
-        'lod_select: lod', lod,
+    FROM query(spatialq_rows_sql(
+        'lod_select: lod',
+        spatialq_name('lod_select: lod must be the name of a table, got ', lod),
         ['node', 'parent', 'level', 'xmin', 'ymin', 'zmin', 'size', 'spacing', 'is_leaf', 'count']
-    )
+    ))
 ),
 lod_view AS MATERIALIZED (
     SELECT spatialq_lod_select_udf(

@@ -19,7 +19,7 @@ SELECT unnest(spatialq_model_alignments(list({
     mesh: e.mesh
 })), max_depth := 2)
 FROM (
-    FROM spatialq_rows('model_alignment: elements', elements, ['file_name', 'mesh'])
+    FROM query(spatialq_rows_sql('model_alignment: elements', spatialq_name('model_alignment: elements must be the name of a table, got ', elements), ['file_name', 'mesh']))
     UNION ALL BY NAME
     SELECT NULL::VARCHAR AS ifc_class WHERE false
 ) AS e

@@ -78,7 +78,7 @@ SELECT
         m.to[5] * p.x + m.to[6] * p.y + m.to[7] * p.z + m.to[8] AS y,
         m.to[9] * p.x + m.to[10] * p.y + m.to[11] * p.z + m.to[12] AS z
     )
-FROM spatialq_rows('to_model: points', points, ['x', 'y', 'z']) AS p,
+FROM query(spatialq_rows_sql('to_model: points', spatialq_name('to_model: points must be the name of a table, got ', points), ['x', 'y', 'z'])) AS p,
 (
     SELECT CASE
         WHEN len(of_model) = 16 AND list_bool_and([isfinite(each) FOR each IN of_model])

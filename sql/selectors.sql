@@ -5,7 +5,11 @@
 -- gives: the rows of objects
 -- example: SELECT name FROM objects_where('IfcBuildingStorey + IfcSpace')
 CREATE OR REPLACE MACRO objects_where(selector, objects := 'objects') AS TABLE
-FROM spatialq_rows('objects_where: objects', objects, ['file_name', 'step_id']) AS o
+FROM query(spatialq_rows_sql(
+    'objects_where: objects',
+    spatialq_name('objects_where: objects must be the name of a table, got ', objects),
+    ['file_name', 'step_id']
+)) AS o
 SEMI JOIN query(
     spatialq_selector_sql(
         'objects_where',
@@ -22,7 +26,11 @@ SEMI JOIN query(
 -- gives: the rows of elements
 -- example: SELECT name, volume FROM elements_where('IfcSlab, material=concrete')
 CREATE OR REPLACE MACRO elements_where(selector, elements := 'elements', objects := NULL) AS TABLE
-FROM spatialq_rows('elements_where: elements', elements, ['file_name', 'step_id']) AS e
+FROM query(spatialq_rows_sql(
+    'elements_where: elements',
+    spatialq_name('elements_where: elements must be the name of a table, got ', elements),
+    ['file_name', 'step_id']
+)) AS e
 SEMI JOIN query(
     spatialq_selector_sql(
         'elements_where',

@@ -29,7 +29,11 @@ CREATE OR REPLACE MACRO is_no_body(ifc_class) AS coalesce(
 -- example: FROM spatialq_elements('intersects_with: a', 'elements')
 CREATE OR REPLACE MACRO spatialq_elements(place, elements) AS TABLE
 WITH whole AS NOT MATERIALIZED (
-    FROM spatialq_rows(place, elements, ['global_id', 'mesh'])
+    FROM query(spatialq_rows_sql(
+        place,
+        spatialq_name(place || ' must be the name of a table, got ', elements),
+        ['global_id', 'mesh']
+    ))
     UNION ALL BY NAME
     SELECT NULL::VARCHAR AS ifc_class, NULL::VARCHAR AS file_name, NULL::BIGINT AS step_id
     WHERE false
@@ -57,7 +61,11 @@ FROM spatialq_elements('spatial_elements: elements', elements);
 -- example: SELECT rule, count(*) FROM related_elements('relations') GROUP BY rule
 CREATE OR REPLACE MACRO related_elements(relations) AS TABLE
 WITH RECURSIVE related AS NOT MATERIALIZED (
-    FROM spatialq_rows('related_elements: relations', relations, ['child', 'parent', 'parent_class', 'kind'])
+    FROM query(spatialq_rows_sql(
+        'related_elements: relations',
+        spatialq_name('related_elements: relations must be the name of a table, got ', relations),
+        ['child', 'parent', 'parent_class', 'kind']
+    ))
 ),
 part_of AS (
     SELECT r.child AS part, r.parent AS whole FROM related AS r

@@ -32,16 +32,6 @@ CREATE OR REPLACE MACRO spatialq_name(sentence, value) AS spatialq_table_name(se
     spatialq_refuse(sentence, if(value IS NULL, 'NULL', ''''''))::VARCHAR
 ));
 
--- The rows of the table that an argument of a macro names, which must have columns.
--- place: The macro and its argument, such as 'contours: grid'.
--- value: The argument.
--- columns: Names of columns; what their types must be is known by the names.
--- example: FROM spatialq_rows('element_footprints: elements', 'elements', ['mesh'])
-CREATE OR REPLACE MACRO spatialq_rows(place, value, columns) AS TABLE
-FROM query(spatialq_rows_sql(
-    place, spatialq_name(place || ' must be the name of a table, got ', value), columns
-));
-
 -- An argument of a macro that names a table or a file, or lists files, as JSON.
 -- sentence: The error about a value of another type.
 -- value: The argument.

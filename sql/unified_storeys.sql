@@ -10,17 +10,20 @@
 CREATE OR REPLACE MACRO unified_storeys(elements, objects) AS TABLE
 WITH e AS (
     SELECT file_name, step_id, global_id, storey, zmin, zmax
-    FROM spatialq_rows(
-        'unified_storeys: elements', elements,
+    FROM query(spatialq_rows_sql(
+        'unified_storeys: elements',
+        spatialq_name('unified_storeys: elements must be the name of a table, got ', elements),
         ['file_name', 'step_id', 'global_id', 'storey', 'zmin', 'zmax']
-    )
+    ))
 ),
 -- a storey at another height than its elements has no elevation of its own, or is a whole building
 storeys AS (
     SELECT s.file_name, s.name, s.elevation, count(*) AS n
-    FROM spatialq_rows(
-        'unified_storeys: objects', objects, ['file_name', 'name', 'ifc_class', 'elevation']
-    ) AS s
+    FROM query(spatialq_rows_sql(
+        'unified_storeys: objects',
+        spatialq_name('unified_storeys: objects must be the name of a table, got ', objects),
+        ['file_name', 'name', 'ifc_class', 'elevation']
+    )) AS s
     JOIN e ON e.file_name = s.file_name AND e.storey = s.name
     WHERE s.ifc_class = 'IfcBuildingStorey' AND s.elevation IS NOT NULL
     GROUP BY s.file_name, s.name, s.elevation

@@ -16,10 +16,10 @@ CREATE OR REPLACE MACRO volume_between(
 ) AS TABLE
 WITH cells_of_one AS (
     SELECT x, y, if(isfinite(z), z, NULL) AS z
-    FROM spatialq_rows('volume_between: before', before, ['x', 'y', 'z'])
+    FROM query(spatialq_rows_sql('volume_between: before', spatialq_name('volume_between: before must be the name of a table, got ', before), ['x', 'y', 'z']))
 ), cells_of_other AS (
     SELECT x, y, if(isfinite(z), z, NULL) AS z
-    FROM spatialq_rows('volume_between: after', after, ['x', 'y', 'z'])
+    FROM query(spatialq_rows_sql('volume_between: after', spatialq_name('volume_between: after must be the name of a table, got ', after), ['x', 'y', 'z']))
 ), steps AS MATERIALIZED (
     SELECT x, y, other_dx, other_dy, is_full,
     -- a grid of one column or row has the steps of the other one

@@ -24,7 +24,7 @@ SELECT unnest(
             SELECT coalesce(to_json(list(row ORDER BY n)), '[]')::VARCHAR
             FROM (
                 SELECT t AS row, row_number() OVER () AS n
-                FROM spatialq_rows('write_bcf: clashes', clashes, ['a', 'b']) AS t
+                FROM query(spatialq_rows_sql('write_bcf: clashes', spatialq_name('write_bcf: clashes must be the name of a table, got ', clashes), ['a', 'b'])) AS t
             )
         ),
         spatialq_text('write_bcf: output must be a file, got ', output),

@@ -187,9 +187,14 @@ def checked(kind: str, function: str, argument: str, must: str, *limits: int) ->
 
 
 def rows_of(function: str, argument: str, *columns: str) -> str:
-    """Write the rows of the table that an argument names, which must have columns."""
+    """Write the rows of the table that an argument names, which must have columns.
+
+    It is no macro: DuckDB refuses one within itself, where a view is made by another that has it.
+    """
     place, names = literal(f"{function}: {argument}"), literal(columns)
-    return f"spatialq_rows({place}, {argument}, {names})"
+    return (
+        f"query(spatialq_rows_sql({place}, {checked('name', function, argument, TABLE)}, {names}))"
+    )
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,7 @@ class Writer:
         where = " AND ".join([f"({condition})", *self.checks])
         columns = [*COLUMNS, *(f"{sql} AS {name}" for sql, name in self.columns.items())]
         given = ", ".join(map(literal, (f"{self.caller}: objects", self.objects, COLUMNS)))
-        objects = f"SELECT {', '.join(columns)} FROM spatialq_rows({given})"
+        objects = f"SELECT {', '.join(columns)} FROM query(spatialq_rows_sql({given}))"
         tables = "".join(f",\n{name} AS ({sql})" for name, sql in self.tables.items())
         # materialized: filters would evaluate the columns again wherever they name them
         return (

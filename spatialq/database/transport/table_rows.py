@@ -76,6 +76,9 @@ def typed(whose: str, column: str, of: str = "") -> str:
     sentence = literal(f"{whose} must have a column {column}{what}, got {of}")
     lacking, other = ("without it", "with one") if of else ("none", "one")
     got = f"if(typeof({name}) = '\"NULL\"', '{lacking}', '{other} of type ' || typeof({name}))"
+    if kind != MESH:
+        # a value, too: DuckDB would call what has constants alone, also where all is right
+        got += f" || if({name} IS NULL, '', ', such as ' || left({name}::VARCHAR, 40))"
     refused = f"spatialq_refuse({sentence}, {got})"
     # not NULL: DuckDB leaves out rows by a condition that cannot hold, and would not ask
     rest = f"WHEN {refused} > 0 THEN {NO_MESH}" if kind == MESH else f"ELSE {refused}::{kind}"

@@ -267,7 +267,7 @@ def means_no_rows(name: str) -> str:
         return f"the folder {name!r}"
     if not _is_file(path):
         return f"{name!r}: there is no such file"
-    is_read = not set(OF_DUCKDB).isdisjoint(path.suffixes)
+    is_read = find_reader(path) is not None or not set(OF_DUCKDB).isdisjoint(path.suffixes)
     return "" if is_read else f"{name!r}: the file is of no known format"
 
 
