@@ -120,11 +120,9 @@ WITH said AS (
     SELECT
         to_json(t) AS j,
         coalesce(spatialq_text('clash_matrix: per must be text, got ', per), 'class') AS way
-    FROM query(spatialq_rows_sql(
-        'clash_matrix: clashes',
-        spatialq_name('clash_matrix: clashes must be the name of a table, got ', clashes),
-        ['a', 'b']
-    )) AS t
+    FROM query_table(
+        spatialq_name('clash_matrix: clashes must be the name of a table, got ', clashes)
+    ) AS t
 ),
 sides AS (
     SELECT

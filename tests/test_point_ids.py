@@ -107,8 +107,8 @@ def test_ids_by_which_rows_are_named_are_unique(con, name, table):
 
 def test_functions_that_name_points():
     assert NAMES_POINTS == [
-        "classify_ground", "classify_noise", "deviation", "owm_ground", "plane_points",
-        "point_features", "points_within", "thin",
+        "classify_ground", "classify_noise", "cloud_distance", "deviation", "owm_ground",
+        "plane_points", "point_features", "points_within", "thin",
     ]  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from spatialq.database.sql_functions import attributes
 from spatialq.database.transport.arrow import each_list
 from spatialq.database.transport.elements import ROW, each_table, in_order, indexed, set_of
 from spatialq.database.transport.points import arrays_of, whole
+from spatialq.database.transport.table_rows import NO_MESH
 from spatialq.functions.sql_text import literal
 from spatialq.planner import devices
 from spatialq.runtime import buffers, cuda
@@ -125,12 +126,15 @@ def _pin_sql(table: str | None, columns: list[str] | None, device: str | None) -
     return (
         "WITH spatialq_source AS NOT MATERIALIZED "
         f"(FROM query_table({literal(table)}) UNION ALL BY NAME SELECT {absent} WHERE false), "
+        # points have no mesh, which must not be said of them
+        "spatialq_meshes AS NOT MATERIALIZED "
+        f"(SELECT * REPLACE (coalesce(mesh, {NO_MESH}) AS mesh) FROM spatialq_source), "
         "spatialq_pinned AS ("
         f"SELECT spatialq_pin_points({place}, {literal(wanted)}, {', '.join(lists)}) AS pin "
         "FROM spatialq_source HAVING CASE WHEN typeof(any_value(mesh)) <> '\"NULL\"' THEN false "
         f"{missing} ELSE true END UNION ALL "
         f"SELECT spatialq_pin_elements({place}, list({ROW})) AS pin "
-        f"FROM {in_order('spatialq_pin: table_name', 'spatialq_source')} HAVING "
+        f"FROM {in_order('spatialq_pin: table_name', 'spatialq_meshes')} HAVING "
         "(SELECT typeof(any_value(mesh)) <> '\"NULL\"' FROM spatialq_source)) "
         "SELECT unnest(pin, max_depth := 2) FROM spatialq_pinned"
     )
