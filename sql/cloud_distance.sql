@@ -13,13 +13,15 @@
 --     normal between the mean positions of the points of both clouds in a cylinder. ('nearest' or
 --     'm3c2')
 -- max_distance: How far a point of the reference may be; for 'm3c2' along the normal, to either
---     side. NULL is any distance, and for 'm3c2' ten times `radius`. (metres; > 0 or NULL)
+--     side. NULL is any distance, and for 'm3c2' ten times `radius`. (metres; > 0 and <= 1e+06, or
+--     NULL)
 -- radius: Radius of the cylinder of 'm3c2', which should hold 20 points of each cloud or more.
---     (metres; > 0)
+--     (metres; > 0 and <= 1e+06)
 -- normal_radius: The normal of a point is that of the plane through the points within this
---     distance, upwards; of no account where the points have nx, ny and nz. (metres; > 0)
+--     distance, upwards; of no account where the points have nx, ny and nz. (metres; > 0 and <=
+--     1e+06)
 -- registration_error: What the registration of the two clouds may be off, as a standard deviation:
---     part of the level of detection. (metres; >= 0)
+--     part of the level of detection. (metres; >= 0 and <= 1e+06)
 -- bounds: xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
 --     border are considered; NULL takes all. ([xmin, ymin, xmax, ymax], finite numbers with the
 --     minima first, or NULL)

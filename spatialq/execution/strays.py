@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from spatialq.data.cloud import Cloud
 from spatialq.data.points import ids_of
 from spatialq.data.reach import require_reach
 from spatialq.data.strays import ends_of, strays_of, warn_of
@@ -68,6 +69,10 @@ def leave_out(functions: Sequence[Function], fitted: Fitted) -> Crowd:
         require_reach(name, south_west, north_east, fitted.units)
     if not isinstance(inputs, PointsInput | PointsAndOtherInput):
         return Crowd(arguments)
+    for other, cloud in arguments.items():
+        if isinstance(cloud, Cloud) and len(cloud):
+            south_west, north_east = ends_of([cloud.x, cloud.y, cloud.z])
+            require_reach(f"{name}: {other}", south_west, north_east, fitted.units)
     xyz = [arguments[axis] for axis in inputs.columns]
     n = len(xyz[0])
     if not n:

@@ -208,6 +208,12 @@ def _edges(caller: str, wkb: bytes | None, name: Any) -> "NDArray[np.float64]":
     while left:
         assert wkb is not None
         left -= 1
+        if len(wkb) < at + 9 or wkb[at] == 0 or wkb[at + 4]:  # another order, or flags of EWKB
+            message = (
+                f"{caller}: geometry of polygons must be ISO WKB, little-endian and whole, got "
+                f"{len(wkb)} bytes of another kind of polygon_id {name}"
+            )
+            raise ValueError(message)
         order, code, count = struct.unpack_from("<BII", wkb, at)
         at += 9
         kind = code % 1000
@@ -223,7 +229,13 @@ def _edges(caller: str, wkb: bytes | None, name: Any) -> "NDArray[np.float64]":
             continue
         size = NUMBERS[code // 1000]
         for _ in range(count):
-            (length,) = struct.unpack_from("<I", wkb, at)
+            length = struct.unpack_from("<I", wkb, at)[0] if len(wkb) >= at + 4 else len(wkb)
+            if len(wkb) < at + 4 + 8 * size * length:
+                message = (
+                    f"{caller}: geometry of polygons must be whole WKB, got one that ends after "
+                    f"{len(wkb)} bytes of polygon_id {name}"
+                )
+                raise ValueError(message)
             ring = np.frombuffer(wkb, "<f8", length * size, at + 4).reshape(length, size)[:, :2]
             at += 4 + 8 * size * length
             if not length:

@@ -225,16 +225,17 @@ class Points(PointVerbs):
             ('nearest' or 'm3c2')
         max_distance : float | str | None
             How far a point of the reference may be; for 'm3c2' along the normal, to either side.
-            None is any distance, and for 'm3c2' ten times `radius`. (metres; > 0 or None)
+            None is any distance, and for 'm3c2' ten times `radius`. (metres; > 0 and <= 1e+06, or
+            None)
         radius : float | str
             Radius of the cylinder of 'm3c2', which should hold 20 points of each cloud or more.
-            (metres; > 0)
+            (metres; > 0 and <= 1e+06)
         normal_radius : float | str
             The normal of a point is that of the plane through the points within this distance,
-            upwards; of no account where the points have nx, ny and nz. (metres; > 0)
+            upwards; of no account where the points have nx, ny and nz. (metres; > 0 and <= 1e+06)
         registration_error : float | str
             What the registration of the two clouds may be off, as a standard deviation: part of the
-            level of detection. (metres; >= 0)
+            level of detection. (metres; >= 0 and <= 1e+06)
         bounds : Sequence[float] | None
             xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
             border are considered; None takes all. ([xmin, ymin, xmax, ymax], finite numbers with

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 from spatialq.errors import QueryError
+from spatialq.io.formats import SLASHES, means_files
 from spatialq.query.binding import columns_of, statement_of
 from spatialq.query.expressions import (
     condition,
@@ -441,6 +442,12 @@ class Query(Outputs):
 
     def _query_of(self, verb: str, argument: str, given: object) -> "Query":
         if isinstance(given, str):
+            if '"' not in given and (means_files(given) or any(each in given for each in SLASHES)):
+                message = (
+                    f"{verb}: {argument} must be a query or the name of a table, got the file "
+                    f"{given!r}: read it with spatialq.read_points, read_ifc or read_vector"
+                )
+                raise QueryError(message)
             step = Table(written(given, verb))
             with said_by(verb):
                 return make(self._con, step, columns_of(self._con, write(step)))

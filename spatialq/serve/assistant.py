@@ -1,14 +1,16 @@
 """The tools of `spatialq mcp`: what an assistant may ask, by the queries of the box."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from difflib import get_close_matches
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spatialq.database.macros import macros
 from spatialq.errors import SpatialqError
-from spatialq.functions.catalogue import catalogue
-from spatialq.functions.help import describe
 from spatialq.runtime.temporary import temporary_folder
 from spatialq.serve.box import Box
 from spatialq.serve.limits import Limits
@@ -23,6 +25,7 @@ INSTRUCTIONS = (
     "functions are table functions: FROM owm_ground(points, window_size := 5.0); `functions` lists "
     "them, and with a name gives the parameters. Coordinates are those of the files, mostly metres."
 )
+OWN = "spatialq"
 MOST_PIXELS = 2000
 """Of a side of a picture."""
 
@@ -66,13 +69,16 @@ def _server(
     @server.tool()
     def functions(name: str | None = None) -> str:
         """List the spatial functions with a sentence each; of one, give parameters and result."""
+        # those that begin with the package's name are parts of others
+        there = {each.name: each for each in macros("native") if each.name.partition("_")[0] != OWN}
         if name is None:
-            each = catalogue().items()
-            return "\n".join(f"{key}: {one.output.summary}" for key, one in each)
-        try:
-            return describe(name)
-        except (SpatialqError, ValueError) as error:
-            raise ToolError(str(error)) from None
+            return "\n".join(f"{key}: {_sentence(each.comment)}" for key, each in there.items())
+        if name not in there:
+            near = ", ".join(get_close_matches(name, there) or there)
+            message = f"functions: no spatial function {name!r}; there is {near}"
+            raise ToolError(message)
+        call = there[name].statement.partition("MACRO ")[2].partition(" AS ")[0]
+        return f"{' '.join(call.split())}\n\n{there[name].comment}"
 
     @server.tool()
     def sql(query: str, parameters: list[Any] | None = None) -> dict[str, Any]:
@@ -122,3 +128,9 @@ def _server(
             return Image(data=path.read_bytes(), format="png")
 
     return server
+
+
+def _sentence(comment: str) -> str:
+    """Give the first sentence of what is said of a macro."""
+    about = " ".join(takewhile(lambda line: not re.match(r"\w+: ", line), comment.splitlines()))
+    return about.partition(". ")[0].removesuffix(".") + "."

@@ -8,7 +8,7 @@ import pytest
 
 import spatialq
 from spatialq.database.native import loading
-from spatialq.errors import CrsError
+from spatialq.errors import CrsError, QueryError
 
 CLOUDS = """
     CREATE TABLE later AS SELECT range + 7 AS point_id, range % 60 / 10.0 AS x,
@@ -146,13 +146,20 @@ def test_clouds_in_two_systems_are_refused(con):
         ("'later', 'holes', unit := 1", "cloud_distance: reference: z must not be NULL, got 1"),
         ("'later', 'wild', unit := 1", "cloud_distance: reference: x, y and z must be finite"),
         ("'later', 'before', method := 'c2m'", "method must be 'nearest' or 'm3c2', got 'c2m'"),
-        ("'later', 'before', radius := 0", "radius must be > 0 metres, got 0.0"),
+        ("'later', 'before', radius := 0", "radius must be > 0 and <= 1e+06 metres, got 0.0"),
+        (
+            "'later', 'before', max_distance := 1e300",
+            "max_distance must be > 0 and <= 1e+06 metres",
+        ),
+        ("'later', 'afar', unit := 1", "cloud_distance: reference: x must be from"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(con, call, said):
     con.execute("""
         CREATE OR REPLACE TEMP VIEW flat AS SELECT * EXCLUDE (z) FROM before;
         CREATE OR REPLACE TEMP VIEW holes AS SELECT * REPLACE (if(point_id = 105, NULL, z) AS z)
+            FROM before;
+        CREATE OR REPLACE TEMP VIEW afar AS SELECT * REPLACE (if(point_id = 105, 1e300, x) AS x)
             FROM before;
         CREATE OR REPLACE TEMP VIEW wild AS SELECT * REPLACE (if(point_id = 105, 'nan', x) AS x)
             FROM before
@@ -173,6 +180,14 @@ def test_in_python(con):
     points = spatialq.table(con, "later").cloud_distance(spatialq.table(con, "before"), unit=1)
     columns = [each for each in points.columns if each not in "xyz"]
     assert sorted(points.select(*columns).fetchall()) == expected
+
+
+def test_a_file_as_text_is_refused_by_the_builder(con):
+    """It would be a table of that name, or what DuckDB reads, without its CRS."""
+    with pytest.raises(QueryError, match=r"reference must be .* got the file 'a/b.laz'"):
+        spatialq.table(con, "later").cloud_distance("a/b.laz")
+    with pytest.raises(QueryError, match=r"polygons must be .* got the file '/x/plots.geojson'"):
+        spatialq.table(con, "later").points_within("/x/plots.geojson")
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from spatialq.geometry.polygon_index import PolygonIndex
 from . import oracle
 from .cases import CASES, arguments
 
+SQUARE = shapely.to_wkb(shapely.box(0, 0, 1, 1), byte_order=1, flavor="iso")
 FAR = np.array([652_000.0, 5_606_000.0])
 
 
@@ -174,6 +175,14 @@ def test_every_case_is_as_of_geos(case):
         ("plots", "points_within: polygons must be a list of bytes, WKB of .*, got str at"),
         (5, "points_within: polygons must be a list of bytes, WKB of .*, got int at position 0"),
         ([None, "POLYGON EMPTY"], "polygons must be a list of bytes, .* got str at position 1"),
+        ([b"abc"], "must be ISO WKB, little-endian and whole, got 3 bytes .* of polygon_id 0"),
+        ([SQUARE[:-9]], "must be whole WKB, got one that ends after 84 bytes of polygon_id 0"),
+        ([SQUARE[:9] + b"\xff" * 4], "must be whole WKB, got one that ends after 13 bytes"),
+        ([shapely.to_wkb(shapely.box(0, 0, 1, 1), byte_order=0)], "must be ISO WKB, little-endian"),
+        (
+            [shapely.to_wkb(shapely.set_srid(shapely.box(0, 0, 1, 1), 4326), include_srid=True)],
+            "must be ISO WKB, little-endian",
+        ),
     ],
 )
 def test_what_are_no_polygons_in_python(polygons, said):

@@ -19,6 +19,8 @@ LEAST = 5
 """Points in each part of a cylinder, below which there is no level of detection."""
 Z_95 = 1.96
 """Quantile of the normal distribution: 95 % of its values are nearer to the mean."""
+FARTHEST = 1e6
+"""Metres that a length may have at most: more is a mistake, and its square may be no number."""
 LENGTHS = 10
 """Length of a cylinder to either side, in its radii, where none is given."""
 
@@ -40,12 +42,14 @@ class Options(PointParameters):
         "NULL is any distance, and for 'm3c2' ten times `radius`.",
         unit="metres",
         above=0,
+        at_most=FARTHEST,
     )
     radius: float = parameter(
         0.5,
         "Radius of the cylinder of 'm3c2', which should hold 20 points of each cloud or more.",
         unit="metres",
         above=0,
+        at_most=FARTHEST,
     )
     normal_radius: float = parameter(
         1.0,
@@ -53,6 +57,7 @@ class Options(PointParameters):
         "upwards; of no account where the points have nx, ny and nz.",
         unit="metres",
         above=0,
+        at_most=FARTHEST,
     )
     registration_error: float = parameter(
         0.0,
@@ -60,6 +65,7 @@ class Options(PointParameters):
         "level of detection.",
         unit="metres",
         at_least=0,
+        at_most=FARTHEST,
     )
 
     @property

@@ -11,8 +11,9 @@ def work(size: Size, options: Any) -> Work:
     rows, others = float(size.rows), float(size.elements)
     around = 1.0
     if options.method == "m3c2" and size.area > 0:
-        own = pi * (options.radius**2 + options.normal_radius**2) * rows
-        around = min(2 * rows + others, 1 + (own + pi * options.radius**2 * others) / size.area)
+        circle = pi * options.radius * options.radius
+        own = (circle + pi * options.normal_radius * options.normal_radius) * rows
+        around = min(2 * rows + others, 1 + (own + circle * others) / size.area)
     return Work(
         bytes_in=24 * (size.rows + size.elements),
         bytes_out=80 * size.rows,

@@ -91,7 +91,8 @@ def _find_nearest(
     near: Neighbours, x: Any, y: Any, z: Any, options: Options, nearest: Any, distance: Any
 ) -> None:
     """Fill in the nearest points of the reference and their distances."""
-    limit = np.inf if options.max_distance is None else options.max_distance**2
+    reach = np.inf if options.max_distance is None else options.max_distance
+    limit = reach * reach
 
     def keep(found: NeighbourLists) -> None:
         rows = slice(found.first, found.stop)
@@ -141,8 +142,10 @@ def _m3c2(  # type: ignore[no-untyped-def]
         if nx.size == 0:
             _fit(points, levels, boxes, q, normal_radius, waiting, eigenvalues, vectors, normal)
         else:
-            size = np.sqrt(nx[at] * nx[at] + ny[at] * ny[at] + nz[at] * nz[at])
-            normal[0], normal[1], normal[2] = nx[at] / size, ny[at] / size, nz[at] / size
+            most = max(abs(nx[at]), abs(ny[at]), abs(nz[at]))  # whose square may be no number
+            ux, uy, uz = nx[at] / most, ny[at] / most, nz[at] / most
+            size = np.sqrt(ux * ux + uy * uy + uz * uz)
+            normal[0], normal[1], normal[2] = ux / size, uy / size, uz / size
         if not np.isfinite(normal[0] + normal[1] + normal[2]):
             continue
         values[1, at], values[2, at], values[3, at] = normal[0], normal[1], normal[2]
