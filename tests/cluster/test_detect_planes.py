@@ -136,8 +136,8 @@ def test_heights_in_another_unit(at_once, tmp_path, function):
 
 
 @pytest.mark.slow
-def test_what_only_the_cube_leaves_out(at_once, tmp_path):
-    """Few points that are far enough for the cube, and near enough to be no stray points."""
+def test_points_far_away_that_are_no_stray_points(at_once, tmp_path):
+    """They make the cube wide, for a job as for one call."""
     tiles = make(tmp_path / "tiles", n=890, scene_of=rooms.box)
     for k in range(10):  # more than may be stray on a side of so few points
         surveys.write_tile(tiles / f"zz_{k}.laz", *np.array([[1500.0 + k], [5005.0], [25.0]]))
@@ -145,8 +145,6 @@ def test_what_only_the_cube_leaves_out(at_once, tmp_path):
         out = tmp_path / function
         run(function, tiles, out)
         assert assert_same(function, tiles, out) > 1
-        journal = (out / "journal.jsonl").read_text()
-        assert '"pass": "within"' in journal
 
 
 @pytest.mark.slow
