@@ -254,7 +254,10 @@ def test_null_among_the_values_of_a_mesh(con):
             "exclude must be 'none', 'default', or one or more ",
         ),
         ("'walls', exclude := 'default'", "walls_relations does not exist"),
-        ("'relations'", 'Column "(global_id|mesh)" in REPLACE list not found'),
+        (
+            "'relations'",
+            "intersects_with: a must have a column (global_id|mesh).*, got 'relations' without it",
+        ),
     ],
 )
 def test_wrong_arguments_are_one_sentence(con, call, message):
