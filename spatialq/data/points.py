@@ -26,6 +26,15 @@ def read_only(values: Any) -> Any:
     return view
 
 
+def normals_of(nx: Any, ny: Any, nz: Any) -> tuple[Any, Any, Any]:
+    """Give the normals of points as numbers: NaN where masked, empty if there are none."""
+    if any(each is None for each in (nx, ny, nz)):
+        nothing = read_only(np.empty(0))
+        return nothing, nothing, nothing
+    x, y, z = (read_only(np.ma.filled(each, np.nan)) for each in (nx, ny, nz))
+    return x, y, z
+
+
 def all_finite(*arrays: Any) -> bool:
     """Whether arrays of NumPy or CuPy have neither NaN nor infinity."""
     return all(_is_finite(values) for values in arrays)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from spatialq.data.cloud import Cloud
-from spatialq.data.points import all_finite, ids_of, not_finite, read_only
+from spatialq.data.points import all_finite, ids_of, normals_of, not_finite
 from spatialq.geometry.eigen import eigen
 from spatialq.geometry.neighbours import ROOM, NeighbourLists, Neighbours, squared_to_box
 from spatialq.runtime import buffers, progress
@@ -73,7 +73,7 @@ def run(
     else:
         own = Neighbours.of(options.function, x, y, z, point_id)
         progress.stage("distances", 1.0)
-        _compare(own, near, _normals(nx, ny, nz), options, counts, values)
+        _compare(own, near, normals_of(nx, ny, nz), options, counts, values)
     return {
         "point_id": ids_of(point_id, n),
         "distance": values[0],
@@ -117,15 +117,6 @@ def _compare(
         )  # fmt: skip
 
     in_threads(compare, len(own.points), AT_ONCE)
-
-
-def _normals(nx: Any, ny: Any, nz: Any) -> tuple[Any, Any, Any]:
-    """Give the normals of points as numbers: NaN where masked, empty if there are none."""
-    given = (nx, ny, nz)
-    if any(each is None for each in given):
-        given = (np.empty(0),) * 3
-    x, y, z = (read_only(np.ma.filled(each, np.nan)) for each in given)
-    return x, y, z
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from spatialq.data.meshes import Meshes
-from spatialq.data.points import all_finite, ids_of, in_parts, not_finite, read_only
+from spatialq.data.points import all_finite, ids_of, in_parts, normals_of, not_finite
 from spatialq.geometry.nearest_faces import NearestFaces
 from spatialq.geometry.winding import arc_tangent
 from spatialq.runtime import buffers, progress
@@ -72,15 +72,6 @@ def run(
         "angle": angle,
         "orientation": orientation,
     }
-
-
-def normals_of(nx: Any, ny: Any, nz: Any) -> tuple[Any, Any, Any]:
-    """Give the normals of points as numbers: NaN where masked, empty if there are none."""
-    if any(each is None for each in (nx, ny, nz)):
-        nothing = read_only(np.empty(0))
-        return nothing, nothing, nothing
-    x, y, z = (read_only(np.ma.filled(each, np.nan)) for each in (nx, ny, nz))
-    return x, y, z
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

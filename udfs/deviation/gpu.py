@@ -6,12 +6,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.meshes import Meshes
-from spatialq.data.points import all_finite, ids_of, in_one_memory, not_finite, read_only
+from spatialq.data.points import (
+    all_finite,
+    ids_of,
+    in_one_memory,
+    normals_of,
+    not_finite,
+    read_only,
+)
 from spatialq.data.tiles import runs_of
 from spatialq.geometry.nearest_faces import NearestFaces
 from spatialq.runtime import buffers, cuda, progress
-
-from .cpu import normals_of
 
 if TYPE_CHECKING:
     from . import Options
