@@ -1,7 +1,9 @@
 """The extension itself: what it carries, when it is loaded, what it leaves behind."""
 
 import gc
+import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -581,6 +583,52 @@ def test_interrupt_ends_the_query_and_the_kernel(con, monkeypatch):
     assert slow.was_stopped.wait(30)
     monkeypatch.undo()
     assert con.execute("SELECT count(*) FROM classify_ground('pts')").fetchall() == [(5000,)]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_ctrl_c_in_the_main_thread_ends_the_query_and_the_kernel(con, monkeypatch, threads):
+    slow = Slow()
+    monkeypatch.setattr(Function, "kernel", slow.kernel)
+    con.execute(f"SET threads = {threads}")
+    was_ended_in_time = []
+
+    def press():
+        assert slow.has_begun.wait(60)
+        os.kill(os.getpid(), signal.SIGINT)
+        was_ended_in_time.append(slow.was_stopped.wait(60))
+        con.interrupt()
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    with pytest.raises((duckdb.Error, RuntimeError), match="Query interrupted"):
+        con.execute("FROM classify_ground('pts')").fetchall()
+    thread.join()
+    assert was_ended_in_time == [True]
+    monkeypatch.undo()
+    assert con.execute("SELECT count(*) FROM classify_ground('pts')").fetchall() == [(5000,)]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
+def test_a_handler_that_raises_nothing_runs_while_rows_are_waited_for(con, monkeypatch):
+    slow = Slow()
+    monkeypatch.setattr(Function, "kernel", slow.kernel)
+    was_handled = threading.Event()
+    signal.signal(signal.SIGINT, lambda *_: was_handled.set())
+    handled_in_time = []
+
+    def press():
+        assert slow.has_begun.wait(60)
+        os.kill(os.getpid(), signal.SIGINT)
+        handled_in_time.append(was_handled.wait(60))
+        con.interrupt()
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    with pytest.raises(duckdb.InterruptException):
+        con.execute("FROM classify_ground('pts')").fetchall()
+    thread.join()
+    assert handled_in_time == [True]
 
 
 def test_a_closed_connection_ends_the_kernel(con, monkeypatch):

@@ -19,7 +19,7 @@ import numpy as np
 
 from spatialq.database import instances
 from spatialq.database.native.collected import take
-from spatialq.database.native.library import Exported, library
+from spatialq.database.native.library import Exported, library, look_for_signals
 from spatialq.database.transport import groups
 from spatialq.database.transport.answers import answers
 from spatialq.database.transport.arrow import list_of_structs
@@ -245,6 +245,7 @@ def _begin_anew() -> None:
     """Forget what belongs to the process that was forked, and watch in this one."""
     global _lock, _watcher
     library().spatialq_forked()
+    look_for_signals()  # the thread that forked is the main one now
     _lock = threading.Lock()
     _calls.clear()
     _threads.clear()

@@ -61,6 +61,17 @@ typedef int (*Run)(int function, int64_t instance, bool is_grouped, uint64_t n, 
                    uint64_t error_size);
 
 static Run run;
+
+/* Python's functions, and the thread in which it handles signals; all zero until Python gives them. */
+typedef struct {
+    uint64_t main_thread;
+    int (*lock_python)(void);
+    void (*unlock_python)(int);
+    int (*check)(void);
+    void (*clear)(void);
+} Signals;
+
+static Signals signals;
 static Function functions[MAX_FUNCTIONS];
 static int n_functions;
 static Ending endings[MAX_ENDINGS];
@@ -261,6 +272,18 @@ static void init_thread(Handle info) {
     else duckdb_init_set_error(info, "spatialq: not enough memory");
 }
 
+/* Whether a signal's handler raised an exception. DuckDB may let the main thread, where alone Python
+   handles signals, wait for rows until the kernel has ended. The query gets an error instead of the
+   exception. */
+static bool is_interrupted(void) {
+    if (!signals.check || this_thread() != signals.main_thread) return false;
+    int state = signals.lock_python();
+    bool found = signals.check() != 0;
+    if (found) signals.clear();
+    signals.unlock_python(state);
+    return found;
+}
+
 static void read_rows(Handle info, Handle chunk) {
     Reading *reading = duckdb_function_get_init_data(info);
     Span *span = duckdb_function_get_local_init_data(info);
@@ -272,6 +295,10 @@ static void read_rows(Handle info, Handle chunk) {
         case SCAN_FAILED: duckdb_function_set_error(info, error); /* fall through */
         case END: duckdb_data_chunk_set_size(chunk, 0); return;
         case WAITING:
+            if (is_interrupted()) {
+                duckdb_function_set_error(info, "Query interrupted");
+                return;
+            }
             for (int k = 0; k < reading->n_columns; k++) {
                 Handle vector = duckdb_data_chunk_get_vector(chunk, k);
                 if (reading->columns[k] < row->n_children) put_null(vector, 0);
@@ -445,6 +472,12 @@ EXPORT bool spatialq_init_c_api(void *info, struct Access *access) {
 
 /* Say who runs functions. */
 EXPORT void spatialq_set_run(Run given) { run = given; }
+
+/* How signals are handled in Python's main thread. */
+EXPORT void spatialq_set_signals(uint64_t main_thread, int (*lock_python)(void),
+                                 void (*unlock_python)(int), int (*check)(void), void (*clear)(void)) {
+    signals = (Signals){main_thread, lock_python, unlock_python, check, clear};
+}
 
 /* Say, before the extension is loaded, what Python calls the database instance. */
 EXPORT void spatialq_set_instance(int64_t number) { loading = number; }

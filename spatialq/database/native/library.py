@@ -5,6 +5,7 @@ Python by a number.
 """
 
 import ctypes
+import threading
 from collections.abc import Iterator
 from ctypes import POINTER, c_bool, c_char_p, c_int, c_int64, c_uint64, c_void_p
 from functools import cache
@@ -33,6 +34,8 @@ RUN = ctypes.CFUNCTYPE(
     c_uint64,
 )
 """As `Run` in extension.c."""
+SIGNALS = ("PyGILState_Ensure", "PyGILState_Release", "PyErr_CheckSignals", "PyErr_Clear")
+"""Python's own functions with which the library looks for signals while it waits for rows."""
 SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "begin": (c_int, (c_int64, c_bool)),
     "bytes": (c_uint64, (c_int64, c_int, c_int)),
@@ -60,6 +63,7 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "rows": (c_uint64, (c_int64, c_int)),
     "set_instance": (None, (c_int64,)),
     "set_run": (None, (RUN,)),
+    "set_signals": (None, (c_uint64, *[c_void_p] * len(SIGNALS))),
     "stop": (None, ()),
     "wait_dropped": (c_int64, ()),
     "wait_read": (c_uint64, (c_int64, c_uint64)),
@@ -128,6 +132,12 @@ def library() -> Any:
             raise OSError(message)
         function.restype, function.argtypes = result, arguments
     return opened
+
+
+def look_for_signals() -> None:
+    """Let the library look for signals, where Python's main thread waits for rows."""
+    functions = (ctypes.cast(getattr(ctypes.pythonapi, name), c_void_p) for name in SIGNALS)
+    library().spatialq_set_signals(threading.main_thread().ident, *functions)
 
 
 def closed_instances() -> Iterator[int]:

@@ -8,7 +8,14 @@ import duckdb
 import pyarrow as pa
 
 from spatialq.data.arrow import arrow_type
-from spatialq.database.native.library import FORMATS, PATH, RUN, Exported, library
+from spatialq.database.native.library import (
+    FORMATS,
+    PATH,
+    RUN,
+    Exported,
+    library,
+    look_for_signals,
+)
 from spatialq.database.transport.columns import given_by, given_to
 from spatialq.functions.catalogue import catalogue
 from spatialq.functions.sql_text import literal
@@ -51,6 +58,7 @@ def load(con: duckdb.DuckDBPyConnection, instance: int) -> None:
         known = library()
         if not _declared:
             known.spatialq_set_run(_run)
+            look_for_signals()
             for reader in readers():
                 for suffix in reader.suffixes:
                     if suffix not in READ_BY_DUCKDB:

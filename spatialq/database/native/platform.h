@@ -3,6 +3,7 @@
 #define SPATIALQ_PLATFORM_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #ifdef _WIN32
@@ -27,6 +28,8 @@ static inline bool wait_briefly(Signal *s, Lock *l, int milliseconds) {
 }
 static inline void *allocate_aligned(size_t size) { return _aligned_malloc(size, 4096); }
 static inline void free_aligned(void *memory) { _aligned_free(memory); }
+/* The number that Python's threading.get_ident() gives the thread. */
+static inline uint64_t this_thread(void) { return GetCurrentThreadId(); }
 /* Whether a function has that name in the library that it is of. */
 static inline bool is_named(const void *function, const char *name) {
     HMODULE library;
@@ -77,6 +80,8 @@ static inline void *allocate_aligned(size_t size) {
     return memory;
 }
 static inline void free_aligned(void *memory) { free(memory); }
+/* The number that Python's threading.get_ident() gives the thread. */
+static inline uint64_t this_thread(void) { return (uint64_t)pthread_self(); }
 /* Whether a function has that name in the library that it is of. */
 static inline bool is_named(const void *function, const char *name) {
     Dl_info of;
