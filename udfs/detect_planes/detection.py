@@ -54,7 +54,7 @@ class Detection:
     """int32[n]: plane_id of each point, 0 for none; None if not asked for."""
     distance: Any
     """float64[n]: from the plane, along its normal; NaN for none."""
-    nodes: dict[str, Any] | None
+    nodes: Any
     """The columns of the result of `plane_nodes`; None if not asked for."""
 
 
@@ -173,7 +173,7 @@ def _boundaries(rings: Rings, cube: Cube, rasters: Any, planes: Any, surfaces: A
     return boundaries
 
 
-def _nothing(cloud: Any, nodes: dict[str, Any] | None, *, label: bool) -> Detection:
+def _nothing(cloud: Any, nodes: Any, *, label: bool) -> Detection:
     columns: dict[str, Any] = dict.fromkeys(COLUMNS, np.empty(0))
     for name, kind in KINDS.items():
         columns[name] = np.empty(0, kind)
