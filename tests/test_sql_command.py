@@ -1,5 +1,7 @@
 """`spatialq sql`: several statements, the database that they run on, what is shown."""
 
+import subprocess
+import sys
 from importlib.metadata import version
 
 import duckdb
@@ -52,6 +54,33 @@ def test_other_statements_than_queries_are_shown(query, text):
     result = spatialq_command("sql", query)
     assert (result.returncode, result.stderr) == (0, "")
     assert text in result.stdout
+
+
+def test_a_text_that_looks_like_an_emoji_stays_as_it_is():
+    assert ":cat:" in spatialq_command("sql", "SELECT ':cat:' AS a").stdout
+
+
+@pytest.mark.parametrize(("query", "status"), [("SELECT 42 AS a", 0), ("SELECT x", 1)])
+def test_a_process_ends_after_what_is_registered_and_without_pydantic(query, status):
+    """The module that it runs registers what says so; to end sooner skips the modules alone."""
+    program = f"""
+import sys
+from spatialq import __main__
+from spatialq.cli import main as cli
+
+def run(inner=cli.main):
+    import atexit
+    atexit.register(lambda: print("pydantic" in sys.modules))
+    inner()
+
+cli.main = run
+sys.argv = ["spatialq", "sql", {query!r}]
+__main__.main()
+"""
+    command = [sys.executable, "-c", program]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == status
+    assert ended.stdout.splitlines()[-1] == "False"
 
 
 @pytest.mark.parametrize("query", ["", " ; -- nothing", "/* ; */", ";;"])

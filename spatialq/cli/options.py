@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from spatialq.data.units import OF_FILE, as_text
 
@@ -260,7 +260,7 @@ def sources_of(command: Callable[..., None]) -> tuple[ParametersOf, ...]:
 
 def register(app: typer.Typer, command: Callable[..., None]) -> None:
     """Make a function a command; `CommandGroup` adds the options that are derived."""
-    app.command()(_with_options(command, []))
+    app.command(cls=Command)(_with_options(command, []))
 
 
 def _with_options(
@@ -304,11 +304,50 @@ def _with_options(
     return run
 
 
+class AsGiven:
+    """How values of an option are converted: texts, and defaults of its type, stay as they are.
+
+    Typer imports Pydantic to convert a value, which takes a seventh of a short command.
+    """
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Convert a value as typer does."""
+        described = param.type_descriptor
+        kind, is_list = described.annotation, param.multiple or param.nargs == -1
+        if described.parameter_info.parser is None:
+            if value is None or (type(value) is kind and kind in (str, int, float)):
+                return () if value is None and is_list else value
+            if kind == list[str] and isinstance(value, list | tuple):
+                return list(value)
+        param._runtime_param = None  # for which typer makes its own
+        return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
+
+
+def _as_given(options: list[Any]) -> list[Any]:
+    for each in options:
+        # other versions of typer do without Pydantic
+        if "_runtime_param" in vars(each) and each._runtime_param is None:
+            each._runtime_param = AsGiven()
+    return options
+
+
+class Command(TyperCommand):
+    """A command whose options are converted as `AsGiven` does."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Give the options and arguments, with --help."""
+        return _as_given(super().get_params(ctx))
+
+
 class CommandGroup(TyperGroup):
     """Commands that get their derived options only when they are called or their help is shown.
 
     The list of the commands, and commands without such options, do not need the declarations.
     """
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Give the options of all commands, with --help."""
+        return _as_given(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find a command by name, complete with its options."""
@@ -318,7 +357,7 @@ class CommandGroup(TyperGroup):
             derived = [each for source in sources_of(command) for each in source.options(name)]
             if derived:
                 single = typer.Typer(add_completion=False)
-                single.command(name)(_with_options(command, derived))
+                single.command(name, cls=Command)(_with_options(command, derived))
                 found = typer.main.get_command(single)
         return name, found, rest
 

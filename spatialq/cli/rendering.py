@@ -29,7 +29,7 @@ def show(rows: list[dict[str, Any]], *, as_json: bool, upright: bool = False) ->
     if not rows:
         typer.echo("(no rows)")
         return
-    console = Console()
+    console = Console(emoji=False)  # what looks like one is the text of a user
     if not console.is_terminal:  # a pipe has no width, so that nothing is cut off
         console.width = UNLIMITED_WIDTH
     table = Table(show_header=not upright)

@@ -37,6 +37,8 @@ Result = TypeVar("Result")
 POINT_ID = "point_id"
 GRACE = 0.8
 """Seconds in which work should end that was told to stop."""
+SHORT = 0.1
+"""Estimated seconds of work that Ctrl-C may wait for; to start a thread takes a millisecond."""
 
 
 def call(
@@ -203,7 +205,7 @@ def _run(
     # a kernel of the GPU spends no time in code that Ctrl-C does not end, and its stream is that
     # of this thread
     if device == "cpu":
-        return stoppable(run)
+        return run() if execution.is_short else stoppable(run)
     with cuda.on(*execution.gpus):
         return run()
 
@@ -259,6 +261,8 @@ class Execution:
     most_tiles: int = 1
     gpus: tuple[int, ...] = ()
     """Numbers of the GPUs that it runs on; several share its tiles."""
+    is_short: bool = False
+    """Whether it was planned for the CPU, where what it needs is compiled, and is over at once."""
 
     def give_way(self, full: MemoryError) -> None:
         """Go on in tiles of half the size, or on the CPU; raise the error if neither may be."""
@@ -313,9 +317,12 @@ def planned(
     started, clock, error = datetime.now(UTC), time.perf_counter(), None
     name = functions[0].name
     plan = plan_call(functions, size, options, requested, transport)
+    expected = plan.estimate
+    is_short = expected is not None and expected.is_warm and expected.call < SHORT
     execution = Execution(
-        plan.device, plan.reason, requested == "auto", plan.tiles, plan.most_tiles, plan.gpus
-    )
+        plan.device, plan.reason, requested == "auto", plan.tiles, plan.most_tiles, plan.gpus,
+        is_short=is_short and plan.device == "cpu",
+    )  # fmt: skip
     with file_memory.noting() as of_memory:
         try:
             yield execution

@@ -382,8 +382,11 @@ def store(bucket: str) -> Any:
 
 
 def is_named() -> bool:
-    """Whether the environment says anything of object storage, and its packages are installed."""
-    if not any(name.startswith("AWS_") for name in os.environ):
+    """Whether the environment says anything of object storage, and its packages are installed.
+
+    Certificates, which companies and hosts name for all programs, say nothing of it.
+    """
+    if not any(name.startswith("AWS_") and name != "AWS_CA_BUNDLE" for name in os.environ):
         return False
     return not missing("s3")
 

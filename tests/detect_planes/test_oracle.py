@@ -181,6 +181,24 @@ def test_nothing_is_found_where_there_is_no_plane(case):
     assert run(*columns, **options)["plane_id"].size == 0
 
 
+@pytest.mark.parametrize("options", [{}, {"s_ms": 4}, {"s_ps": 0.01}, {"min_points": 12}], ids=str)
+def test_a_cloud_of_a_few_points_is_left_out_only_if_a_search_finds_nothing(options):
+    """The nodes are of a whole search, whose planes are those of a call that may leave it out."""
+    names, counts = ["detect_planes", "plane_points"], []
+    for n in (1, 4, 11, 12, 17, 18, 29, 30, 60, 1000):
+        rng = np.random.default_rng(n)
+        x, y = rng.random((2, n))
+        points = x, y, 0.1 * x + 0.001 * rng.standard_normal(n)
+        found = spatialq.run(names, *points, device="cpu", **options)
+        searched = spatialq.run([*names, "plane_nodes"], *points, device="cpu", **options)
+        for name in names:
+            for column, values in found[name].items():
+                assert values.dtype == searched[name][column].dtype
+                np.testing.assert_array_equal(values, searched[name][column])
+        counts.append(len(found["detect_planes"]["plane_id"]))
+    assert counts[0] == 0 < counts[-1]
+
+
 def test_a_plane_is_that_of_its_true_points():
     """Against the singular vectors of the labelled points."""
     scene = rooms.room(100_000).moved(turn=rooms.turn(9))

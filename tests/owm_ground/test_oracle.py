@@ -131,8 +131,9 @@ def test_small_clouds_are_done_the_small_way(monkeypatch):
     cell_size=st.sampled_from([0.0, 1.0, 0.1, 7.3, 20.0]),
     overlap_y=st.sampled_from([None, 0.0, 0.5, 0.9]),
     odd_sizes=st.sampled_from(["exact", "reference"]),
+    around=st.sampled_from([None, (1.0, 7.3), (40.0, 1.0)]),
 )
-def test_both_ways_give_the_same_rows(seed, n, side, corner, has_ids, **options):
+def test_both_ways_give_the_same_rows(seed, n, side, corner, has_ids, around, **options):
     """To the bit, also where a coordinate is not finite or too far away: then with one error."""
     rng = np.random.default_rng(seed)
     x, y = np.round(corner + side * rng.random((2, n)), rng.choice([1, 2, 8]))
@@ -140,12 +141,16 @@ def test_both_ways_give_the_same_rows(seed, n, side, corner, has_ids, **options)
     if rng.random() < 0.05:
         rng.choice([x, y, z])[rng.integers(n)] = rng.choice([np.nan, np.inf])
     ids = rng.permutation(n) * 3 - 5 if has_ids else None
+    box = None
+    if around is not None:
+        ends = corner - around[0], corner + side + around[1]
+        box = windows.Box(*ends, *ends)
 
     def rows(most):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(small, "MAX_POINTS", most)
             try:
-                found = cpu.run(x, y, z, ids, Options(**options))
+                found = cpu.run(x, y, z, ids, Options(**options), box)
             except ValueError as error:
                 return str(error)
         return {name: (values.dtype, values.tolist()) for name, values in found.items()}

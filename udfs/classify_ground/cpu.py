@@ -107,6 +107,9 @@ class Threads:
         """Call a loop over rows of a grid, `most` at a time; the last argument is the result."""
         rows, columns = arguments[-1].shape
         most = most or max(1, CHUNK // columns)
+        if rows <= most and self.pays(rows * columns) == 1:
+            progress.check()
+            return [loop(*arguments, 0, rows)]
         parts = max(-(-rows // most), min(rows, self.pays(rows * columns)))
         return self._each(loop, arguments, spans(rows, parts))
 
@@ -120,6 +123,8 @@ class Threads:
 
     def cells(self, formula: Callable[..., Any], kind: Any, *grids: Any) -> Any:
         """Apply a formula of NumPy to grids of one shape, some rows at a time."""
+        if self.pays(grids[0].size) == 1:
+            return np.asarray(formula(*grids)).astype(kind, copy=False)
         result = buffers.scratch(grids[0].shape, kind)
 
         def apply(*arguments: Any) -> None:
@@ -304,22 +309,21 @@ def _fill(
     `first` are the numbers of the first row and column, see `CloudRaster.first`.
     """
     places = method.places_in_pairs(z.shape, first)
-    levels = [(z, known)]
-    for place in places:
-        rows, columns = levels[-1][0].shape
-        shape = (rows + place[0] + 1) // 2, (columns + place[1] + 1) // 2
-        coarse = buffers.scratch(shape, np.bool_), buffers.scratch(shape, np.float32)
-        threads.rows(fill.halve, *levels[-1], *place, *coarse)
-        levels.append((coarse[1], coarse[0]))
-    top, is_known = levels.pop()
-    filled = np.where(is_known, top, np.float32(0))
-    for (fine, is_known), place in zip(reversed(levels), reversed(places), strict=True):
-        coarse_filled = filled
-        filled, other = buffers.empty_like(fine), buffers.empty_like(fine)
-        threads.rows(fill.double, coarse_filled, fine, is_known, *place, filled)
-        for _ in range(method.SWEEPS):
-            threads.rows(fill.relax, filled, is_known, method.RELAXATION, other)
-            filled, other = other, filled
+    filled: Heights = buffers.empty_like(z)
+    if threads.pays(z.size) == 1:
+        levels = np.array(places, np.int64).reshape(-1, 2)
+        fill.fill(z, known, levels, method.SWEEPS, method.RELAXATION, filled)
+        return filled
+    (rows, columns), place = z.shape, places[0]
+    shape = (rows + place[0] + 1) // 2, (columns + place[1] + 1) // 2
+    coarse_known, coarse = buffers.scratch(shape, np.bool_), buffers.scratch(shape, np.float32)
+    threads.rows(fill.halve, z, known, *place, coarse_known, coarse)
+    coarse = _fill(threads, coarse, coarse_known, (first[0] >> 1, first[1] >> 1))
+    threads.rows(fill.double, coarse, z, known, *place, filled)
+    other = buffers.empty_like(z)
+    for _ in range(method.SWEEPS):
+        threads.rows(fill.relax, filled, known, method.RELAXATION, other)
+        filled, other = other, filled
     return filled
 
 
@@ -342,7 +346,12 @@ def _in_discs(threads: Threads, z: "Heights", sign: np.float32, radius: int) -> 
 def _open(threads: Threads, z: "Heights", radius: int, outside: int = 0) -> "Heights":
     """Open with a disc whose centre may lie up to `outside` cells outside the grid."""
     rows, columns = z.shape
-    frame = buffers.full((rows + 2 * outside, columns + 2 * outside), np.inf, z.dtype)
+    shape = rows + 2 * outside, columns + 2 * outside
+    if shape[0] <= BAND and threads.pays(shape[0] * shape[1]) == 1:
+        small: Heights = buffers.empty_like(z)
+        discs.opened(z, method.half_widths(radius), outside, small)
+        return small
+    frame = buffers.full(shape, np.inf, z.dtype)
     frame[outside : outside + rows, outside : outside + columns] = z
     opened = _highest_around(threads, _lowest_around(threads, frame, radius), radius)
     return opened[outside : outside + rows, outside : outside + columns]
@@ -409,6 +418,8 @@ def _extend(
         lambda is_known, height: is_known & (height >= method.CREST_HEIGHT),
         np.bool_, known, above,
     )  # fmt: skip
+    if not candidate.any():
+        return ground
     near = method.neighbours(grid.cell)
     added = ground
     for _ in range(method.CRESTS):
@@ -416,6 +427,8 @@ def _extend(
         grown = threads.cells(np.positive, np.float32, added.view(np.uint8))
         reached = _highest_around(threads, grown, near.reach)
         may_grow = threads.cells(lambda may, by: may & (by > 0), np.bool_, candidate, reached)
+        if not may_grow.any():
+            break
         before, ground = ground, buffers.empty_like(ground)
         threads.rows(
             terrain.extend, z, *planes[:2], before, known, may_grow, *near,

@@ -80,3 +80,16 @@ def lowest(z: Any, sign: Any, half_widths: Any, result: Any, first: int, last: i
         target = result[h + first - radius]
         for j in range(columns):
             target[j] = sign * minimum[j]
+
+
+@njit(cache=True, nogil=True)
+def opened(z: Any, half_widths: Any, outside: int, result: Any) -> None:
+    """Open a small grid in one call with a disc whose centre may lie `outside` cells outside it."""
+    rows, columns = z.shape
+    inside = slice(outside, outside + rows), slice(outside, outside + columns)
+    frame = np.full((rows + 2 * outside, columns + 2 * outside), INFINITY, np.float32)
+    frame[inside] = z
+    low, high = np.empty_like(frame), np.empty_like(frame)
+    lowest(frame, np.float32(1), half_widths, low, 0, len(frame))
+    lowest(low, np.float32(-1), half_widths, high, 0, len(frame))
+    result[:] = high[inside]

@@ -82,3 +82,42 @@ def relax(z: Any, known: Any, step: Any, result: Any, first: int, last: int) -> 
             left, right = row[j - 1 if j > 0 else 0], row[j + 1 if j + 1 < columns else j]
             mean = QUARTER * ((up[j] + down[j]) + (left + right))
             out[j] = row[j] if fixed[j] else row[j] + step * (mean - row[j])
+
+
+@njit(cache=True, nogil=True)
+def fill(z: Any, known: Any, places: Any, sweeps: int, step: Any, result: Any) -> None:
+    """Fill a small grid in one call: up the pyramid, and down again with sweeps.
+
+    `places` are those of `method.places_in_pairs`, int64[levels, 2].
+    """
+    n = places.shape[0]
+    shapes, starts = np.empty((n + 1, 2), np.int64), np.zeros(n + 2, np.int64)
+    shapes[0, 0], shapes[0, 1] = z.shape
+    starts[1] = z.size
+    for k in range(n):
+        rows = (shapes[k, 0] + places[k, 0] + 1) // 2
+        columns = (shapes[k, 1] + places[k, 1] + 1) // 2
+        shapes[k + 1, 0], shapes[k + 1, 1] = rows, columns
+        starts[k + 2] = starts[k + 1] + rows * columns
+    values, flags = np.empty(starts[n + 1], np.float32), np.empty(starts[n + 1], np.bool_)
+    values[: z.size], flags[: z.size] = z.ravel(), known.ravel()
+    for k in range(n):
+        fine, coarse = slice(starts[k], starts[k + 1]), slice(starts[k + 1], starts[k + 2])
+        a, b, c, d = shapes[k, 0], shapes[k, 1], shapes[k + 1, 0], shapes[k + 1, 1]
+        halve(
+            values[fine].reshape(a, b), flags[fine].reshape(a, b), places[k, 0], places[k, 1],
+            flags[coarse].reshape(c, d), values[coarse].reshape(c, d), 0, c,
+        )  # fmt: skip
+    filled = np.zeros((1, 1), np.float32)
+    if flags[-1]:
+        filled[0, 0] = values[-1]
+    for k in range(n - 1, -1, -1):
+        fine, a, b = slice(starts[k], starts[k + 1]), shapes[k, 0], shapes[k, 1]
+        given, is_known = values[fine].reshape(a, b), flags[fine].reshape(a, b)
+        coarse_filled, filled = filled, np.empty((a, b), np.float32)
+        other = np.empty((a, b), np.float32)
+        double(coarse_filled, given, is_known, places[k, 0], places[k, 1], filled, 0, a)
+        for _ in range(sweeps):
+            relax(filled, is_known, step, other, 0, a)
+            filled, other = other, filled
+    result[:] = filled

@@ -11,7 +11,7 @@ from . import assign
 from .boundary import Rings
 from .cells import BITS
 from .explanation import Explanation
-from .octree import Cube, PlanarNodes
+from .octree import Cube, PlanarNodes, fewest_of_node
 from .search import NOISES, SUPPORT, search, without
 from .surfaces import lay_rasters, lay_surfaces, near_planes
 
@@ -54,8 +54,8 @@ class Detection:
     """int32[n]: plane_id of each point, 0 for none; None if not asked for."""
     distance: Any
     """float64[n]: from the plane, along its normal; NaN for none."""
-    nodes: dict[str, Any]
-    """The columns of the result of `plane_nodes`; without rows if not asked for."""
+    nodes: Any
+    """The columns of the result of `plane_nodes`; None if not asked for."""
 
 
 def detect(
@@ -64,6 +64,10 @@ def detect(
     """Find the planes of a cloud, the plane of each point if `label`, the nodes if `explain`."""
     explanation = Explanation(cloud.size, wanted=explain)
     if not (0 < cube.side < np.inf and np.isfinite(cube.scale)):
+        return _nothing(cloud, explanation.columns(cube), label=label)
+    # no surface of so small a cloud has enough points, see below: as of many a group of GROUP BY
+    fewest = options.min_points or SUPPORT * fewest_of_node(options, cloud.size)
+    if cloud.size < fewest and not explain:
         return _nothing(cloud, explanation.columns(cube), label=label)
     nodes, owner, planes = search(cloud, cube, options, explanation)
     progress.stage("extents of planes", 0.8)
@@ -169,7 +173,7 @@ def _boundaries(rings: Rings, cube: Cube, rasters: Any, planes: Any, surfaces: A
     return boundaries
 
 
-def _nothing(cloud: Any, nodes: dict[str, Any], *, label: bool) -> Detection:
+def _nothing(cloud: Any, nodes: Any, *, label: bool) -> Detection:
     columns: dict[str, Any] = dict.fromkeys(COLUMNS, np.empty(0))
     for name, kind in KINDS.items():
         columns[name] = np.empty(0, kind)

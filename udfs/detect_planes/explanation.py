@@ -52,8 +52,13 @@ class Explanation:
             nodes.vectors[:, 0], nodes.weights(self.size), states, plane_id,
         ))  # fmt: skip
 
-    def columns(self, cube: Cube) -> dict[str, Any]:
-        """Describe all nodes in the coordinates of the cloud, wide ones first, in Morton order."""
+    def columns(self, cube: Cube) -> dict[str, Any] | None:
+        """Describe all nodes in the coordinates of the cloud, wide ones first, in Morton order.
+
+        None if they are not wanted.
+        """
+        if not self.wanted:
+            return None
         nothing, places = np.empty(0), np.empty((0, 3))
         rows = self.rows or [(*3 * [nothing], places, nothing, places, *3 * [nothing])]
         columns = [np.concatenate(values) for values in zip(*rows, strict=True)]

@@ -510,6 +510,15 @@ def _finest(cells: dict[int, Summary], due: int | None, size: int) -> int | None
     return finest
 
 
+def fewest_of_node(options: "Options", size: int) -> float:
+    """Give the minimum number of points of each node of a cloud of `size` points, or a lower one.
+
+    Without s_ms and s_ps it follows from the points in the cells, see `_Limits.seen`.
+    """
+    s_ms = options.s_ms if options.s_ps is None else options.s_ps * size
+    return float(max(MIN_S_MS if s_ms is None else s_ms, MIN_POINTS))
+
+
 @dataclass(frozen=True)
 class _Limits:
     """The conditions for nodes; s_level is None until a level with thin enough cells was found."""
@@ -527,9 +536,9 @@ class _Limits:
 
     @classmethod
     def of(cls, options: "Options", size: int) -> "_Limits":
-        s_ms = options.s_ms if options.s_ps is None else options.s_ps * size
-        s_ms_min = float(max(MIN_S_MS if s_ms is None else s_ms, MIN_POINTS))
-        return cls(options.s_level, s_ms_min, MAX_LEVEL, by_occupancy=s_ms is None)
+        by_occupancy = options.s_ms is None and options.s_ps is None
+        fewest = fewest_of_node(options, size)
+        return cls(options.s_level, fewest, MAX_LEVEL, by_occupancy=by_occupancy)
 
     def seen(self, grid: _Grid, options: "Options", wide: int) -> "_Limits":
         """Choose the limits that are not known yet from the levels of a grid."""

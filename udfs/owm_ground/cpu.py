@@ -83,9 +83,10 @@ def run(
     cloud = x, y, z, given
     if x.size == 0:
         return result_of(cloud, none, none, none, none)
-    is_whole = box is None and strip is None and options.bounds is None
-    if x.size <= small.MAX_POINTS and is_whole and options.ties == "lowest_id":
-        found = small.seeds_of((x, y, z, ids), options)
+    if box is None and options.bounds is not None:
+        box = Box.of(options.bounds)
+    if x.size <= small.MAX_POINTS and strip is None and options.ties == "lowest_id":
+        found = small.seeds_of((x, y, z, ids), options, box)
         if found is not None:
             points, hits, n_seeds = found
             there = points if given is None else ids[points]
@@ -93,8 +94,6 @@ def run(
     threads = max(1, min(n_threads(), x.size // POINTS_PER_THREAD))
     with workers(threads) as pool:
         progress.stage("extent", 0.1)
-        if box is None and options.bounds is not None:
-            box = Box.of(options.bounds)
         there = extent(pool, cloud, options.function)
         box = box or there
         code = none

@@ -17,14 +17,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from . import Options
+    from .windows import Box
 
 MAX_POINTS = 256
 MAX_ALONG = 64
 """Windows, and fill cells, along an axis."""
+OF_POINTS = 4 * (np.nan,)
+"""Stands for the extent of the points."""
 
 
 def seeds_of(
-    cloud: "tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]", options: "Options"
+    cloud: "tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]",
+    options: "Options",
+    box: "Box | None",
 ) -> "tuple[NDArray[np.int64], NDArray[np.int32], int] | None":
     """Find the seeds of a cloud, and the lowest points of the fill cells that have none.
 
@@ -33,7 +38,9 @@ def seeds_of(
     cloud : x, y, z float64[n], n > 0, and point_id int64[n] or int64[0] for the positions
         All read-only.
     options : Options
-        Without `bounds`, and with ties by id.
+        With ties by id; `bounds` are not looked at.
+    box : Box, optional
+        The extent that windows and fill cells divide; by default that of the points.
 
     Returns
     -------
@@ -48,8 +55,9 @@ def seeds_of(
     size, cell, *along = map(
         float, (options.window_size, options.cell_size, *options.overlaps, *options.steps)
     )
+    given = OF_POINTS if box is None else map(float, (end for side in box.sides for end in side))
     points, hits, n_seeds = _seeds(
-        *cloud, size, *along, options.half(size), cell, options.half(cell),
+        *cloud, *given, size, *along, options.half(size), cell, options.half(cell),
         options.min_points or 0, options.hits_needed,
     )  # fmt: skip
     return None if n_seeds < 0 else (points, hits, n_seeds)
@@ -57,9 +65,9 @@ def seeds_of(
 
 @njit(cache=True, nogil=True)
 def _seeds(
-    x: Any, y: Any, z: Any, point_id: Any, size: float, overlap_x: float, overlap_y: float,
-    step_x: float, step_y: float, half: float, cell: float, half_cell: float, min_points: int,
-    needed: int,
+    x: Any, y: Any, z: Any, point_id: Any, west: float, east: float, south: float, north: float,
+    size: float, overlap_x: float, overlap_y: float, step_x: float, step_y: float, half: float,
+    cell: float, half_cell: float, min_points: int, needed: int,
 ) -> tuple[Any, Any, int]:  # fmt: skip
     """Do as `seeds_of`; the number of seeds is -1 for None."""
     n = x.size
@@ -71,6 +79,8 @@ def _seeds(
             return none
         x_low, x_high = min(x_low, x[i]), max(x_high, x[i])
         y_low, y_high = min(y_low, y[i]), max(y_high, y[i])
+    if not np.isnan(west):
+        x_low, x_high, y_low, y_high = west, east, south, north
     largest = max(abs(x_low), abs(x_high), abs(y_low), abs(y_high))
     if np.spacing(largest) * MIN_STEP > min(step_x, step_y):
         return none
