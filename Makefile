@@ -35,7 +35,7 @@ test-gpu: .venv/.ready
 ## SQL macros, tables of parameters and type stubs from the declarations; the classes of IFC
 generate: .venv/.ready
 	$(BIN)/python -m spatialq.functions.generator
-	$(BIN)/python -m spatialq.io.ifc.schema_generator
+	$(BIN)/python .ci/ifc_schemas.py
 
 ## style and types
 lint: .venv/.ready

@@ -16,11 +16,11 @@ from collections import Counter
 from pathlib import Path
 
 from buildings import elements
+from scan_changes import case, judge
 from spatialq.udfs.coverage import STATUSES, Options
 from spatialq.udfs.coverage.cpu import run
 
 from spatialq.demo import scanner
-from spatialq.demo.scan_changes import case, judge
 
 
 def main():

@@ -28,6 +28,7 @@ SHARED = {
     "registry": "this list",
     "regret_call": "one call of regret",
     "rooms": "scenes of planes",
+    "scan_changes": "changed models, their scans, and what coverage should say of them",
 }
 """Scripts that others use."""
 

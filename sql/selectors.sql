@@ -35,11 +35,12 @@ SEMI JOIN query(
     spatialq_selector_sql(
         'elements_where',
         spatialq_text('elements_where: selector must be text, got ', selector),
-        coalesce(
-            spatialq_text('elements_where: objects must be the name of a table, got ', objects),
+        if(
+            objects IS NULL,
             spatialq_objects_beside(
                 spatialq_name('elements_where: elements must be the name of a table, got ', elements)
-            )
+            ),
+            spatialq_name('elements_where: objects must be the name of a table, got ', objects)
         )
     )
 ) AS s ON s.step_id = e.step_id AND s.file_name = e.file_name;

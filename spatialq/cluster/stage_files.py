@@ -11,7 +11,7 @@ from typing import Any
 
 from spatialq.cluster.folder import CALLER
 from spatialq.errors import FileError
-from spatialq.io.storage import Copies, ObjectPath, as_path, is_url
+from spatialq.io.storage import SCHEME, Copies, ObjectPath, as_path
 
 PREFIX = "spatialq_stages_"
 KEPT = 1 / 4
@@ -25,17 +25,17 @@ class StageFiles:
     def __init__(self) -> None:
         self._copies = Copies(PREFIX)
 
-    def here(self, data: Any, start: str) -> Any:
+    def here(self, data: Any, start: str = f"{SCHEME}//") -> Any:
         """Replace names in the data of a task by those of copies.
 
         A folder of which a task needs few files has a "/" at the end of its name, which stays as
-        it is: the task asks for the files by `one`.
+        it is: the task asks for these files itself.
 
         Parameters
         ----------
         data : values of JSON
         start : str
-            How the names of files and folders begin that must be fetched.
+            How the names of files and folders begin that must be fetched; by default URLs.
 
         Raises
         ------
@@ -49,16 +49,6 @@ class StageFiles:
         if isinstance(data, str) and data.startswith(start) and not data.endswith("/"):
             return self._copy(as_path(data))
         return data
-
-    def one(self, name: str) -> str:
-        """Give the copy of a file, or the file itself if it is one of this machine.
-
-        Raises
-        ------
-        FileError
-            If it cannot be read, or the disk is full.
-        """
-        return self._copy(as_path(name)) if is_url(name) else name
 
     def trim(self) -> None:
         """Remove the copies that have not been used for longest, if there are too many bytes."""

@@ -20,7 +20,7 @@ from spatialq.data.meshes import Meshes
 from spatialq.data.points import read_only
 from spatialq.geometry.surface_topology import CORNERS, EDGES, FACE, Topology
 from spatialq.geometry.triangles import THIN, squared_distance_point_triangle
-from spatialq.geometry.winding import crossing, height
+from spatialq.geometry.winding import crossings
 from spatialq.runtime import buffers
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import chunks, in_threads, workers
@@ -513,25 +513,7 @@ def _turns(px, py, pz, p, vertices, corners, part_starts, part_faces):
     for k in range(part_starts[p], part_starts[p + 1]):
         f = part_faces[k]
         a, b, c = corners[f, 0], corners[f, 1], corners[f, 2]
-        ay, by, cy = vertices[a, 1], vertices[b, 1], vertices[c, 1]
-        above_a, above_b, above_c = ay > py, by > py, cy > py
-        if above_a == above_b and above_b == above_c:
-            continue
-        ax, bx, cx = vertices[a, 0], vertices[b, 0], vertices[c, 0]
-        if (ax < px and bx < px and cx < px) or (ax > px and bx > px and cx > px):
-            continue
-        az, bz, cz = vertices[a, 2], vertices[b, 2], vertices[c, 2]
-        if az < pz and bz < pz and cz < pz:
-            continue
-        crossings = 0
-        if above_a != above_b:
-            crossings += crossing(px, py, ax, ay, bx, by)
-        if above_b != above_c:
-            crossings += crossing(px, py, bx, by, cx, cy)
-        if above_c != above_a:
-            crossings += crossing(px, py, cx, cy, ax, ay)
-        if crossings != 0 and height(px, py, ax, ay, az, bx, by, bz, cx, cy, cz) > pz:
-            total += crossings
+        total += crossings(px, py, pz, vertices, a, b, c)
     return total
 
 

@@ -40,34 +40,33 @@ def winding(px: float, py: float, pz: float, vertices: Any, faces: Any, v0: int,
         a = v0 + faces[f, 0]
         b = v0 + faces[f, 1]
         c = v0 + faces[f, 2]
-        ay = vertices[a, 1]
-        by = vertices[b, 1]
-        cy = vertices[c, 1]
-        above_a = ay > py
-        above_b = by > py
-        above_c = cy > py
-        if above_a == above_b and above_b == above_c:
-            continue
-        ax = vertices[a, 0]
-        bx = vertices[b, 0]
-        cx = vertices[c, 0]
-        if (ax < px and bx < px and cx < px) or (ax > px and bx > px and cx > px):
-            continue
-        az = vertices[a, 2]
-        bz = vertices[b, 2]
-        cz = vertices[c, 2]
-        if az < pz and bz < pz and cz < pz:
-            continue
-        crossings = 0
-        if above_a != above_b:
-            crossings += crossing(px, py, ax, ay, bx, by)
-        if above_b != above_c:
-            crossings += crossing(px, py, bx, by, cx, cy)
-        if above_c != above_a:
-            crossings += crossing(px, py, cx, cy, ax, ay)
-        if crossings != 0 and height(px, py, ax, ay, az, bx, by, bz, cx, cy, cz) > pz:
-            total += crossings
+        total += crossings(px, py, pz, vertices, a, b, c)
     return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def crossings(px, py, pz, vertices, a, b, c):
+    """Count how often the ray upwards from p crosses a face with three corners; signed."""
+    ay, by, cy = vertices[a, 1], vertices[b, 1], vertices[c, 1]
+    above_a, above_b, above_c = ay > py, by > py, cy > py
+    if above_a == above_b and above_b == above_c:
+        return 0
+    ax, bx, cx = vertices[a, 0], vertices[b, 0], vertices[c, 0]
+    if (ax < px and bx < px and cx < px) or (ax > px and bx > px and cx > px):
+        return 0
+    az, bz, cz = vertices[a, 2], vertices[b, 2], vertices[c, 2]
+    if az < pz and bz < pz and cz < pz:
+        return 0
+    found = 0
+    if above_a != above_b:
+        found += crossing(px, py, ax, ay, bx, by)
+    if above_b != above_c:
+        found += crossing(px, py, bx, by, cx, cy)
+    if above_c != above_a:
+        found += crossing(px, py, cx, cy, ax, ay)
+    if found != 0 and height(px, py, ax, ay, az, bx, by, bz, cx, cy, cz) > pz:
+        return found
+    return 0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -90,7 +90,9 @@ def open_cloud(caller: str, path: Path) -> PointSource:
     if caller == READS_LAS:
         known = find_reader(path)
         if known is None or known is las.READER:
-            return las.open_cloud(path)
+            from spatialq.io.las.source import open_las
+
+            return open_las(path)
         reason = f"is {known.name}, not LAS, LAZ or COPC"
         if known.kind == "points":
             reason += f"; {READER} reads it"

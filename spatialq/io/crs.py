@@ -251,9 +251,13 @@ def horizontal(crs: str) -> str:
 
 
 def require_one_plane(
-    caller: str, first: tuple[str, str | None], second: tuple[str, str | None]
+    caller: str,
+    first: tuple[str, str | None],
+    second: tuple[str, str | None],
+    *,
+    with_heights: bool = False,
 ) -> None:
-    """Reject x and y in two coordinate reference systems; heights do not matter.
+    """Reject x and y in two coordinate reference systems.
 
     Parameters
     ----------
@@ -262,6 +266,8 @@ def require_one_plane(
     first, second : tuple
         What is in a CRS, with its verb, such as "polygons are", and the CRS as any text that
         `from_text` reads; one that is not known, None, goes with any.
+    with_heights : bool
+        Whether heights must be in one unit, too.
 
     Raises
     ------
@@ -271,8 +277,11 @@ def require_one_plane(
     (one, of_one), (other, of_other) = first, second
     if of_one is None or of_other is None:
         return
-    ours, theirs = (horizontal(from_text(each)) for each in (of_one, of_other))
-    if not same(ours, theirs):
+    systems = [from_text(each) for each in (of_one, of_other)]
+    flat = [horizontal(each) for each in systems]
+    ours, theirs = systems if with_heights else flat
+    is_one_unit = not with_heights or metres_per_unit(ours) == metres_per_unit(theirs)
+    if not (same(*flat) and is_one_unit):
         message = (
             f"{caller}: {one} in {name(ours)} but {other} in {name(theirs)}; reproject one of them "
             "first"

@@ -1,15 +1,19 @@
 """Small scenes, whose answers are known; and seeded changes, by the truth of the simulated scan."""
 
+import importlib.util
+from pathlib import Path
+
 import numpy as np
 import pytest
 from spatialq.udfs.coverage import STATUSES, Options, cpu
 
 from spatialq.demo import scanner
-from spatialq.demo.scan_changes import case, judge
 from spatialq.demo.scanner import box
 
 from . import oracle
 from .cases import CASES, FRONT, GROUND, STATION, WALL, arguments
+
+SCRIPT = Path(__file__).parents[2] / "benchmarks/scan_changes.py"
 
 
 def run(name, **more):
@@ -131,11 +135,16 @@ def test_what_could_be_seen_is_what_no_box_hides(station):
 @pytest.mark.parametrize("seed", [11, 12])
 def test_changes_of_generated_rooms(seed):
     """Nine of ten changes are found at least, and no element that is hidden is called missing."""
+    spec = importlib.util.spec_from_file_location("scan_changes", SCRIPT)
+    scan_changes = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(scan_changes)
     meshes, _ = scanner.rooms(4, 3)
-    changed = case(meshes, seed, stations=12)
+    changed = scan_changes.case(meshes, seed, stations=12)
     scan = changed.scan
     options = Options(scanner=tuple(scan.stations.ravel()), tolerance=0.005)
-    rows = judge(cpu.run(scan.x, scan.y, scan.z, None, meshes, options), changed, STATUSES)
+    rows = scan_changes.judge(
+        cpu.run(scan.x, scan.y, scan.z, None, meshes, options), changed, STATUSES
+    )
     is_change = [right for _, kind, right, _ in rows if kind in ("moved", "missing")]
     others = [right for _, kind, right, _ in rows if kind == "installed"]
     assert len(is_change) >= 15

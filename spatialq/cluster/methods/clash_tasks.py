@@ -134,7 +134,7 @@ def _places_of(elements: "pa.Table") -> "pa.Table":
 def _attach(con: "duckdb.DuckDBPyConnection", folder: str, files: Iterable[int]) -> None:
     """Attach models, as m0, m1 and so on."""
     for k in files:
-        file = STAGE_FILES.one(f"{folder}{file_of(k)}")
+        file = STAGE_FILES.here(f"{folder}{file_of(k)}")
         con.execute(f"ATTACH {literal(file)} AS m{k} (READ_ONLY)")
 
 

@@ -107,11 +107,6 @@ def beside_points(function: Function, elements: str) -> Source:
     return source_of(f"{function.name}: elements", elements, 1)
 
 
-def with_names(_: Function, query: str, __: str) -> str:
-    """Write the query as it is: `named` names the elements."""
-    return query
-
-
 def read(function: Function, _: Request, columns: Mapping[str, Any]) -> "ElementSet":
     """Make the elements that a function of points and elements gets of the columns of a table.
 
@@ -123,10 +118,10 @@ def read(function: Function, _: Request, columns: Mapping[str, Any]) -> "Element
     return set_of(f"{function.name}: elements", columns)
 
 
-def named(_: Function, result: dict[str, Any], elements: "ElementSet") -> dict[str, Any]:
+def named(result: Mapping[str, Any], elements: "ElementSet") -> dict[str, Any]:
     """Give a result whose `element`, a row, is a `global_id`, too."""
     if "element" not in result:
-        return result
+        return dict(result)
     rows = pa.array(result["element"], mask=result["element"] < 0)
     return {**result, "global_id": elements.global_id.take(rows)}
 

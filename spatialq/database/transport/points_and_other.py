@@ -1,6 +1,7 @@
 """From a table of points and another one, of elements, polygons or points, to a kernel and back."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -8,14 +9,46 @@ import pyarrow as pa
 from spatialq.data.polygons import Polygons
 from spatialq.database.transport import clouds, elements, points, polygons, reference
 from spatialq.database.transport.arrow import each_list, list_of_structs, structs
-from spatialq.database.transport.columns import attributes_of, points_of
-from spatialq.database.transport.queries import call_of, lookups_of, names_of, request_of
+from spatialq.database.transport.columns import TABLES, attributes_of, points_of
+from spatialq.database.transport.queries import Source, call_of, lookups_of, names_of, request_of
 from spatialq.database.transport.refusal import require_table
 from spatialq.database.transport.request import Request, Transport
 from spatialq.execution.call import call
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import PointsAndTableInput
 from spatialq.geometry.polygon_index import PolygonIndex
+
+
+def list_of(source: Source) -> str:
+    """Write the query for the list of a table's rows."""
+    fields = ", ".join(f"{name}: {value}" for name, value in source.columns.items())
+    return f"(SELECT list({{{fields}}}) FROM {source.rows})"
+
+
+@dataclass(frozen=True)
+class Other:
+    """How a function gets the rows of the table beside points."""
+
+    beside_points: Callable[[Function, str], Source]
+    """Says where they are: gets the name of the table."""
+    read: Callable[[Function, Request, Mapping[str, Any]], Any]
+    """Makes of their columns what the kernel gets."""
+    named: Callable[[Mapping[str, Any], Any], dict[str, Any]] | None = None
+    """Names rows of what was read in a result."""
+    with_names: Callable[[Function, str, str], str] | None = None
+    """Writes a query that names them, where the result cannot: gets the table, too."""
+    list_of: Callable[[Source], str] = list_of
+    """Writes the query for a list of them."""
+    may_be_file: bool = False
+
+
+OTHERS = {
+    "polygons": Other(polygons.beside_points, polygons.read, with_names=polygons.with_names),
+    "cloud": Other(reference.beside_points, reference.read, reference.named, may_be_file=True),
+    "elements": Other(
+        elements.beside_points, elements.read, elements.named, list_of=elements.list_of
+    ),
+}
 
 
 def query(function: Function, transport: Transport, tables: Any, others: Any, options: Any) -> Any:
@@ -31,7 +64,7 @@ def of_lists(function: Function, *arguments: Any) -> Any:
     names = tuple(points_of(function))
     rows = zip(
         zip(*map(each_list, columns), strict=True),
-        _rows_of(function).each_table(others),
+        _each_table(function, others),
         requests.to_pylist(),
         strict=True,
     )
@@ -43,7 +76,7 @@ def of_lists(function: Function, *arguments: Any) -> Any:
 
 def of_files(function: Function, others: Any, requests: Any) -> Any:
     """Run the kernel once a row, on the points of files and a list of rows of the other table."""
-    rows = zip(_rows_of(function).each_table(others), requests.to_pylist(), strict=True)
+    rows = zip(_each_table(function, others), requests.to_pylist(), strict=True)
     return list_of_structs([_together(function, text, [{}, table]) for table, text in rows])
 
 
@@ -80,9 +113,9 @@ def answers(
             result, _ = call(
                 function, arguments, chosen, device, transport=way, frame=request.frame
             )
-            yield structs(
-                function, rows.named(function, result, other), as_it_is=transport == "native"
-            )
+            if rows.named is not None:
+                result = rows.named(result, other)
+            yield structs(function, result, as_it_is=transport == "native")
 
 
 def _calls(
@@ -105,24 +138,33 @@ def _calls(
         yield clouds.of_files(function, request), value
 
 
-def _rows_of(function: Function) -> Any:
-    """Give the module that knows the rows of the other table."""
+def _kind_of(function: Function) -> str:
     inputs = function.inputs
-    if isinstance(inputs, PointsAndTableInput):
-        return {"polygons": polygons, "cloud": reference}[inputs.kind]
-    return elements
+    return inputs.kind if isinstance(inputs, PointsAndTableInput) else "elements"
+
+
+def _rows_of(function: Function) -> Other:
+    return OTHERS[_kind_of(function)]
+
+
+def _each_table(function: Function, column: Any) -> Iterator[dict[str, Any]]:
+    """Give the columns of each list of rows, as the extension collects them."""
+    names = TABLES.get(_kind_of(function))
+    if names is None:
+        return elements.each_table(column)
+    return ({name: rows.field(name) for name in names} for rows in each_list(column))
 
 
 def _query(
     function: Function, transport: Transport, given: str | None, other: str | None, text: str
 ) -> str:
     table, rows = clouds.given_points(function, given), _rows_of(function)
-    what = "a table or a file" if rows is reference else "a table"
+    what = "a table or a file" if rows.may_be_file else "a table"
     sentence = f"{function.name}: {function.inputs.other} must be the name of {what}, got "
     if not other:
         message = f"{sentence}{'NULL' if other is None else repr(other)}"
         raise ValueError(message)
-    if rows is not reference:
+    if not rows.may_be_file:
         require_table(sentence, other)
     request = clouds.request_of_files(function, text, table)
     source = rows.beside_points(function, other)
@@ -133,7 +175,7 @@ def _query(
             f"{''.join(f' FROM {name}' for name in names_of([source]))}"
         )
         query = call_of(function, transport, request, [source], lists)
-        return str(rows.with_names(function, query, other))
+        return rows.with_names(function, query, other) if rows.with_names else query
     assert isinstance(table, str)
     request = Request.new(text)
     options, _ = request.choose(function)  # wrong ones are rejected while the query is bound
@@ -149,4 +191,4 @@ def _query(
         f"FROM {', '.join([given, *names_of(sources)])}"
     )
     query = call_of(function, transport, request, sources, called)
-    return str(rows.with_names(function, query, other))
+    return rows.with_names(function, query, other) if rows.with_names else query

@@ -1,7 +1,7 @@
 """A table of polygons beside points: to a kernel, and the names of its rows into the result."""
 
 from base64 import b64decode
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +10,11 @@ import pyarrow as pa
 
 from spatialq.data.polygons import Polygons
 from spatialq.database.pins import Lookup
-from spatialq.database.transport.arrow import each_list
-from spatialq.database.transport.columns import POLYGONS
 from spatialq.database.transport.queries import Source
 from spatialq.database.transport.refusal import FIELD, refusal
 from spatialq.database.transport.request import Request
 from spatialq.functions.catalogue import Function
 from spatialq.functions.sql_text import literal
-from spatialq.io import crs as crs_text
 from spatialq.io.formats import means_file
 from spatialq.io.vector import READER, SIGNATURES
 
@@ -26,7 +23,6 @@ IN_ORDER = '"spatialq polygons"'
 NAME = "polygon_id"
 """The column that names a polygon, in its table and in the result."""
 NEEDED = {NAME: "of any type", "geometry": "of type GEOMETRY"}
-ROW = "{place: place, name: name, shape: shape}"
 
 
 def beside_points(function: Function, table: str) -> Source:
@@ -78,12 +74,6 @@ def _rows(table: str) -> str:
     return f"(FROM query_table({literal(table)}) UNION ALL BY NAME SELECT {absent} WHERE false)"
 
 
-def list_of(source: Source) -> str:
-    """Write the query for the list of a table's polygons."""
-    columns = ", ".join(f"{value} AS {name}" for name, value in source.columns.items())
-    return f"(SELECT list({ROW}) AS polygons FROM (SELECT {columns} FROM {source.rows}))"
-
-
 def with_names(function: Function, query: str, table: str) -> str:
     """Write the query whose pairs have what names polygons in the table, of its type."""
     columns = ", ".join(
@@ -96,12 +86,6 @@ def with_names(function: Function, query: str, table: str) -> str:
     )
 
 
-def each_table(column: Any) -> Iterator[dict[str, Any]]:
-    """Give the columns of each list of polygons, as the extension collects them."""
-    for rows in each_list(column):
-        yield {name: rows.field(name) for name in POLYGONS}
-
-
 def read(function: Function, request: Request, columns: Mapping[str, Any]) -> Polygons:
     """Make the polygons that a kernel gets of the columns of a table.
 
@@ -110,25 +94,12 @@ def read(function: Function, request: Request, columns: Mapping[str, Any]) -> Po
     CrsError
         If they are in another CRS than the points; one that is not known goes with any.
     """
-    _require_one_crs(function, request)
+    system = _system_in(request.source["other"])
+    request.require_one_crs(function, f"{function.inputs.other} are", system)
     order = pa.array(np.argsort(columns["place"].to_numpy(zero_copy_only=False)))
     shapes = columns["shape"].take(order).to_pylist()
     names = columns["name"].take(order).fill_null("NULL").to_pylist()
     return Polygons.of([None if each is None else b64decode(each) for each in shapes], names)
-
-
-def named(_: Function, result: dict[str, Any], __: Polygons) -> dict[str, Any]:
-    """Give the result as it is: `with_names` names its polygons."""
-    return result
-
-
-def _require_one_crs(function: Function, request: Request) -> None:
-    chosen, _ = request.choose(function)
-    frame = request.frame
-    known = frame.crs if chosen.crs is None else crs_text.from_argument(function.name, chosen.crs)
-    system = _system_in(request.source["other"])
-    of_points, of_polygons = f"points {frame.subject} are", f"{function.inputs.other} are"
-    crs_text.require_one_plane(function.name, (of_points, known), (of_polygons, system))
 
 
 def _system_in(kind: str) -> str | None:

@@ -105,7 +105,7 @@ def table_of(
     absent = ", ".join(f"NULL AS {name}" for name in (*columns, *map(identifier, more)))
     rows = f"(FROM {_named(table)} UNION ALL BY NAME SELECT {absent} WHERE false)"
     needed = {}
-    for name in columns:
+    for name in sorted(columns, key=lambda each: each == "point_id"):
         if name not in attributes_of(function):
             needed[name] = f"{function.name}: {table!r} must have a column {name} of numbers"
             if name == "point_id":

@@ -1,6 +1,6 @@
 """A second cloud beside points: to a kernel, and the ids of its points into the result."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,14 +12,11 @@ from spatialq.data.frame import Frame
 from spatialq.database import frames
 from spatialq.database.pins import Lookup
 from spatialq.database.transport import points
-from spatialq.database.transport.arrow import each_list
 from spatialq.database.transport.columns import REFERENCE
 from spatialq.database.transport.queries import Source, table_of
 from spatialq.database.transport.request import Request
 from spatialq.database.transport.table_rows import typed
-from spatialq.errors import CrsError
 from spatialq.functions.catalogue import Function
-from spatialq.io import crs as crs_text
 
 NAME = "reference_id"
 """The column of a result that names a point of the reference."""
@@ -43,23 +40,6 @@ def beside_points(function: Function, table: str) -> Source:
     return replace(source, columns=named, part=1, frame=None, system=Lookup(name, system))
 
 
-def list_of(source: Source) -> str:
-    """Write the query for the list of a table's points."""
-    fields = ", ".join(f"{name}: {value}" for name, value in source.columns.items())
-    return f"(SELECT list({{{fields}}}) AS reference FROM {source.rows})"
-
-
-def with_names(_: Function, query: str, __: str) -> str:
-    """Write the query as it is: `named` names the points."""
-    return query
-
-
-def each_table(column: Any) -> Iterator[dict[str, Any]]:
-    """Give the columns of each list of points, as the extension collects them."""
-    for rows in each_list(column):
-        yield {name: rows.field(name) for name in REFERENCE}
-
-
 def read(function: Function, request: Request, columns: Mapping[str, Any]) -> Cloud:
     """Make the cloud that a kernel gets of the columns of a table, by ascending ids.
 
@@ -71,7 +51,9 @@ def read(function: Function, request: Request, columns: Mapping[str, Any]) -> Cl
         If it is in another CRS than the points, or heights are in another unit; a CRS that is not
         known goes with any.
     """
-    _require_one_crs(function, request)
+    frame = Frame(**request.source["other"])
+    other = f"those of the reference {frame.subject} are"
+    request.require_one_crs(function, other, frame.crs, with_heights=True)
     given = {name.removeprefix("reference_"): columns[name] for name in REFERENCE}
     given["point_id"] = given.pop("id")
     arrays = points.arrays_of(f"{function.name}: reference", given)
@@ -82,26 +64,8 @@ def read(function: Function, request: Request, columns: Mapping[str, Any]) -> Cl
     return Cloud(**{name: values[order] for name, values in arrays.items()})
 
 
-def named(_: Function, result: dict[str, Any], reference: Cloud) -> dict[str, Any]:
+def named(result: Mapping[str, Any], reference: Cloud) -> dict[str, Any]:
     """Give a result whose `reference_id`, a row, is the id of the point."""
     rows = pa.array(result[NAME], mask=result[NAME] < 0)
     ids = reference.point_id
     return {**result, NAME: rows if ids is None else pa.array(ids).take(rows)}
-
-
-def _require_one_crs(function: Function, request: Request) -> None:
-    chosen, _ = request.choose(function)
-    frame, other = request.frame, Frame(**request.source["other"])
-    known = frame.crs if chosen.crs is None else crs_text.from_argument(function.name, chosen.crs)
-    if known is None or other.crs is None:
-        return
-    systems = [crs_text.from_text(each) for each in (known, other.crs)]
-    flat = [crs_text.horizontal(each) for each in systems]
-    units = [crs_text.metres_per_unit(each) for each in systems]
-    if not crs_text.same(*flat) or units[0] != units[1]:
-        names = [crs_text.name(each) for each in systems]
-        message = (
-            f"{function.name}: points {frame.subject} are in {names[0]} but those of the reference "
-            f"{other.subject} are in {names[1]}; reproject one of them first"
-        )
-        raise CrsError(message)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from spatialq.data.frame import Frame
 from spatialq.functions.catalogue import Function
 from spatialq.functions.sql_text import literal
+from spatialq.io.crs import from_argument, require_one_plane
 from spatialq.planner.plan import require_device
 from spatialq.runtime import budget
 
@@ -79,6 +80,20 @@ class Request:
     def frame(self) -> Frame:
         """What is known of the coordinates; nothing of those of a group."""
         return Frame(**self.source.get("frame", {"subject": "the points"}))
+
+    def require_one_crs(
+        self, function: Function, other: str, crs: str | None, *, with_heights: bool = False
+    ) -> None:
+        """Reject another table whose CRS is not that of the points; see `require_one_plane`.
+
+        Raises
+        ------
+        CrsError
+        """
+        chosen, _ = self.choose(function)
+        known = self.frame.crs if chosen.crs is None else from_argument(function.name, chosen.crs)
+        points = f"points {self.frame.subject} are", known
+        require_one_plane(function.name, points, (other, crs), with_heights=with_heights)
 
     def within_memory(self, caller: str) -> AbstractContextManager[None]:
         """Limit the main memory of what is done in a block for this call.

@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-PATH = Path(__file__).with_name("schemas.json")
-PROPERTY_SETS_PATH = Path(__file__).with_name("schemas_property_sets.json")
-VALUES_PATH = Path(__file__).with_name("schemas_values.json")
+FOLDER = Path(__file__).parents[1] / "spatialq/io/ifc"
+PATH = FOLDER / "schemas.json"
+PROPERTY_SETS_PATH = FOLDER / "schemas_property_sets.json"
+VALUES_PATH = FOLDER / "schemas_values.json"
 SCHEMAS = ("IFC2X3", "IFC4", "IFC4X3_ADD2")
 
 
