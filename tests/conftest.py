@@ -27,7 +27,7 @@ HOST = pytest.param("host", marks=pytest.mark.host)
 GPU = pytest.param("gpu", marks=pytest.mark.gpu)
 
 hypothesis.settings.register_profile("all", deadline=None)
-hypothesis.settings.register_profile("test", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("test", max_examples=30, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("check", max_examples=10, deadline=None, derandomize=True)
 hypothesis.settings.load_profile("test")
 
@@ -69,10 +69,21 @@ def pytest_sessionfinish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test of the demo world as slow: the first one has to make it."""
+    """Mark as slow the tests of the demo world, and most of those that have a connection by lists.
+
+    The first test of the world has to make it. A connection by lists takes four times as long as a
+    native one; of each test function the first case with such a connection is not slow.
+    """
+    with_lists = set()
     for item in items:
         if "world" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
+            function = item.nodeid.partition("[")[0]
+            if item.callspec.params.get("con") == "lists":
+                if function in with_lists:
+                    item.add_marker(pytest.mark.slow)
+                with_lists.add(function)
 
 
 def real_file(relative: str) -> Path:

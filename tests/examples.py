@@ -9,7 +9,7 @@ from hypothesis import settings
 
 
 def examples(n: int) -> settings:
-    """Take n random examples of a property, and a tenth of them under `make check`."""
+    """Take n random examples of a property: a third in `make test`, a tenth in `make check`."""
     return settings(max_examples=max(1, n * settings().max_examples // 100))
 
 

@@ -62,6 +62,7 @@ def test_the_bytes_are_the_same_each_time(folder):
     assert (folder / "a.bcf").read_bytes() == (folder / "b.bcf").read_bytes()
 
 
+@pytest.mark.slow
 def test_both_elements_are_seen(con, folder):
     """Rays through the camera of each viewpoint, against what it says is visible."""
     meshes = {

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 from threading import Thread
 
 import numpy as np
@@ -14,6 +13,8 @@ import pytest
 
 from spatialq.runtime import budget, buffers, file_memory, memory
 from spatialq.runtime.threads import workers
+
+from .open_files import open_files
 
 pytestmark = [
     pytest.mark.slow,  # as a whole: what is resident depends on other processes
@@ -157,8 +158,7 @@ def test_a_file_goes_with_the_last_view(no_room):
 
 def open_in(folder):
     """Count the open files of this process in a folder, also those without names."""
-    found = [each for each in Path("/proc/self/fd").iterdir() if each.is_symlink()]
-    return sum(each.readlink().is_relative_to(folder) for each in found)
+    return sum(each.is_relative_to(folder) for each in open_files())
 
 
 def test_the_file_has_no_name_and_is_closed_with_the_array(no_room, tmp_path):

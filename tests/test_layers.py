@@ -4,7 +4,7 @@ import ast
 import re
 import subprocess
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from importlib.util import resolve_name
@@ -64,14 +64,19 @@ def files() -> dict[str, Path]:
 
 
 FILES = files()
-TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in FILES.items()}
+
+
+@cache
+def tree(module: str) -> ast.Module:
+    """Parse a module: in tests, as processes that run others collect these, too."""
+    return ast.parse(FILES[module].read_text(encoding="utf-8"))
 
 
 def imports(module: str) -> Iterator[tuple[str, int]]:
     """Give the modules of ours that a module imports, anywhere in it, with the line."""
     is_package = FILES[module].name == "__init__.py"
     package = module if is_package else module.rpartition(".")[0]
-    for node in ast.walk(TREES[module]):
+    for node in ast.walk(tree(module)):
         if isinstance(node, ast.Import):
             wanted = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -90,7 +95,10 @@ def imports(module: str) -> Iterator[tuple[str, int]]:
                 yield name, node.lineno
 
 
-IMPORTS = {module: sorted(set(imports(module))) for module in FILES}
+@cache
+def imported(module: str) -> list[tuple[str, int]]:
+    """List what a module imports."""
+    return sorted(set(imports(module)))
 
 
 def named(module: str) -> Iterator[tuple[str, int]]:
@@ -98,8 +106,8 @@ def named(module: str) -> Iterator[tuple[str, int]]:
 
     Docstrings and comments are exempt.
     """
-    documentation = set(docstrings(TREES[module]))
-    for node in ast.walk(TREES[module]):
+    documentation = set(docstrings(tree(module)))
+    for node in ast.walk(tree(module)):
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
             continue
         found = re.fullmatch(r"(spatialq(?:\.\w+)+)\.?(?::\w*)?", node.value)
@@ -113,7 +121,7 @@ def named(module: str) -> Iterator[tuple[str, int]]:
 
 def all_named(module: str) -> list[tuple[str, int]]:
     """Give what a module imports, and what it has imported later by a string."""
-    return [*IMPORTS[module], *named(module)]
+    return [*imported(module), *named(module)]
 
 
 def height(module: str) -> int:
@@ -207,7 +215,7 @@ def test_what_is_called_by_a_text_is_there():
 
 def test_there_are_no_import_cycles():
     """Between modules, wherever in them the import stands."""
-    graph = {module: {name for name, _ in IMPORTS[module]} for module in FILES}
+    graph = {module: {name for name, _ in imported(module)} for module in FILES}
     found = []
     while True:
         try:
@@ -230,16 +238,16 @@ def test_nothing_below_the_workflows_names_a_function():
         return (names - ordinary) & set(words(text)) | ordinary & {text}
 
     wrong = []
-    for module, tree in TREES.items():
+    for module in FILES:
         if folder(module) is not None or module in TOP or module in BOTTOM:
             continue
         if module.split(".")[1] in MAY_NAME_FUNCTIONS:
             continue
-        for name, line in IMPORTS[module]:
+        for name, line in imported(module):
             if folder(name):
                 wrong.append(f"{place(module, line)} imports {name}")
-        documentation = set(docstrings(tree))
-        for node in ast.walk(tree):
+        documentation = set(docstrings(tree(module)))
+        for node in ast.walk(tree(module)):
             if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
                 continue
             if node not in documentation and (named := named_in(node.value)):
@@ -247,9 +255,9 @@ def test_nothing_below_the_workflows_names_a_function():
     assert not wrong, "\n".join(wrong)
 
 
-def docstrings(tree: ast.AST) -> Iterator[ast.AST]:
+def docstrings(parsed: ast.AST) -> Iterator[ast.AST]:
     """Give the strings that are statements: docstrings, and those behind a constant."""
-    for node in ast.walk(tree):
+    for node in ast.walk(parsed):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             yield node.value
 
@@ -286,10 +294,10 @@ def late():
 """
 
 
-def test_all_forms_of_imports_are_seen(monkeypatch):
-    module = "spatialq.udfs.direction.made_up"
-    monkeypatch.setitem(FILES, module, ROOT / "udfs/direction/made_up.py")
-    monkeypatch.setitem(TREES, module, ast.parse(FORMS))
+def test_all_forms_of_imports_are_seen(monkeypatch, tmp_path):
+    module, path = "spatialq.udfs.direction.made_up", tmp_path / "made_up.py"
+    path.write_text(FORMS)
+    monkeypatch.setitem(FILES, module, path)
     assert {name for name, _ in imports(module)} == {
         "spatialq.data.grid",
         "spatialq.data.meshes",

@@ -6,6 +6,7 @@ import spatialq
 from spatialq import cluster
 from tests.cluster import surveys
 from tests.conftest import made_once
+from tests.examples import combinations
 
 CASES = {
     "seeds": {},
@@ -25,8 +26,7 @@ def tiles(tmp_path_factory):
     )
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("tile_size", [None, 17.0])
+@pytest.mark.parametrize(("name", "tile_size"), combinations(CASES, [None, 17.0]))
 def test_cells_are_those_of_one_call(at_once, tiles, tmp_path, name, tile_size):
     options = surveys.QUIET | CASES[name]
     source, out = f"{tiles}/*.laz", tmp_path / "out"

@@ -24,6 +24,7 @@ from tests.cluster import surveys
 from tests.command_line import rows as command_rows
 from tests.command_line import spatialq_command
 from tests.conftest import made_once, real_file
+from tests.examples import combinations
 
 SMALL = {"scales": (5.0, 7.0), "example_scale": 20.0}
 ROWS, COLUMNS, CELL = 75, 118, 2.0
@@ -121,8 +122,9 @@ def test_parts_have_the_rows_of_one_piece(at_once, grids, tmp_path, name, tile_s
                                    1e9: 3}[tile_size]  # fmt: skip
 
 
-@pytest.mark.parametrize("tile_size", [None, 47.3])
-@pytest.mark.parametrize("options", [{}, CASES["examples that overlap"]])
+@pytest.mark.parametrize(
+    ("options", "tile_size"), combinations([{}, CASES["examples that overlap"]], [None, 47.3])
+)
 def test_patches_have_the_rows_of_one_piece(at_once, grids, tmp_path, options, tile_size):
     options = SMALL | options
     made = cluster.run("pops_patches", grids, tmp_path / "out", tile_size=tile_size, **options)

@@ -31,6 +31,7 @@ from spatialq.io import clouds
 from spatialq.io.formats import MACROS, readers
 from spatialq.io.grid import grids
 
+from ..examples import thinned
 from ..io.bcf_files import write as write_bcf
 from ..io.test_grid import write_tif
 from ..kernels import beside
@@ -347,7 +348,7 @@ def test_a_query_replaces_no_file(con, of_files, name):
     assert target.stat().st_ino != before[1]
 
 
-@pytest.mark.parametrize("name", [*FILE_FUNCTIONS, "cluster_run"])
+@pytest.mark.parametrize("name", thinned([*FILE_FUNCTIONS, "cluster_run"]))
 def test_a_read_only_connection_writes_no_file(of_files, tmp_path, name):
     database = tmp_path / "q.duckdb"
     with spatialq.connect(database) as con:

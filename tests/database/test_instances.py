@@ -3,7 +3,6 @@
 import gc
 import sys
 from datetime import UTC, datetime
-from pathlib import Path
 
 import duckdb
 import pytest
@@ -16,7 +15,7 @@ from spatialq.io.formats import open_source
 from spatialq.io.source import ROW_GROUP
 from spatialq.planner import log
 
-OPEN = Path("/proc/self/fd")
+from ..open_files import open_files
 
 
 def native():
@@ -29,11 +28,6 @@ def lists():
     con = duckdb.connect()
     spatialq.install(con)
     return con
-
-
-def is_open(path):
-    """Whether this process has a file open."""
-    return any(each.is_symlink() and each.readlink() == path for each in OPEN.iterdir())
 
 
 @pytest.mark.slow
@@ -50,12 +44,12 @@ def test_a_file_of_which_some_rows_were_read_is_closed_with_the_database(make, t
     del con, each
     gc.collect()
     make().close()
-    assert is_open(path)
+    assert path in open_files()
     other.close()
     del other
     gc.collect()
     make().close()
-    assert not is_open(path)
+    assert path not in open_files()
 
 
 def test_calls_of_before_a_database_was_opened_are_not_in_its_log(tmp_path):

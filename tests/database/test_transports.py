@@ -19,6 +19,8 @@ from spatialq.database import instances
 from spatialq.database.native import loading
 from spatialq.planner import log
 
+from ..examples import combinations
+
 ROWS = 3000
 TRANSPORTS = ("native", "lists")
 CALL = "classify_ground({table}, window_size := 5.0, cell_size := 10.0, object_width := 5.0)"
@@ -181,8 +183,7 @@ def same(one, other):
     )
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize(("name", "threads"), combinations(SHAPES, [1, 2]))
 def test_both_roads_give_the_same_rows_and_each_kernel_runs_once(connections, name, threads):
     found = {}
     for transport, con in connections.items():
@@ -211,8 +212,10 @@ def waits(node):
         yield node["name"], node["extra_info"], scan["extra_info"], collect in str(makes)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("name", [name for name in SHAPES if not name.startswith("aggregate")])
+@pytest.mark.parametrize(
+    ("name", "threads"),
+    combinations([name for name in SHAPES if not name.startswith("aggregate")], [1, 2]),
+)
 def test_in_each_plan_rows_wait_for_the_kernel(connections, name, threads):
     """A DuckDB that plans otherwise would ask for rows before there are any."""
     con = connections["native"]

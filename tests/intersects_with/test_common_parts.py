@@ -13,7 +13,7 @@ from spatialq.data.meshes import Meshes
 from spatialq.geometry.smallest_box import extents
 
 from ..conftest import read_real_model, real_file
-from ..examples import examples
+from ..examples import examples, thinned
 from . import oracle
 from .shapes import (
     bar,
@@ -186,12 +186,12 @@ def test_what_thinner_than_a_micrometre_is_in_common_is_not_in_the_box():
 
 @pytest.mark.parametrize(
     ("a", "b"),
-    [
+    thinned([
         (BALL, moved(BALL, (0.6, 0.1, 0))),
         (together(bar(), turned(bar(), (0, 0, 1), 50)), moved(cylinder(0.4, -1, 1), (0.1, 0, 0))),
         (hollow(BALL, cube(0.3)), turned(cube(0.7), (1, 1, 0), 33)),
-    ],
-)
+    ]),
+)  # fmt: skip
 def test_by_counting_points(a, b):
     """Of n points of a box, the share in both is known to 5 standard deviations."""
     rng, n = np.random.default_rng(1), 20_000

@@ -20,7 +20,7 @@ from spatialq.workflows.rendering import write_picture
 from .conftest import make_database
 
 pytestmark = pytest.mark.slow
-LIMITS = Limits(seconds=20.0, memory=256 << 20, rows=5)
+LIMITS = Limits(seconds=60.0, memory=256 << 20, rows=5)
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ def served(request, tmp_path_factory, in_cache):
     n = 110_000
     ids = None if request.param == "dense" else np.random.default_rng(5).permutation(n) * 977 + 3
     path = make_database(tmp_path_factory.mktemp(request.param), n, ids)
-    limits = Limits(seconds=20, memory=1 << 30, rows=50)
+    limits = Limits(seconds=60, memory=1 << 30, rows=50)
     with open_scene([str(path)], limits=limits) as scene:
         scene.build()
         (cloud,) = scene.clouds
