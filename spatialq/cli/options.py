@@ -64,7 +64,7 @@ Within = Annotated[
     str | None,
     typer.Option(
         help="Read only the points in the polygons of this file: GeoPackage, Shapefile, GeoJSON, "
-        "FlatGeobuf, GeoParquet or DXF."
+        "FlatGeobuf, GeoParquet or DXF, in the CRS of the points or in that of --to-crs."
     ),
 ]
 PointResolution = Annotated[
@@ -90,7 +90,9 @@ class Reading:
 
     crs: Crs = None
     override_crs: OverrideCrs = False
+    to_crs: ToCrs = None
     bounds: Bounds = None
+    within: Within = None
     device: Device = "auto"
 
     def of(self, command: str) -> dict[str, Any]:
@@ -102,6 +104,12 @@ class Reading:
             If the bounds are no numbers.
         """
         return {**vars(self), "bounds": bounds_of(command, self.bounds)}
+
+    @property
+    def refused_by_jobs(self) -> dict[str, Any]:
+        """Give the options that jobs do not have, by flag."""
+        names = ("crs", "override_crs", "to_crs", "within")
+        return {f"--{name.replace('_', '-')}": getattr(self, name) for name in names}
 
 
 SEPARATOR = ","

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from spatialq.cli.options import Crs, Json, Memory, OverrideCrs
+from spatialq.cli.options import Crs, Json, Memory, OverrideCrs, ToCrs
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import show_written
 
@@ -46,6 +46,7 @@ def clip(
     ] = False,
     crs: Crs = None,
     override_crs: OverrideCrs = False,
+    to_crs: ToCrs = None,
     memory: Memory = None,
     as_json: Json = False,
 ) -> None:
@@ -62,6 +63,7 @@ def clip(
             outside=outside,
             crs=crs,
             override_crs=override_crs,
+            to_crs=to_crs,
             memory=memory,
             progress=update,
         )
