@@ -38,6 +38,8 @@ def write_clip(
     crs: str | None = None,
     override_crs: bool = False,
     to_crs: str | None = None,
+    scale: float | Sequence[float] | None = None,
+    offset: Sequence[float] | None = None,
     memory: str | float | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
@@ -67,6 +69,8 @@ def write_clip(
         Whether `crs` also takes the place of one that the source names.
     to_crs : str, optional
         CRS to reproject the points to before, that of the polygons, such as 'EPSG:25832'.
+    scale, offset : float or three of float, and three of float, optional
+        As of `write_ground`.
     memory : str or float, optional
         Main memory to use, such as '2GB'; a number is in GiB.
     progress : callable, optional
@@ -94,7 +98,14 @@ def write_clip(
     within_memory = budget.within(COMMAND, memory, targets.beside)
     chosen = Within(within, layer, where, outside)
     clouds, crs = considered(
-        COMMAND, clouds, crs, override=override_crs, to_crs=to_crs, within=chosen
+        COMMAND,
+        clouds,
+        crs,
+        override=override_crs,
+        to_crs=to_crs,
+        within=chosen,
+        scale=scale,
+        offset=offset,
     )
     tick = progress or (lambda *_: None)
     written = 0

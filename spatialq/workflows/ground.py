@@ -56,6 +56,8 @@ def write_ground(
     crs: str | None = None,
     override_crs: bool = False,
     to_crs: str | None = None,
+    scale: float | Sequence[float] | None = None,
+    offset: Sequence[float] | None = None,
     bounds: Sequence[float] | None = None,
     within: str | Path | None = None,
     point_resolution: float | str | None = None,
@@ -90,6 +92,11 @@ def write_ground(
         Whether `crs` also takes the place of one that the source names.
     to_crs : str, optional
         CRS to reproject the points to before, such as 'EPSG:25832'; all outputs have it.
+    scale : float, or three of float, optional
+        Steps of x, y and z in .las and .laz, to which coordinates are rounded; by default those of
+        the first source.
+    offset : three of float, optional
+        From where these steps are counted; by default as in the first source.
     bounds : four of float, optional
         xmin, ymin, xmax, ymax in the unit of x and y: only the points inside or on the border are
         considered and written.
@@ -158,6 +165,8 @@ def write_ground(
         to_crs=to_crs,
         resolution=point_resolution,
         within=within,
+        scale=scale,
+        offset=offset,
     )
     frame = Frame(subject(paths), crs, is_announced=crs is None)  # `with_numbers` does it
     units_for(classify, classify.choose({}), frame)  # refuses degrees

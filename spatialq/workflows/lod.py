@@ -55,6 +55,8 @@ def write_lod(
     crs: str | None = None,
     override_crs: bool = False,
     to_crs: str | None = None,
+    scale: float | Sequence[float] | None = None,
+    offset: Sequence[float] | None = None,
     bounds: Sequence[float] | None = None,
     within: str | Path | None = None,
     resolution: float | str | None = None,
@@ -86,6 +88,11 @@ def write_lod(
         Whether `crs` also takes the place of one that a source names.
     to_crs : str, optional
         CRS to reproject the points to before, such as 'EPSG:25832'; all outputs have it.
+    scale : float, or three of float, optional
+        Steps of x, y and z in .copc.laz, to which coordinates are rounded; by default those of
+        the first source.
+    offset : three of float, optional
+        From where these steps are counted; by default as in the first source.
     bounds : four of float, optional
         xmin, ymin, xmax, ymax in the unit of x and y: only the points inside or on the border.
     within : path, optional
@@ -161,6 +168,8 @@ def write_lod(
         to_crs=to_crs,
         resolution=resolution,
         within=within,
+        scale=scale,
+        offset=offset,
     )
     frame = Frame(subject(paths), crs)
     announce(catalogue()[FUNCTION], chosen, [frame])

@@ -46,6 +46,8 @@ def write_planes(
     crs: str | None = None,
     override_crs: bool = False,
     to_crs: str | None = None,
+    scale: float | Sequence[float] | None = None,
+    offset: Sequence[float] | None = None,
     up: str = "z",
     colour: bool = False,
     bounds: Sequence[float] | None = None,
@@ -78,6 +80,11 @@ def write_planes(
         Whether `crs` also takes the place of one that the source names.
     to_crs : str, optional
         CRS to reproject the points to before, such as 'EPSG:25832'; all outputs have it.
+    scale : float, or three of float, optional
+        Steps of x, y and z in .las and .laz, to which coordinates are rounded; by default those of
+        the first source.
+    offset : three of float, optional
+        From where these steps are counted; by default as in the first source.
     up : 'x', 'y' or 'z'
         The axis that points up, for `orientation`, the picture and the colours.
     colour : bool
@@ -152,6 +159,8 @@ def write_planes(
         to_crs=to_crs,
         resolution=resolution,
         within=within,
+        scale=scale,
+        offset=offset,
     )
     frame = Frame(subject(paths), crs)
     units_for(detect, detect.choose({}), frame)

@@ -44,8 +44,9 @@ def write_noise(
     drop_noise : bool
         Write only the points that are no noise.
     **options
-        crs, override_crs, to_crs, bounds, within, device, memory and progress as of `write_ground`;
-        and those of `classify_noise`, whose lengths may also be texts with a unit, such as '2ft'.
+        crs, override_crs, to_crs, scale, offset, bounds, within, device, memory and progress as of
+        `write_ground`; and those of `classify_noise`, whose lengths may also be texts with a unit,
+        such as '2ft'.
 
     Returns
     -------
@@ -80,8 +81,9 @@ def write_thinned(source: Paths, outputs: Paths, **options: Any) -> dict[str, An
     source, outputs
         As of `write_noise`.
     **options
-        crs, override_crs, to_crs, bounds, within, device, memory and progress as of `write_ground`;
-        and those of `thin`, whose lengths may also be texts with a unit, such as '2ft'.
+        crs, override_crs, to_crs, scale, offset, bounds, within, device, memory and progress as of
+        `write_ground`; and those of `thin`, whose lengths may also be texts with a unit, such as
+        '2ft'.
 
     Returns
     -------
@@ -112,6 +114,8 @@ def _write(
     crs: str | None = None,
     override_crs: bool = False,
     to_crs: str | None = None,
+    scale: float | Sequence[float] | None = None,
+    offset: Sequence[float] | None = None,
     bounds: Sequence[float] | None = None,
     within: str | Path | None = None,
     device: str = "auto",
@@ -134,7 +138,14 @@ def _write(
     within_memory = budget.within(command, memory, targets.beside)
     declared = catalogue()[function]
     clouds, crs = considered(
-        command, clouds, crs, override=override_crs, to_crs=to_crs, within=within
+        command,
+        clouds,
+        crs,
+        override=override_crs,
+        to_crs=to_crs,
+        within=within,
+        scale=scale,
+        offset=offset,
     )
     frame = Frame(subject(paths), crs, is_announced=crs is None)  # `with_numbers` does it
     numbers = with_numbers(command, options, declared.parameters, paths[0], crs)

@@ -142,7 +142,9 @@ def _require_defaults(options: Mapping[str, Any], paths: Sequence[Path]) -> None
     from spatialq.functions.catalogue import catalogue
 
     usual = {each.name: each.default for each in catalogue()[FUNCTION].parameters}
-    usual |= dict.fromkeys(("memory", "resolution", "to_crs", "within")) | {"device": "auto"}
+    usual |= dict.fromkeys(("memory", "resolution", "to_crs", "within", "scale", "offset")) | {
+        "device": "auto"
+    }
     for name, value in options.items():
         if name not in usual or value != usual[name]:
             message = f"{COMMAND}: {name} is for point clouds, got {_said(paths)}"
