@@ -510,7 +510,7 @@ def _offsets(strips: Sequence[int], pairs: Sequence[Row]) -> dict[int, float]:
     for group in np.unique(root[ends]):
         members = np.flatnonzero(root == group)
         middle = np.sort(found[members])[(members.size - 1) // 2]
-        offsets.update({strips[k]: float(found[k] - middle) for k in members})
+        offsets.update({strips[k]: float(found[k] - middle) for k in members.tolist()})
     return offsets
 
 
