@@ -285,6 +285,19 @@ def test_other_formats_and_attributes(tmp_path):
     assert report["files"][0]["format"] == "text"
 
 
+def test_columns_that_are_none_of_las(tmp_path):
+    """Text, fractions and NaN in columns with the names of LAS."""
+    rng = np.random.default_rng(4)
+    rows = [f"{x:.2f},{y:.2f},1.0,{k % 2}.5,{'a' if k % 2 else 2},nan\n"
+            for k, (x, y) in enumerate(rng.uniform(0, 20, (500, 2)))]  # fmt: skip
+    text = "x,y,z,intensity,classification,gps_time\n" + "".join(rows)
+    (tmp_path / "a.csv").write_text(text)
+    report = spatialq.write_report(tmp_path / "a.csv", tmp_path / "r.json")
+    assert report["classes"] == [{"class": 2, "points": 250}]
+    assert report["files"][0]["intensity"] == [0.5, 1.5]
+    assert report["files"][0]["gps_time"] is None
+
+
 def test_a_crs_for_files_without_one(tmp_path):
     tiles(tmp_path, strips()[:1000], crs=None)
     report = spatialq.write_report(tmp_path, crs="EPSG:25832")

@@ -103,38 +103,42 @@ class Survey:
         con, there = self.con, set(cloud.schema.names)
         con.register("points", points)
 
-        def column(name: str, absent: str) -> str:
-            return identifier(name) if name in there else absent
+        def column(name: str, kind: str, absent: str = "NULL") -> str:
+            # files of other formats may have text, fractions and NaN in a column of the name
+            value = f"TRY_CAST({identifier(name)} AS {kind})" if name in there else "NULL"
+            return f"coalesce({value}, {absent})::{kind}"
 
-        known = {name: column(name, "NULL::DOUBLE") for name in (*AXES, *RANGES)}
+        known = {name: column(name, "DOUBLE") for name in (*AXES, *RANGES)}
         ends = ", ".join(
-            f"min({value})::DOUBLE AS {name}_low, max({value})::DOUBLE AS {name}_high"
+            f"{end}({value}) FILTER (isfinite({value})) AS {name}_{side}"
             for name, value in known.items()
+            for end, side in (("min", "low"), ("max", "high"))
         )
         flags = ", ".join(
-            f"count(*) FILTER ({column(name, 'false')}::BOOLEAN) AS {name}" for name in FLAGS
+            f"count(*) FILTER ({column(name, 'BOOLEAN', 'false')}) AS {name}" for name in FLAGS
         )
         groups = ", ".join(
-            f"{column(name, 'NULL')}::INTEGER AS {name}" for name in (CLASS, RETURN, RETURNS, STRIP)
+            f"{column(name, 'INTEGER')} AS {name}" for name in (CLASS, RETURN, RETURNS, STRIP)
         )
         self._keep("counted", f"""
             SELECT {number} AS file, {groups}, count(*) AS points,
                 count(*) FILTER ({_outside(cloud)}) AS outside, {flags}, {ends}
             FROM points GROUP BY ALL
         """)  # fmt: skip
-        cell, middle, of_class = double(self.cell), double(0.5), column(CLASS, "0")
+        cell, middle = double(self.cell), double(0.5)
+        of_class = column(CLASS, "INTEGER", "0")
         single = (
-            f"{column(RETURNS, '1')} <= 1 AND {of_class} NOT IN {NOISE} "
-            f"AND NOT {column('withheld', 'false')}::BOOLEAN"
+            f"{column(RETURNS, 'INTEGER', '1')} <= 1 AND {of_class} NOT IN {NOISE} "
+            f"AND NOT {column('withheld', 'BOOLEAN', 'false')}"
         )
         sums = ", ".join(f"sum({product}) FILTER (single) AS {name}" for name, product in
                          PRODUCTS.items())  # fmt: skip
         self._keep("parts", f"""
             WITH placed AS (
                 SELECT *, floor(x / {cell})::BIGINT AS cx, floor(y / {cell})::BIGINT AS cy,
-                    coalesce({column(STRIP, "0")}, 0)::INTEGER AS strip,
-                    coalesce({column(RETURN, "1")}, 1) <= 1 AS is_first,
-                    {of_class} = 2 AS is_ground, coalesce({single}, true) AS single
+                    {column(STRIP, "INTEGER", "0")} AS strip,
+                    {column(RETURN, "INTEGER", "1")} <= 1 AS is_first,
+                    {of_class} = 2 AS is_ground, {single} AS single
                 FROM points
             ), local AS (
                 SELECT *, x - (cx + {middle}) * {cell} AS u, y - (cy + {middle}) * {cell} AS v,
@@ -150,7 +154,8 @@ class Survey:
         self._keep(
             "places",
             f"""
-            SELECT {number} AS file, hash({whole}, {column(TIME, "0")}) AS place FROM points
+            SELECT {number} AS file, hash({whole}, {column(TIME, "DOUBLE", "0")}) AS place
+            FROM points
         """,
         )
         con.unregister("points")
