@@ -111,6 +111,7 @@ def test_a_hole(clean):
     points, report = clean
     assert report["cell_size"] == 2.0
     (hole,) = report["density"]["holes"]
+    assert report["density"]["hole_count"] == 1
     x, y, _ = HOLE
     assert (hole["x"] - WEST, hole["y"] - SOUTH) == pytest.approx((x, y), abs=1.0)
     cells = occupied(points, 2.0)

@@ -342,7 +342,8 @@ class Delivery:
                   WHERE file IN (FROM mapped) GROUP BY ALL)
         """)
         counts = self._raster("sum(n)")
-        return {**row, "holes": _holes(counts, self.units[0])}
+        count, largest = _holes(counts, self.units[0])
+        return {**row, "hole_count": count, "holes": largest}
 
     def _ground(self) -> Row | None:
         if self.units is None or not self._value("SELECT sum(ground) FROM cells"):
@@ -514,8 +515,8 @@ def _offsets(strips: Sequence[int], pairs: Sequence[Row]) -> dict[int, float]:
     return offsets
 
 
-def _holes(counts: "Raster", metres: float) -> list[Row]:
-    """Find areas without points that other cells surround, the largest first."""
+def _holes(counts: "Raster", metres: float) -> tuple[int, list[Row]]:
+    """Count the areas without points that other cells surround; give the largest ones."""
     columns = counts.z.shape[1]
     is_empty = np.isnan(np.pad(counts.z, 1, constant_values=np.nan))
     number = np.arange(is_empty.size).reshape(is_empty.shape)
@@ -537,4 +538,4 @@ def _holes(counts: "Raster", metres: float) -> list[Row]:
             "x": counts.west + (float(column[mine].mean()) - 0.5) * counts.resolution,
             "y": counts.north - (float(row[mine].mean()) - 0.5) * counts.resolution,
         })  # fmt: skip
-    return found
+    return int(np.count_nonzero(cells >= LEAST_HOLE)), found

@@ -132,11 +132,12 @@ def _holes(report: Mapping[str, Any]) -> Iterator[str]:
     square = "m²" if report["unit"] else "square units"
     first = holes[0]
     place = f"{first['area']:,.0f} {square} at {first['x']:.0f}, {first['y']:.0f}"
-    if len(holes) == 1:
+    count = report["density"]["hole_count"]
+    if count == 1:
         yield f"The area has a hole without points, {place} (water gives few returns)."
     else:
         yield (
-            f"The area has {len(holes)} holes without points, the largest {place} (water gives "
+            f"The area has {count:,} holes without points, the largest {place} (water gives "
             "few returns)."
         )
 
