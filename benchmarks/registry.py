@@ -98,6 +98,7 @@ BENCHMARKS = [
     Benchmark("coverage", "--rooms 1 --seeds 1 --beams 20000", "--seeds 11 12 13 14", slow=True),
     Benchmark("papers", "owm --points 3000 --repeat 1", "owm --small"),
     Benchmark("papers", "ql4bim --models {house} --repeat 1", "ql4bim", slow=True),
+    Benchmark("two_grids", "--side 40 --repeat 1"),
     Benchmark("unmodelled", "--things 3 --beams 5000"),
     Benchmark("pins", "--points 2000 --elements 100 --repeat 1"),
     Benchmark("plane_elements", "{house} --points 3000 --repeat 1"),

@@ -54,6 +54,7 @@ from spatialq.workflows.lod import write_lod as write_lod
 from spatialq.workflows.planes import write_planes as write_planes
 from spatialq.workflows.point_choice import write_noise as write_noise
 from spatialq.workflows.point_choice import write_thinned as write_thinned
+from spatialq.workflows.report import write_report as write_report
 from spatialq.workflows.terrain import write_terrain_products as write_terrain_products
 from spatialq.workflows.tiles import write_tiles as write_tiles
 
@@ -113,6 +114,7 @@ __all__ = [
     "write_lod",
     "write_noise",
     "write_planes",
+    "write_report",
     "write_terrain_products",
     "write_thinned",
     "write_tiles",

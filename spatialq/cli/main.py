@@ -24,6 +24,7 @@ from spatialq.cli.commands.mcp import mcp
 from spatialq.cli.commands.planes import planes
 from spatialq.cli.commands.point_choice import noise, thin
 from spatialq.cli.commands.render import render
+from spatialq.cli.commands.report import report
 from spatialq.cli.commands.run import run
 from spatialq.cli.commands.shell import shell
 from spatialq.cli.commands.terrain import terrain
@@ -71,9 +72,9 @@ def options(
 
 
 COMMANDS = (
-    info, load, unload, sql, run, shell, noise, thin, clip, ground, seeds, planes, clash, check,
-    diff, verdict, features, terrain, lod, tiles, view, mcp, render, jobs, demo, formats, devices,
-    calibrate, warm,
+    info, load, unload, sql, run, shell, report, noise, thin, clip, ground, seeds, planes, clash,
+    check, diff, verdict, features, terrain, lod, tiles, view, mcp, render, jobs, demo, formats,
+    devices, calibrate, warm,
 )  # fmt: skip
 for command in COMMANDS:
     register(app, command)

@@ -64,8 +64,19 @@ Within = Annotated[
     str | None,
     typer.Option(
         help="Read only the points in the polygons of this file: GeoPackage, Shapefile, GeoJSON, "
-        "FlatGeobuf, GeoParquet or DXF."
+        "FlatGeobuf, GeoParquet or DXF, in the CRS of the points or in that of --to-crs."
     ),
+]
+Scale = Annotated[
+    str | None,
+    typer.Option(
+        help="Steps of x, y and z in .las, .laz and .copc.laz, such as 0.001 or 0.001,0.001,0.01, "
+        "to which coordinates are rounded; by default those of the first file."
+    ),
+]
+Offset = Annotated[
+    str | None,
+    typer.Option(metavar="X,Y,Z", help="From where these steps are counted."),
 ]
 PointResolution = Annotated[
     str | None,
@@ -85,12 +96,33 @@ Memory = Annotated[
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How a command reads point clouds, and on which device it computes."""
+class Coordinates:
+    """In which CRS a command reads point clouds, and in which coordinates it writes points."""
 
     crs: Crs = None
     override_crs: OverrideCrs = False
+    to_crs: ToCrs = None
+    scale: Scale = None
+    offset: Offset = None
+
+    def of(self, command: str) -> dict[str, Any]:
+        """Give the arguments of a workflow.
+
+        Raises
+        ------
+        ValueError
+            If something is no number that must be one.
+        """
+        numbers = {name: _numbers(command, name, getattr(self, name)) for name in STEPS}
+        return {**vars(self), **numbers}
+
+
+@dataclass(frozen=True)
+class Reading(Coordinates):
+    """How a command reads and writes point clouds, and on which device it computes."""
+
     bounds: Bounds = None
+    within: Within = None
     device: Device = "auto"
 
     def of(self, command: str) -> dict[str, Any]:
@@ -99,11 +131,18 @@ class Reading:
         Raises
         ------
         ValueError
-            If the bounds are no numbers.
+            As `Coordinates.of`.
         """
-        return {**vars(self), "bounds": bounds_of(command, self.bounds)}
+        return {**super().of(command), "bounds": bounds_of(command, self.bounds)}
+
+    @property
+    def refused_by_jobs(self) -> dict[str, Any]:
+        """Give the options that jobs do not have, by flag."""
+        names = ("crs", "override_crs", "to_crs", *STEPS, "within")
+        return {f"--{name.replace('_', '-')}": getattr(self, name) for name in names}
 
 
+STEPS = ("scale", "offset")
 SEPARATOR = ","
 LISTS = {
     bool: "truth values such as true,false",
@@ -365,6 +404,24 @@ class CommandGroup(TyperGroup):
 def names(text: str) -> tuple[str, ...]:
     """Read names with commas between them."""
     return tuple(name.strip() for name in text.split(SEPARATOR))
+
+
+def _numbers(command: str, name: str, given: str | None) -> float | tuple[float, ...] | None:
+    """Read a number, or several with commas between them; how many, the workflow checks.
+
+    Raises
+    ------
+    ValueError
+        If they are no numbers.
+    """
+    if given is None:
+        return None
+    try:
+        found = tuple(map(float, given.split(SEPARATOR)))
+    except ValueError:
+        message = f"{command}: --{name} must be numbers such as 0.001, got {given!r}"
+        raise ValueError(message) from None
+    return found[0] if len(found) == 1 else found
 
 
 def bounds_of(command: str, given: str | None) -> tuple[float, ...] | None:

@@ -13,10 +13,10 @@ from spatialq.export.atomic import WRITER, whole
 from spatialq.functions.sql_text import literal
 
 
-def copy(file_format: str, result: Result, path: Path) -> int:
-    """Write rows in a format of DuckDB's COPY."""
+def copy(file_format: str, result: Result, path: Path, options: str = "") -> int:
+    """Write rows in a format of DuckDB's COPY, perhaps with more of its options."""
     with whole(path) as partial, said_of(path, partial):
-        target = f"{literal(str(partial))} (FORMAT {file_format})"
+        target = f"{literal(str(partial))} (FORMAT {file_format}{options})"
         ((rows,),) = result.con.execute(f"COPY ({result.query}\n) TO {target}").fetchall()
     return int(rows)
 

@@ -106,10 +106,18 @@ def frame_json(names: Any, queries: Any, places: Any, tables: Any, views: Any) -
         entries = [_entry(row) for row in (*(table_rows or ()), *(view_rows or ()))]
         known = Lineage(tuple(place), {each.path: each for each in entries})
         frame = known.frame(name, query)
-        if name and query is None and known.entry(parts_of(name)) is None:
+        if name and query is None and _may_have_lost_crs(known.entry(parts_of(name)), frame):
             frame = replace(frame, doubt=_doubt_of(frame.subject))
         found.append(json.dumps(asdict(frame)))
     return pa.array(found, pa.string())
+
+
+def _may_have_lost_crs(entry: Entry | None, frame: Frame) -> bool:
+    """Whether rows may come from a file whose CRS DuckDB dropped: a table, or a view of Parquet."""
+    if entry is None:
+        return True
+    is_known = frame.crs is not None or frame.doubt or frame.conflict
+    return not is_known and "parquet" in (entry.sql or "").casefold()
 
 
 def _doubt_of(subject: str) -> str:
@@ -199,11 +207,21 @@ def crs_statements(con: duckdb.DuckDBPyConnection, table: str, query: str) -> li
     CrsError
         If PROJ cannot read the CRS.
     """
-    frame = _lineage(con).frame_of_rows(query)
-    if frame.crs is None or frame.doubt or frame.conflict:
+    crs = crs_of_rows(con, query)
+    if crs is None:
         return []
-    comment = json.dumps({"crs": crs_text.compact(read_crs(table, frame.crs))}, ensure_ascii=False)
+    comment = json.dumps({"crs": crs_text.compact(read_crs(table, crs))}, ensure_ascii=False)
     return [f"COMMENT ON TABLE {table} IS {literal(comment)}"]
+
+
+@for_connection
+def crs_of_rows(con: duckdb.DuckDBPyConnection, query: str) -> str | None:
+    """Give the CRS of the x, y and z of a query, as a table or file states it.
+
+    None where it is not known, or their unit cannot be told.
+    """
+    frame = _lineage(con).frame_of_rows(query)
+    return None if frame.doubt or frame.conflict else frame.crs
 
 
 @for_connection

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.database.frames import crs_of_rows
 from spatialq.database.staged import Staged, source_of, staged
 from spatialq.database.writers import Result
 from spatialq.export import wkb
 from spatialq.export.spatial_order import cells_of, hilbert
 from spatialq.functions.sql_text import identifier, literal, unused
 from spatialq.io import crs as crs_text
+from spatialq.io.parquet_crs import KEY
 
 if TYPE_CHECKING:
     import duckdb
@@ -93,7 +95,7 @@ def copy_geoparquet(
         for k, (name, quoted) in enumerate(zip(result.columns, selected, strict=True)):
             if name in columns:  # DuckDB reads WKB where its own metadata does not name a column
                 selected[k] = f"ST_AsWKB({quoted}::GEOMETRY) AS {quoted}"
-        geo = ""
+        geo = known_crs(result)
         if primary is not None:
             name = unused("bbox", result.columns)
             selected.append(f"{BOX} AS {identifier(name)}")
@@ -103,6 +105,19 @@ def copy_geoparquet(
         target = f"{literal(str(path))} (FORMAT PARQUET{geo})"
         ((written,),) = result.con.execute(f"COPY ({query}) TO {target}").fetchall()
     return int(written)
+
+
+def known_crs(result: Result) -> str:
+    """Write the option of COPY that notes the CRS of x, y and z in the metadata of a file.
+
+    Empty where it is not known. `spatialq.io.parquet_crs` reads it.
+    """
+    if not {"x", "y"} <= {name.lower() for name in result.columns}:
+        return ""
+    crs = result.given_crs or crs_of_rows(result.con, result.statement)
+    if crs is None:
+        return ""
+    return f", KV_METADATA {{{KEY}: {literal(crs_text.from_text(crs))}}}"
 
 
 @contextmanager

@@ -25,10 +25,12 @@ from spatialq.functions.declaration import ElementsInput
 from spatialq.functions.sql_text import parts_of
 from spatialq.io import crs as crs_text
 from spatialq.io.formats import READ_BY_DUCKDB, find_sources, means_file, means_files, open_source
+from spatialq.io.parquet_crs import crs_of_parquet
 from spatialq.io.source import Layout
 
 AXES = ("x", "y", "z")
-READERS = ("read_las", "read_points", "read_grid")
+PARQUET = ("read_parquet", "parquet_scan")
+READERS = ("read_las", "read_points", "read_grid", *PARQUET)
 """Functions whose first argument is a file with coordinates."""
 KEEPS_UNIT = frozenset({
     "+", "-", "abs", "any_value", "arg_max", "arg_min", "avg", "ceil", "coalesce", "first", "floor",
@@ -482,6 +484,9 @@ def file_origin(path: str, reader: str | None = None, to_crs: str | None = None)
         return Origin(f"'{path}'", to_crs if crs_text.is_readable(to_crs) else None)
     from spatialq.io.clouds import READS_LAS, open_cloud
 
+    if reader in PARQUET or (reader is None and path.lower().endswith(".parquet")):
+        crs = crs_of_parquet("query", path)
+        return Origin(f"'{path}'", crs if crs and crs_text.is_readable(crs) else None)
     if reader is None and (not means_files(path) or path.lower().endswith(READ_BY_DUCKDB)):
         return Origin(f"table {path}")
     try:

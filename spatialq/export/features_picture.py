@@ -193,7 +193,7 @@ def _hillshade(z: "FloatArray") -> "NDArray[np.uint8]":
     slope = math.sqrt(float(np.mean(steps**2))) if steps.size else 0.0
     light = hillshade(Raster(z * (SLOPE / slope if slope else 1.0), 0, 0, 1)) / 181.0
     share = np.where(known, (z - low) / (high - low or 1.0), 0.0)
-    colour = _ramp(HEIGHT_RAMP)[np.clip(255 * share, 0, 255).astype(np.int64)]
+    colour = ramp(HEIGHT_RAMP)[np.clip(255 * share, 0, 255).astype(np.int64)]
     colour = np.clip(colour * (0.25 + 0.75 * light[..., None]), 0, 255)
     colour[~known] = EMPTY
     painted: NDArray[np.uint8] = colour.astype(np.uint8)
@@ -219,7 +219,7 @@ def _panel(
     value[of_y, of_x] = np.ma.filled(np.ma.asarray(shown.value, np.float64), np.nan)
     below = (np.searchsorted(values, value, "left") + np.searchsorted(values, value, "right")) / 2
     share = below / max(1, values.size)
-    colours = _ramp(FEATURE_RAMP)[np.clip(256 * share, 0, 255).astype(np.int64)]
+    colours = ramp(FEATURE_RAMP)[np.clip(256 * share, 0, 255).astype(np.int64)]
     colours[np.isnan(value)] = EMPTY
     inside = (row >= 0)[:, None] & (column >= 0)
     painted: NDArray[np.uint8] = np.where(
@@ -249,9 +249,9 @@ def _legend(draw: Any, at: tuple[int, int], name: str, values: "FloatArray", tal
     title, font = _label(name)
     draw.multiline_text((left, top), title, INK, font, spacing=1)
     start, length = top + 44, max(90, tall - 54)
-    ramp = _ramp(FEATURE_RAMP)
+    colours = ramp(FEATURE_RAMP)
     for k in range(length):
-        colour = tuple(int(c) for c in ramp[round(255 * (1 - k / (length - 1)))])
+        colour = tuple(int(c) for c in colours[round(255 * (1 - k / (length - 1)))])
         draw.line([(left, start + k), (left + 20, start + k)], colour)
     if values.size:
         for share, text in zip(SHARES, _apart(np.quantile(values, SHARES)), strict=True):
@@ -277,13 +277,13 @@ def _apart(marks: "FloatArray") -> list[str]:
     differ = np.unique(marks).size
     texts: list[str] = []
     for digits in range(3, 7):
-        texts = [_number(mark, digits) for mark in marks]
+        texts = [number(mark, digits) for mark in marks]
         if len(set(texts)) >= differ:
             break
     return texts
 
 
-def _number(value: float, digits: int) -> str:
+def number(value: float, digits: int) -> str:
     """Write a number without an exponent: 1230, not 1.23e+03."""
     if 1e-3 <= abs(value) < 1e6:
         return np.format_float_positional(value, digits, unique=False, fractional=False, trim="-")
@@ -291,7 +291,7 @@ def _number(value: float, digits: int) -> str:
 
 
 @cache
-def _ramp(knots: tuple[tuple[float, float, float], ...]) -> "FloatArray":
+def ramp(knots: tuple[tuple[float, float, float], ...]) -> "FloatArray":
     """Interpolate 256 colours of sRGB, 0 to 255, between knots in OKLCh (Ottosson 2020)."""
     at = np.linspace(0, len(knots) - 1, 256)
     lightness, chroma, hue = (

@@ -82,7 +82,7 @@ def write_ground_picture(
         draw.rectangle((left - 1, top - 1, left + size[0], top + size[1]), outline=FAINT)
         draw.text((left, top - 28), name, INK, medium)
     below = top + size[1] + 24
-    _scale_bar(draw, (MARGIN, below), scale / terrain.resolution, unit)
+    scale_bar(draw, (MARGIN, below), scale / terrain.resolution, unit)
     ground = int(np.count_nonzero(is_ground))
     _legend(draw, (MARGIN + room + GAP, below), (ground, is_ground.size - ground), noise)
     with whole(Path(path)) as partial:
@@ -121,7 +121,7 @@ def _length(value: float, unit: str | None) -> str:
     return f"{value:g}" if unit is None else f"{value:g} {unit}"
 
 
-def _scale_bar(draw: Any, at: tuple[int, int], pixels: float, unit: str | None) -> None:
+def scale_bar(draw: Any, at: tuple[int, int], pixels: float, unit: str | None) -> None:
     """Draw the longest of 1, 2, 5 times a power of ten units that is not above 170 pixels."""
     from PIL import ImageFont
 

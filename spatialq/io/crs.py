@@ -193,13 +193,16 @@ def name(crs: str | None) -> str:
     return f"{title} ({code['authority']}:{code['code']})" if code else title
 
 
-def unit_name(crs: str | None) -> str | None:
-    """Name the unit of x and y for people; None where they are no map coordinates, or unknown."""
+def unit_name(crs: str | None, *, of_heights: bool = False) -> str | None:
+    """Name the unit of x and y, or that of heights, for people.
+
+    None where x and y are no map coordinates, or the unit is not known.
+    """
     units = None if crs is None else metres_per_unit(crs)
     if units is None:
         return None
     names = {**METRES, "km": 1000.0}.items()
-    return next((each for each, metres in names if math.isclose(metres, units[0])), None)
+    return next((each for each, metres in names if math.isclose(metres, units[of_heights])), None)
 
 
 @lru_cache(maxsize=256)

@@ -12,10 +12,10 @@ from spatialq.export.atomic import together
 from spatialq.io.clouds import are_las
 from spatialq.io.source import LAS, Progress
 from spatialq.runtime import budget, buffers
-from spatialq.workflows.cloud_files import crs_of, las_outputs, open_clouds, write_with_columns
+from spatialq.workflows.cloud_files import considered, las_outputs, open_clouds, write_with_columns
 from spatialq.workflows.cloud_points import POINT_ID
 from spatialq.workflows.outputs import Outputs, input_files
-from spatialq.workflows.within import Within, clipped
+from spatialq.workflows.within import Within
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,6 +37,9 @@ def write_clip(
     outside: bool = False,
     crs: str | None = None,
     override_crs: bool = False,
+    to_crs: str | None = None,
+    scale: float | Sequence[float] | None = None,
+    offset: Sequence[float] | None = None,
     memory: str | float | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
@@ -64,6 +67,10 @@ def write_clip(
         Of a source that does not name one: PROJJSON, WKT, or a code such as EPSG:25832.
     override_crs : bool
         Whether `crs` also takes the place of one that the source names.
+    to_crs : str, optional
+        CRS to reproject the points to before, that of the polygons, such as 'EPSG:25832'.
+    scale, offset : float or three of float, and three of float, optional
+        As of `write_ground`.
     memory : str or float, optional
         Main memory to use, such as '2GB'; a number is in GiB.
     progress : callable, optional
@@ -88,10 +95,18 @@ def write_clip(
         message = f"{COMMAND}: outputs must name a file that ends in .las or .laz, got none"
         raise ValueError(message)
     clouds = open_clouds(source, paths, targets, LAS)
-    crs = crs_of(COMMAND, clouds, crs, override=override_crs)
     within_memory = budget.within(COMMAND, memory, targets.beside)
     chosen = Within(within, layer, where, outside)
-    clouds = clipped(COMMAND, clouds, chosen, crs)
+    clouds, crs = considered(
+        COMMAND,
+        clouds,
+        crs,
+        override=override_crs,
+        to_crs=to_crs,
+        within=chosen,
+        scale=scale,
+        offset=offset,
+    )
     tick = progress or (lambda *_: None)
     written = 0
     with within_memory:

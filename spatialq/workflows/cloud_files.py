@@ -8,9 +8,12 @@ from spatialq.errors import FileError
 from spatialq.functions.declaration import Parameter
 from spatialq.io.clouds import are_las, at_resolution
 from spatialq.io.formats import open_source
+from spatialq.io.reprojected import moved, operations, warn_of_missing_grids
 from spatialq.io.source import LAS, PointSource, Progress
 from spatialq.workflows.lengths import with_numbers
 from spatialq.workflows.outputs import Outputs
+from spatialq.workflows.steps import in_steps, steps_in
+from spatialq.workflows.within import Within, clipped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -109,7 +112,59 @@ def crs_of(
     return crs
 
 
-def thinned(
+def considered(
+    command: str,
+    clouds: list[PointSource],
+    crs: str | None,
+    *,
+    override: bool,
+    to_crs: str | None = None,
+    resolution: float | str | None = None,
+    within: "Within | str | Path | None" = None,
+    scale: float | Sequence[float] | None = None,
+    offset: Sequence[float] | None = None,
+) -> tuple[list[PointSource], str | None]:
+    """Give what of clouds a command considers, and in which CRS.
+
+    Parameters
+    ----------
+    command : str
+    clouds : list of PointSource
+    crs, override
+        As of `crs_of`.
+    to_crs : str, optional
+        CRS to reproject to.
+    resolution
+        As of `thinned`.
+    within
+        As of `spatialq.workflows.within.clipped`, in the CRS to which the clouds are reprojected.
+    scale, offset
+        As of `spatialq.workflows.steps.in_steps`. Clouds that are reprojected have steps about as
+        long as those of the files.
+
+    Raises
+    ------
+    CrsError
+        As `crs_of`; also if the clouds cannot be reprojected, or the polygons are in another CRS.
+    FileError, ValueError
+        As `thinned` and `clipped`.
+    """
+    crs = crs_of(command, clouds, crs, override=override)
+    clouds = _thinned(command, clouds, resolution, crs)
+    if to_crs is not None:
+        chosen = operations(command, clouds, to_crs, [crs] * len(clouds))
+        warn_of_missing_grids(command, chosen)
+        pairs = zip(clouds, chosen, strict=True)
+        before = crs
+        layouts = [cloud.layout for cloud in clouds]
+        clouds, crs = [moved(command, *pair) for pair in pairs], chosen[0].target
+        if scale is None and layouts[0] is not None and clouds[0].layout is None:
+            scale = steps_in(layouts[0].scales, before, crs)
+    clouds = in_steps(command, clouds, scale, offset)
+    return clipped(command, clouds, within, crs), crs
+
+
+def _thinned(
     command: str,
     clouds: list[PointSource],
     resolution: float | str | None,

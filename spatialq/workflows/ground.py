@@ -15,10 +15,9 @@ from spatialq.io.source import LAS, Progress
 from spatialq.runtime import budget, buffers
 from spatialq.runtime.threads import chunks
 from spatialq.workflows.cloud_files import (
-    crs_of,
+    considered,
     las_outputs,
     open_clouds,
-    thinned,
     write_with_columns,
 )
 from spatialq.workflows.cloud_points import (
@@ -31,7 +30,6 @@ from spatialq.workflows.cloud_points import (
 from spatialq.workflows.lengths import with_numbers
 from spatialq.workflows.outputs import PICTURE, RASTER, TABLE, Outputs, input_files, named, subject
 from spatialq.workflows.tables import write_arrow
-from spatialq.workflows.within import clipped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,6 +55,9 @@ def write_ground(
     ground_only: bool = False,
     crs: str | None = None,
     override_crs: bool = False,
+    to_crs: str | None = None,
+    scale: float | Sequence[float] | None = None,
+    offset: Sequence[float] | None = None,
     bounds: Sequence[float] | None = None,
     within: str | Path | None = None,
     point_resolution: float | str | None = None,
@@ -89,6 +90,13 @@ def write_ground(
         All outputs have it.
     override_crs : bool
         Whether `crs` also takes the place of one that the source names.
+    to_crs : str, optional
+        CRS to reproject the points to before, such as 'EPSG:25832'; all outputs have it.
+    scale : float, or three of float, optional
+        Steps of x, y and z in .las and .laz, to which coordinates are rounded; by default those of
+        the first source.
+    offset : three of float, optional
+        From where these steps are counted; by default as in the first source.
     bounds : four of float, optional
         xmin, ymin, xmax, ymax in the unit of x and y: only the points inside or on the border are
         considered and written.
@@ -149,9 +157,17 @@ def write_ground(
     if unknown := sorted(set(options) - known):
         message = f"write_ground: no option {unknown[0]!r}; there is {', '.join(sorted(known))}"
         raise ValueError(message)
-    crs = crs_of(COMMAND, clouds, crs, override=override_crs)
-    clouds = thinned(COMMAND, clouds, point_resolution, crs)
-    clouds = clipped(COMMAND, clouds, within, crs)
+    clouds, crs = considered(
+        COMMAND,
+        clouds,
+        crs,
+        override=override_crs,
+        to_crs=to_crs,
+        resolution=point_resolution,
+        within=within,
+        scale=scale,
+        offset=offset,
+    )
     frame = Frame(subject(paths), crs, is_announced=crs is None)  # `with_numbers` does it
     units_for(classify, classify.choose({}), frame)  # refuses degrees
     parameters = (*classify.parameters, *parameters_of(TerrainOptions))

@@ -19,7 +19,7 @@ from spatialq.export.lod_writers import NODE_WRITERS, POINT_WRITERS
 from spatialq.export.tiles.options import TileOptions
 from spatialq.io.source import PointSource, Progress
 from spatialq.runtime import budget
-from spatialq.workflows.cloud_files import crs_of, open_clouds, thinned
+from spatialq.workflows.cloud_files import considered, open_clouds
 from spatialq.workflows.cloud_points import checked_bounds, warn_of_nothing
 from spatialq.workflows.lod_kept import KeptTiles
 from spatialq.workflows.lod_nodes import CloudStatistics, open_writers, require_targets
@@ -34,7 +34,6 @@ from spatialq.workflows.lod_table import (
 )
 from spatialq.workflows.lod_tree import Reading, TreeBuild
 from spatialq.workflows.outputs import PARQUET, PICTURE, Outputs, input_files, named, subject
-from spatialq.workflows.within import clipped
 
 if TYPE_CHECKING:
     from spatialq.udfs.build_lod.additive import Additive
@@ -55,6 +54,9 @@ def write_lod(
     *,
     crs: str | None = None,
     override_crs: bool = False,
+    to_crs: str | None = None,
+    scale: float | Sequence[float] | None = None,
+    offset: Sequence[float] | None = None,
     bounds: Sequence[float] | None = None,
     within: str | Path | None = None,
     resolution: float | str | None = None,
@@ -84,6 +86,13 @@ def write_lod(
         Of sources that do not name one: PROJJSON, WKT, or a code such as EPSG:25832.
     override_crs : bool
         Whether `crs` also takes the place of one that a source names.
+    to_crs : str, optional
+        CRS to reproject the points to before, such as 'EPSG:25832'; all outputs have it.
+    scale : float, or three of float, optional
+        Steps of x, y and z in .copc.laz, to which coordinates are rounded; by default those of
+        the first source.
+    offset : three of float, optional
+        From where these steps are counted; by default as in the first source.
     bounds : four of float, optional
         xmin, ymin, xmax, ymax in the unit of x and y: only the points inside or on the border.
     within : path, optional
@@ -151,9 +160,17 @@ def write_lod(
     clouds = open_clouds(source, paths, targets, ENDINGS)
     within_memory = budget.within(COMMAND, memory, targets.beside)
     require_targets(targets.paths)
-    crs = crs_of(COMMAND, clouds, crs, override=override_crs)
-    clouds = thinned(COMMAND, clouds, resolution, crs)
-    clouds = clipped(COMMAND, clouds, within, crs)
+    clouds, crs = considered(
+        COMMAND,
+        clouds,
+        crs,
+        override=override_crs,
+        to_crs=to_crs,
+        resolution=resolution,
+        within=within,
+        scale=scale,
+        offset=offset,
+    )
     frame = Frame(subject(paths), crs)
     announce(catalogue()[FUNCTION], chosen, [frame])
     frame = replace(frame, is_announced=True)

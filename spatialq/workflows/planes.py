@@ -15,17 +15,15 @@ from spatialq.io.crs import with_one_unit
 from spatialq.io.source import LAS, Progress
 from spatialq.runtime import budget
 from spatialq.workflows.cloud_files import (
-    crs_of,
+    considered,
     las_outputs,
     open_clouds,
-    thinned,
     write_with_columns,
 )
 from spatialq.workflows.cloud_points import Points, checked_bounds, read_points, warn_of_nothing
 from spatialq.workflows.lengths import with_numbers
 from spatialq.workflows.outputs import PICTURE, TABLE, VECTOR, Outputs, input_files, named, subject
 from spatialq.workflows.tables import write_arrow
-from spatialq.workflows.within import clipped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,6 +45,9 @@ def write_planes(
     *,
     crs: str | None = None,
     override_crs: bool = False,
+    to_crs: str | None = None,
+    scale: float | Sequence[float] | None = None,
+    offset: Sequence[float] | None = None,
     up: str = "z",
     colour: bool = False,
     bounds: Sequence[float] | None = None,
@@ -77,6 +78,13 @@ def write_planes(
         Points and boundaries have it.
     override_crs : bool
         Whether `crs` also takes the place of one that the source names.
+    to_crs : str, optional
+        CRS to reproject the points to before, such as 'EPSG:25832'; all outputs have it.
+    scale : float, or three of float, optional
+        Steps of x, y and z in .las and .laz, to which coordinates are rounded; by default those of
+        the first source.
+    offset : three of float, optional
+        From where these steps are counted; by default as in the first source.
     up : 'x', 'y' or 'z'
         The axis that points up, for `orientation`, the picture and the colours.
     colour : bool
@@ -143,9 +151,17 @@ def write_planes(
         for cloud in group:
             _require_room(cloud)
     # wrong options, and degrees, are rejected before the work is done
-    crs = crs_of(COMMAND, clouds, crs, override=override_crs)
-    clouds = thinned(COMMAND, clouds, resolution, crs)
-    clouds = clipped(COMMAND, clouds, within, crs)
+    clouds, crs = considered(
+        COMMAND,
+        clouds,
+        crs,
+        override=override_crs,
+        to_crs=to_crs,
+        resolution=resolution,
+        within=within,
+        scale=scale,
+        offset=offset,
+    )
     frame = Frame(subject(paths), crs)
     units_for(detect, detect.choose({}), frame)
     chosen = detect.choose(with_numbers(COMMAND, options, detect.parameters, paths[0], crs))

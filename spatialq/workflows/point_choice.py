@@ -11,7 +11,7 @@ from spatialq.errors import files_read_by
 from spatialq.export.atomic import together
 from spatialq.io.source import LAS, Progress
 from spatialq.runtime import budget
-from spatialq.workflows.cloud_files import crs_of, las_outputs, open_clouds
+from spatialq.workflows.cloud_files import considered, las_outputs, open_clouds
 from spatialq.workflows.cloud_points import IS_NOISE, Points, checked_bounds, read_points
 from spatialq.workflows.ground import write_cloud
 from spatialq.workflows.lengths import with_numbers
@@ -44,8 +44,9 @@ def write_noise(
     drop_noise : bool
         Write only the points that are no noise.
     **options
-        crs, override_crs, bounds, device, memory and progress as of `write_ground`; and those of
-        `classify_noise`, whose lengths may also be texts with a unit, such as '2ft'.
+        crs, override_crs, to_crs, scale, offset, bounds, within, device, memory and progress as of
+        `write_ground`; and those of `classify_noise`, whose lengths may also be texts with a unit,
+        such as '2ft'.
 
     Returns
     -------
@@ -80,8 +81,9 @@ def write_thinned(source: Paths, outputs: Paths, **options: Any) -> dict[str, An
     source, outputs
         As of `write_noise`.
     **options
-        crs, override_crs, bounds, device, memory and progress as of `write_ground`; and those of
-        `thin`, whose lengths may also be texts with a unit, such as '2ft'.
+        crs, override_crs, to_crs, scale, offset, bounds, within, device, memory and progress as of
+        `write_ground`; and those of `thin`, whose lengths may also be texts with a unit, such as
+        '2ft'.
 
     Returns
     -------
@@ -111,7 +113,11 @@ def _write(
     *,
     crs: str | None = None,
     override_crs: bool = False,
+    to_crs: str | None = None,
+    scale: float | Sequence[float] | None = None,
+    offset: Sequence[float] | None = None,
     bounds: Sequence[float] | None = None,
+    within: str | Path | None = None,
     device: str = "auto",
     memory: str | float | None = None,
     progress: Progress | None = None,
@@ -131,7 +137,16 @@ def _write(
     clouds = open_clouds(source, paths, targets, LAS)
     within_memory = budget.within(command, memory, targets.beside)
     declared = catalogue()[function]
-    crs = crs_of(command, clouds, crs, override=override_crs)
+    clouds, crs = considered(
+        command,
+        clouds,
+        crs,
+        override=override_crs,
+        to_crs=to_crs,
+        within=within,
+        scale=scale,
+        offset=offset,
+    )
     frame = Frame(subject(paths), crs, is_announced=crs is None)  # `with_numbers` does it
     numbers = with_numbers(command, options, declared.parameters, paths[0], crs)
     chosen = declared.choose(numbers)

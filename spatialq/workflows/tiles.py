@@ -67,8 +67,8 @@ def write_tiles(
     progress : callable, optional
         Called with file, rows so far and rows in all.
     **options
-        For point clouds: `bounds`, `resolution`, `device` and `memory` of `write_lod`, and options
-        of `build_lod`. Of other sources only their defaults are taken.
+        For point clouds: `to_crs`, `bounds`, `within`, `resolution`, `device` and `memory` of
+        `write_lod`, and options of `build_lod`. Of other sources only their defaults are taken.
 
     Returns
     -------
@@ -142,7 +142,9 @@ def _require_defaults(options: Mapping[str, Any], paths: Sequence[Path]) -> None
     from spatialq.functions.catalogue import catalogue
 
     usual = {each.name: each.default for each in catalogue()[FUNCTION].parameters}
-    usual |= {"device": "auto", "memory": None, "resolution": None}
+    usual |= dict.fromkeys(("memory", "resolution", "to_crs", "within", "scale", "offset")) | {
+        "device": "auto"
+    }
     for name, value in options.items():
         if name not in usual or value != usual[name]:
             message = f"{COMMAND}: {name} is for point clouds, got {_said(paths)}"

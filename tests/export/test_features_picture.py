@@ -16,7 +16,7 @@ from spatialq.export.features_picture import (
     _apart,
     _label,
     _nearest,
-    _ramp,
+    ramp,
     write_features_picture,
 )
 
@@ -40,10 +40,10 @@ def colours(picture):
     return {tuple(int(each).to_bytes(3)) for each in found[counts > 500]}
 
 
-@pytest.mark.parametrize("ramp", [FEATURE_RAMP, HEIGHT_RAMP])
-def test_ramps_are_the_colours_of_their_knots(ramp):
+@pytest.mark.parametrize("chosen", [FEATURE_RAMP, HEIGHT_RAMP])
+def test_ramps_are_the_colours_of_their_knots(chosen):
     """Back in OKLab (Ottosson 2020), as no colour is that a screen does not have."""
-    srgb = _ramp(ramp) / 255
+    srgb = ramp(chosen) / 255
     linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
     cones = linear @ np.transpose([
         [0.4122214708, 0.5363325363, 0.0514459929],
@@ -55,14 +55,14 @@ def test_ramps_are_the_colours_of_their_knots(ramp):
         [1.9779984951, -2.4285922050, 0.4505937099],
         [0.0259040371, 0.7827717662, -0.8086757660],
     ]).T @ np.cbrt(cones).T  # fmt: skip
-    at, knots = np.linspace(0, len(ramp) - 1, 256), range(len(ramp))
-    expected = [np.interp(at, knots, column) for column in zip(*ramp, strict=True)]
+    at, knots = np.linspace(0, len(chosen) - 1, 256), range(len(chosen))
+    expected = [np.interp(at, knots, column) for column in zip(*chosen, strict=True)]
     np.testing.assert_allclose(lightness, expected[0], atol=0.005)
     np.testing.assert_allclose(np.hypot(a, b), expected[1], atol=0.005)
 
 
 def test_the_ramp_of_features_gets_lighter_all_the_way():
-    srgb = _ramp(FEATURE_RAMP) / 255
+    srgb = ramp(FEATURE_RAMP) / 255
     linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
     steps = np.diff(np.cbrt(linear @ [0.2126, 0.7152, 0.0722]))
     assert steps.min() > 0.7 * steps.max() > 0
@@ -73,11 +73,11 @@ def test_an_example_is_where_it_is(tmp_path):
     value = np.ones(16)
     value[0] = 0.0  # at 10, 10
     picture = draw(tmp_path, FeatureMap("pca pca1", 300.0, X, Y, value))
-    dark = _ramp(FEATURE_RAMP)[8].astype(int)  # half of one of sixteen lies below it
+    dark = ramp(FEATURE_RAMP)[8].astype(int)  # half of one of sixteen lies below it
     panel = picture[100:, 540:840]
     rows, columns = np.nonzero(np.abs(panel - dark).sum(axis=-1) < 3)
     assert rows.size > 1000
-    light = np.nonzero(np.abs(panel - _ramp(FEATURE_RAMP)[136].astype(int)).sum(axis=-1) < 3)
+    light = np.nonzero(np.abs(panel - ramp(FEATURE_RAMP)[136].astype(int)).sum(axis=-1) < 3)
     assert rows.min() > light[0].mean()
     assert columns.max() < light[1].mean()
     # the grid is 100 wide and an example 20

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from spatialq.cli.options import Crs, Json, Memory, OverrideCrs
+from spatialq.cli.options import Coordinates, Json, Memory
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import show_written
 
@@ -44,8 +44,7 @@ def clip(
     outside: Annotated[
         bool, typer.Option("--outside", help="Write the points that are in none of the polygons.")
     ] = False,
-    crs: Crs = None,
-    override_crs: OverrideCrs = False,
+    coordinates: Coordinates,
     memory: Memory = None,
     as_json: Json = False,
 ) -> None:
@@ -60,8 +59,7 @@ def clip(
             layer=layer,
             where=where,
             outside=outside,
-            crs=crs,
-            override_crs=override_crs,
+            **coordinates.of("clip"),
             memory=memory,
             progress=update,
         )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from spatialq.cli.jobs import Tasks, refuse_part_format, run_job, with_lengths
-from spatialq.cli.options import Json, Memory, ParametersOf, Reading, Within, with_parameters
+from spatialq.cli.options import Json, Memory, ParametersOf, Reading, with_parameters
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import show_written
 
@@ -49,7 +49,6 @@ def ground(
     ] = None,
     options: dict[str, Any],
     reading: Reading,
-    within: Within = None,
     point_resolution: Annotated[
         str | None,
         typer.Option(
@@ -69,9 +68,7 @@ def ground(
     read = reading.of("ground")
     if tasks.are_wanted:
         refused: dict[str, Any] = {
-            "--crs": read["crs"],
-            "--override-crs": read["override_crs"],
-            "--within": within,
+            **reading.refused_by_jobs,
             "--point-resolution": point_resolution,
         }
         if part_format != "tif":
@@ -100,7 +97,6 @@ def ground(
             output,
             ground_only=ground_only,
             **read,
-            within=within,
             point_resolution=point_resolution,
             memory=memory,
             progress=update,

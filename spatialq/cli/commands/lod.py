@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from spatialq.cli.jobs import Executor, Tasks, Workers, run_job
-from spatialq.cli.options import Json, PointResolution, Reading, Within, with_parameters
+from spatialq.cli.options import Json, PointResolution, Reading, with_parameters
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import show, show_written
 
@@ -32,7 +32,6 @@ def lod(
     ] = None,
     options: dict[str, Any],
     reading: Reading,
-    within: Within = None,
     resolution: PointResolution = None,
     memory: Annotated[
         str | None,
@@ -86,9 +85,7 @@ def lod(
             as_json=as_json,
             command="lod",
             refused={
-                "--crs": read["crs"],
-                "--override-crs": read["override_crs"],
-                "--within": within,
+                **reading.refused_by_jobs,
                 "--resolution": resolution,
                 "--compact": compact,
             },
@@ -102,7 +99,6 @@ def lod(
             files,
             output or (),
             **read,
-            within=within,
             resolution=resolution,
             memory=memory,
             compact=compact,

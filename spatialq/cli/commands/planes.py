@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from spatialq.cli.jobs import Tasks, refuse_part_format, run_job, with_lengths
-from spatialq.cli.options import Json, Memory, PointResolution, Reading, Within, with_parameters
+from spatialq.cli.options import Json, Memory, PointResolution, Reading, with_parameters
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import note_limit, rounded, show, show_written
 
@@ -51,7 +51,6 @@ def planes(
         ),
     ] = False,
     reading: Reading,
-    within: Within = None,
     resolution: PointResolution = None,
     memory: Memory = None,
     limit: Annotated[int, typer.Option(min=0, help="Maximum number of planes to print.")] = 20,
@@ -64,9 +63,7 @@ def planes(
     if tasks.are_wanted:
         function = "plane_points" if part_format == "laz" else "detect_planes"
         refused = {
-            "--crs": read["crs"],
-            "--override-crs": read["override_crs"],
-            "--within": within,
+            **reading.refused_by_jobs,
             "--resolution": resolution,
             "--up": up != "z",
             "--colour": colour,
@@ -95,7 +92,6 @@ def planes(
             **read,
             up=up,
             colour=colour,
-            within=within,
             resolution=resolution,
             memory=memory,
             progress=update,

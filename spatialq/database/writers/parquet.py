@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from spatialq.database.duckdb_copy import copy, said_of
-from spatialq.database.geoparquet import copy_geoparquet, geometry_columns
+from spatialq.database.geoparquet import copy_geoparquet, geometry_columns, known_crs
 from spatialq.database.writers import Result, Writer
 from spatialq.export.atomic import WRITER as CALLER
 from spatialq.export.atomic import whole
@@ -20,7 +20,7 @@ def write(result: Result, path: Path) -> int:
         )
         raise ValueError(message)
     if not columns and not sort:
-        return copy("PARQUET", result, path)
+        return copy("PARQUET", result, path, known_crs(result))
     columns = columns and geometry_columns(result.relation, result.crs)
     with whole(path) as partial, said_of(path, partial):
         return copy_geoparquet(result, partial, columns, sort=sort)
@@ -31,7 +31,7 @@ WRITER = Writer(
     suffixes=(".parquet",),
     takes="rows",
     write=write,
-    keeps="all columns and types; geometries with boxes and CRS (GeoParquet 1.1)",
-    loses="CRS of rows without a geometry",
+    keeps="all columns and types, and the CRS; geometries with boxes (GeoParquet 1.1)",
+    loses="",
     options=("sort",),
 )
