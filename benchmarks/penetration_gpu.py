@@ -1,4 +1,4 @@
-"""The penetration of pairs on the GPU against the host, in turns, and where the time of a call goes.
+"""The penetration of pairs on the GPU against the host, in turns; where the time of a call goes.
 
     python benchmarks/penetration_gpu.py MESHES [MESHES ...] [--copies 1 200] [--cells 0 500 2000]
 

@@ -13,6 +13,7 @@ from spatialq.runtime import cuda, gpus, progress
 
 from . import MEASURES, Options, common_parts, depths
 from .cells import STACK
+from .cpu import different
 from .depths import MIN_TOLERANCE
 
 SOURCE = Path(__file__).parent / "kernels.cu"
@@ -29,7 +30,7 @@ CONTACTS = 1 << 20  # places in the list of contacts, at first
 
 def run(
     a: Meshes, b: Meshes | None = None, *, options: Options, pairs: tuple[Any, Any] | None = None,
-    tiles: int = 1,
+    identities: tuple[Any, Any] | None = None, tiles: int = 1,
 ) -> dict[str, Any]:  # fmt: skip
     """Find the pairs of elements that meet, and how, by the method 'exact'.
 
@@ -41,6 +42,8 @@ def run(
         The broad phase is an R-tree.
     pairs : int64[], int64[], optional
         As for `cpu.run`.
+    identities : uint64[], uint64[], optional
+        As for `cpu.run`, in the memory of the host.
     tiles : int
         Parts of the pairs of NumPy meshes, of whose elements only those of one part at a time are
         on the device; the result is the same.
@@ -53,7 +56,7 @@ def run(
     device = cuda.device()
     with device.use():
         if tiles > 1:
-            found = _in_tiles(a, b, options, pairs, tiles)
+            found = _in_tiles(a, b, options, pairs, identities, tiles)
             return found | common_parts.columns(found, a, b, options)
         here = device.is_here(a.vertices)
         t = max(options.tolerance, MIN_TOLERANCE)
@@ -68,6 +71,9 @@ def run(
             rows_a, rows_b = rtree_gpu.pairs(device, limits[:split], others, t)
         else:
             rows_a, rows_b = (device.upload_small(rows.astype(np.int32)) for rows in pairs)
+        if identities is not None:
+            one, other = map(device.upload_small, identities)
+            rows_a, rows_b = different(rows_a, rows_b, (one, other))
         rows_b = rows_b + np.int32(shift)
         progress.stage("meshes", 0.5)
         meshes = PreparedMeshes(device, both, limits)
@@ -154,7 +160,7 @@ def _relate(
 
 
 def _in_tiles(
-    a: Meshes, b: Meshes | None, options: Options, pairs: Any, tiles: int
+    a: Meshes, b: Meshes | None, options: Options, pairs: Any, identities: Any, tiles: int
 ) -> dict[str, Any]:
     """Relate the pairs in parts, each with its elements on one of the devices of the call."""
     progress.stage("near pairs", 0.3)
@@ -163,6 +169,7 @@ def _in_tiles(
     rows_a, rows_b = pairs or broad_phase.pairs(
         boxes_a, boxes_b, t, "rtree", tree_of(a), tree_of(b)
     )
+    rows_a, rows_b = different(rows_a, rows_b, identities)
     progress.stage("relations of pairs", 1.0)
     n = len(rows_a)
     related = depths.Related(
