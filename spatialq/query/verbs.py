@@ -481,7 +481,7 @@ class PairVerbs(Query, Generic[Kind]):
             one other clashes penetration: two values, the first in alphabetical order; the number
             of pairs; the largest penetration.
         """
-        call = _with_options("clash_matrix", self._step, per=(per, "class"))
+        call = _with_options("clash_matrix", self._step, {"per": (per, "class")})
         return self._made("clash_matrix", Step("clash_matrix", call))
 
     def _groups(self, macro: str, per: str, distance: float | str) -> Step:
@@ -489,8 +489,8 @@ class PairVerbs(Query, Generic[Kind]):
         if isinstance(distance, str):
             with said_by(macro):
                 distance = metres(macro, "distance", distance)
-        options = {"per": (per, "element"), "distance": (distance, 1.0)}
-        return Step(macro, _with_options(macro, self._step, **options))
+        given = {"per": (per, "element"), "distance": (distance, 1.0)}
+        return Step(macro, _with_options(macro, self._step, given))
 
     def _sides(self, verb: str) -> tuple[Query, ...]:
         if not self._origin.sides:
@@ -538,12 +538,12 @@ class NodeVerbs(Query):
             for name, each in camera.items()
         )
         named = {"pixels": (pixels, 1.0), "max_samples": (max_samples, None)}
-        text = _with_options("lod_select", self._step, f", {{{fields}}}", **named)
+        text = _with_options("lod_select", self._step, named, f", {{{fields}}}")
         return self._same("lod_select", Step("lod_select", text))
 
 
 def _with_options(
-    macro: str, step: Step | Table, more: str = "", **options: tuple[Any, Any]
+    macro: str, step: Step | Table, options: Mapping[str, tuple[Any, Any]], more: str = ""
 ) -> Sql:
     """Write the call of a macro on rows, with the options whose values are not their defaults."""
     given = "".join(

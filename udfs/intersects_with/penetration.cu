@@ -24,13 +24,22 @@ struct Frame {
     double low[3], high[3];
 };
 
+// What a warp looks at, in shared memory: a lane writes what is of its corner.
 struct Cell {
     Vec corners[8];
-    int n;  // of the corners: 3 of a triangle, 8 of a box
     double rows[ROWS][8];  // distances of the corners from faces
     double mean[8];
+    int n;  // of the corners: 3 of a triangle, 8 of a box
     int count;  // of the rows
 };
+
+// Let a lane write into the cell: not before all have read what was there, nor after they go on.
+template <class T>
+__device__ inline void put(T* places, int n, T value, int lane) {
+    __syncwarp();
+    if (lane < n) places[lane] = value;
+    __syncwarp();
+}
 
 // What a search has found so far, and where it is.
 struct Search {
@@ -194,8 +203,8 @@ __device__ __noinline__ void choose_frames(
     }
 }
 
-__device__ __noinline__ double distances_in_box(const Frame& own, Cell& cell) {
-    double least = INFINITE;
+__device__ __noinline__ double distances_in_box(const Frame& own, Cell& cell, int lane) {
+    double least = INFINITE, mine = 0.0;
     for (int axis = 0; axis < 3; ++axis) {
         const double low = own.low[axis], high = own.high[axis];
         double first = INFINITE, last = -INFINITE;
@@ -216,12 +225,11 @@ __device__ __noinline__ double distances_in_box(const Frame& own, Cell& cell) {
         }
         if (best < least) {
             least = best;
-            for (int c = 0; c < cell.n; ++c) {
-                double x = dot(own.axes[axis], cell.corners[c]);
-                cell.rows[0][c] = side == 0 ? best : (side == 1 ? x - low : high - x);
-            }
+            double x = dot(own.axes[axis], cell.corners[lane % 8]);
+            mine = side == 0 ? best : (side == 1 ? x - low : high - x);
         }
     }
+    put(cell.rows[0], cell.n, mine, lane);
     return least;
 }
 
@@ -396,9 +404,9 @@ __device__ inline void forget(Search& search) {
     search.last_distance = INFINITE;
 }
 
-__device__ __noinline__ int lower_mean(Cell& cell, int m) {
-    double* mean = cell.mean;
-    const int n = cell.n;
+__device__ __noinline__ int lower_mean(Cell& cell, int m, int lane) {
+    const double* mean = cell.mean;
+    const int n = cell.n, k = lane % 8;
     int at = 0;
     for (int turn = 0; turn < (m > 2 ? 3 : 1); ++turn)
         for (int r = m - 1; r >= 0; --r) {
@@ -427,7 +435,7 @@ __device__ __noinline__ int lower_mean(Cell& cell, int m) {
                 if (then == at) break;
                 at = then;
             }
-            for (int k = 0; k < n; ++k) mean[k] += share_of * (row[k] - mean[k]);
+            put(cell.mean, n, mean[k] + share_of * (row[k] - mean[k]), lane);
         }
     at = 0;
     for (int k = 1; k < n; ++k)
@@ -544,7 +552,7 @@ __device__ __noinline__ void distances_from(
             }
         }
     }
-    for (int k = 0; k < cell.n; ++k) row[k] = __shfl_sync(ALL, d, k);
+    put(row, cell.n, d, lane);
 }
 
 __device__ __noinline__ double bound_in_cell(
@@ -562,13 +570,13 @@ __device__ __noinline__ double bound_in_cell(
     if (is_box) inside = inside && is_inside(s, p, o, lane);
     if (inside && d > search.reach) search.reach = d;
     double upper = d + radius;
-    const double most = distances_in_box(own, cell);
+    const double most = distances_in_box(own, cell, lane);
     upper = most < upper ? most : upper;
     if (upper <= accurate(search.reach)) return upper;
-    for (int k = 0; k < cell.n; ++k) cell.mean[k] = cell.rows[0][k];
+    put(cell.mean, cell.n, cell.rows[0][lane % 8], lane);
     for (int r = 1; r < ROWS; ++r) {
         distances_from(s, f, p, cell, cell.rows[r], e, lane);
-        const int at = lower_mean(cell, r + 1);
+        const int at = lower_mean(cell, r + 1, lane);
         cell.count = r + 1;
         const double before = upper;
         if (cell.mean[at] < upper) upper = cell.mean[at];
@@ -593,10 +601,10 @@ __device__ inline int cut_face(const Solids& s, i64 o, i64 f, const Frame& frame
 }
 
 __device__ __noinline__ void over_surface(
-    const Solids& s, i64 e, i64 o, const Frame& own, const Frame& frame, double* box, Search& search,
-    Vec* stack, int lane) {
+    const Solids& s, i64 e, i64 o, const Frame& own, const Frame& frame, double* box, Cell& cell,
+    Search& search, Vec* stack, int lane) {
     forget(search);
-    Cell cell;
+    __syncwarp();
     cell.n = 3;
     Vec polygon[10];
     const i64 f0 = s.face_starts[o], f1 = s.face_starts[o + 1];
@@ -610,8 +618,7 @@ __device__ __noinline__ void over_surface(
                 while (count > 0) {
                     --count;
                     __syncwarp();
-                    for (int k = 0; k < 3; ++k) cell.corners[k] = stack[3 * count + k];
-                    __syncwarp();
+                    put(cell.corners, 3, stack[3 * count + lane % 3], lane);
                     const double bound = bound_in_cell(s, cell, e, o, own, search, lane);
                     if (--search.left <= 0) return;
                     if (bound > accurate(search.reach)) {
@@ -866,17 +873,17 @@ __device__ __noinline__ bool has_no_maximum(
 
 __device__ __noinline__ void over_inside(
     const Solids& s, i64 e, i64 o, const Frame& own, const Frame& frame, const double* whole,
-    Search& search, Vec* stack, int lane) {
+    Cell& cell, Search& search, Vec* stack, int lane) {
     forget(search);
     for (int k = 0; k < 3; ++k)
         if (!(whole[3 + k] > whole[k])) return;
-    Cell cell;
+    __syncwarp();
     cell.n = 8;
-    auto put = [&](int at, const double* box) {
+    auto wait = [&](int at, const double* box) {
         const Vec low = {box[0], box[1], box[2]};
         push(stack, at, low, {box[3], box[4], box[5]}, low, lane);
     };
-    put(0, whole);
+    wait(0, whole);
     int count = 1;
     while (count > 0) {
         --count;
@@ -886,12 +893,11 @@ __device__ __noinline__ void over_inside(
         __syncwarp();
         double box[6] = {low.x, low.y, low.z, high.x, high.y, high.z};
         if (!contract(s, e, box, frame, lane) || !contract(s, o, box, frame, lane)) continue;
-        for (int c = 0; c < 8; ++c) {
-            const double u = box[c & 1 ? 3 : 0], v = box[c & 2 ? 4 : 1], w = box[c & 4 ? 5 : 2];
-            const Vec *x = frame.axes, *y = x + 1, *z = x + 2;
-            cell.corners[c] = {u * x->x + v * y->x + w * z->x, u * x->y + v * y->y + w * z->y,
-                               u * x->z + v * y->z + w * z->z};
-        }
+        const double u = box[lane & 1 ? 3 : 0], v = box[lane & 2 ? 4 : 1], w = box[lane & 4 ? 5 : 2];
+        const Vec *x = frame.axes, *y = x + 1, *z = x + 2;
+        const Vec corner = {u * x->x + v * y->x + w * z->x, u * x->y + v * y->y + w * z->y,
+                            u * x->z + v * y->z + w * z->z};
+        put(cell.corners, 8, corner, lane);
         const double bound = bound_in_cell(s, cell, e, o, own, search, lane);
         if (bound <= accurate(search.reach) || has_no_maximum(s, cell, e, bound, search, lane))
             continue;
@@ -902,10 +908,10 @@ __device__ __noinline__ void over_inside(
         const int axis = axis_to_divide(cell, box);
         const double middle = 0.5 * (box[axis] + box[3 + axis]), end = box[3 + axis];
         box[3 + axis] = middle;
-        put(count, box);
+        wait(count, box);
         box[axis] = middle;
         box[3 + axis] = end;
-        put(count + 1, box);
+        wait(count + 1, box);
         count += 2;
     }
 }
@@ -921,7 +927,9 @@ __device__ __noinline__ void over_inside(
 extern "C" __global__ void __launch_bounds__(32 * WARPS, 4) penetrations(
     const Solids* solids, const int* pairs_a, const int* pairs_b, i64 pairs, const double* measures,
     const double* floors, i64 most, u64* next, Vec* stacks, double* found) {
+    __shared__ Cell cells[WARPS];
     const int lane = threadIdx.x % 32;
+    Cell& cell = cells[threadIdx.x / 32];
     Vec* stack = stacks + (blockIdx.x * (i64)WARPS + threadIdx.x / 32) * (3 * STACK);
     const Solids& s = *solids;
     for (;;) {
@@ -943,8 +951,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 4) penetrations(
         double box[6] = {INFINITE, INFINITE, INFINITE, -INFINITE, -INFINITE, -INFINITE};
         for (int way = 0; way < 4 && search.left > 0; ++way) {
             const i64 e = way % 2 == 0 ? a : b, o = way % 2 == 0 ? b : a;
-            if (way < 2) over_surface(s, e, o, own[way], common, box, search, stack, lane);
-            else over_inside(s, e, o, own[way - 2], common, box, search, stack, lane);
+            if (way < 2) over_surface(s, e, o, own[way], common, box, cell, search, stack, lane);
+            else over_inside(s, e, o, own[way - 2], common, box, cell, search, stack, lane);
         }
         const double enough = accurate(search.reach);
         if (lane == 0) {

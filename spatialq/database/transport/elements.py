@@ -342,17 +342,17 @@ def _pairs(
     a, other, is_one = sets[0], sets[-1], len(sets) == 1
     given: dict[str, Any] = {"a": a.meshes, "b": None if is_one else other.meshes}
     options, device = request.choose(function)
-    inputs, in_both_orders = function.inputs, False
+    inputs, mirrored = function.inputs, None
     assert isinstance(inputs, ElementsInput)
     if not is_one and inputs.mirrored and inputs.is_symmetric(options):
         if a.is_same(other):
-            given["b"], in_both_orders = None, True
+            given["b"], mirrored = None, inputs.mirrored
         elif np.isin(a.identity, other.identity).any():
             given["identities"] = a.identity, other.identity
     with request.within_memory(function.name):
         result, _ = call(function, given, options, device, transport=transport, note=note)
-        if in_both_orders:
-            result = _with_mirrored(result, inputs.mirrored(result))
+        if mirrored:
+            result = _with_mirrored(result, mirrored(result))
         if caller := request.source["of_points"]:
             warn_if_misplaced(caller, a.meshes.vertices.T, 1.0, other.meshes)
     # an element that is in both sets does not meet itself
