@@ -154,6 +154,8 @@ BENCHMARKS = [
     Benchmark("ground_surface_gpu", "--kinds tiny --cloud 2000 --points 300 --side 20 --repeat 1",
               gpu=True),
     Benchmark("owm_ground_gpu", "tiny", gpu=True),
+    Benchmark("penetration_gpu", "{house} --copies 1 --cells 0 2 --repeat 1", "{house}", gpu=True,
+              slow=True),
     Benchmark("pops_features_gpu", "--side 80 --cpu-side 80 --patches-side 80", gpu=True,
               slow=True),
 ]  # fmt: skip

@@ -440,6 +440,12 @@ class ElementsInput:
     that a function of two meshes per row asks for.
     """
 
+    mirrored: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None
+    """Of a function that finds the same of (b, a) as of (a, b), to the bit: makes the rows of the
+    pairs (b, a) of those of (a, b). Its kernel takes `identities`, too: numbers of the elements of
+    a and b, where the two may have elements in common; a pair of one number is no pair."""
+    is_symmetric: Callable[[Any], bool] = lambda _: True
+    """Whether that holds with these parameters."""
     columns: ClassVar[tuple[str, ...]] = ()
     other: ClassVar[str] = ""
 

@@ -53,7 +53,7 @@ def size_of(inputs: Inputs, arguments: dict[str, Any]) -> Size:
                 () if given is None else (_boxes(given),),
                 _device(xyz[0]),
             )
-    sets = [each for each in arguments.values() if each is not None]
+    sets = [arguments[name] for name in "ab" if arguments.get(name) is not None]
     return Size(
         sum(len(each.faces) for each in sets),
         sets=tuple(map(_boxes, sets)),

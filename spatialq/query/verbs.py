@@ -311,6 +311,33 @@ class ElementVerbs(_Classified):
         )
         return self._same("elements_where", Step(self._step_name(), text, needs=beside))
 
+    def unified_storeys(self, *, objects: Query | str | None = None) -> Query:
+        """Give the storeys of elements under one name for all models.
+
+        Parameters
+        ----------
+        objects : Objects or str, optional
+            As for `elements_where`.
+
+        Returns
+        -------
+        Query
+            file_name step_id global_id storey, storey_unified and its elevation in metres: a floor
+            is called as most models call it.
+
+        Raises
+        ------
+        QueryError
+            If the objects are not known, with the storeys' elevations.
+        """
+        given = (
+            self._model("unified_storeys").objects
+            if objects is None
+            else self._rows_of("unified_storeys", "objects", objects)._step
+        )
+        call = sql("unified_storeys(", Quoted(self._step), ", ", Quoted(given), ")")
+        return self._made("unified_storeys", Step("unified_storeys", call))
+
 
 class ObjectVerbs(_Classified):
     """Objects of building models."""
@@ -406,6 +433,65 @@ class PairVerbs(Query, Generic[Kind]):
         source = sql(self._step, " AS p", *joins)
         return self._same("with_names", Step(self._step_name(), source, sql(f"p.*, {columns}")))
 
+    def grouped_clashes(self, *, per: str = "element", distance: float | str = 1.0) -> Self:
+        """Add the group that each pair belongs to.
+
+        Parameters
+        ----------
+        per : str
+            'element', that of the two with more pairs; 'space', clusters of pairs; or a column,
+            such as 'relation', or one that a and b have, such as 'storey' after `with_names`.
+        distance : float or str
+            Of 'space': from one pair of a cluster to the next, at most; metres, or such as '2ft'.
+
+        Returns
+        -------
+        Pairs
+            With the columns group_id, 1 for the group with the deepest pair, and group_name.
+        """
+        return self._same("grouped_clashes", self._groups("grouped_clashes", per, distance))
+
+    def clash_groups(self, *, per: str = "element", distance: float | str = 1.0) -> Self:
+        """Give one row for each group of pairs, the one with the deepest first.
+
+        Parameters
+        ----------
+        per, distance
+            As for `grouped_clashes`.
+
+        Returns
+        -------
+        Pairs
+            group_id group_name, how many clashes and elements, the largest penetration, the sum of
+            volumes, and the deepest pair.
+        """
+        return self._same("clash_groups", self._groups("clash_groups", per, distance))
+
+    def clash_matrix(self, *, per: str = "class") -> Query:
+        """Count the pairs of each two values of a column.
+
+        Parameters
+        ----------
+        per : str
+            A column that a and b have, such as 'class', 'storey' or 'name' after `with_names`.
+
+        Returns
+        -------
+        Query
+            one other clashes penetration: two values, the first in alphabetical order; the number
+            of pairs; the largest penetration.
+        """
+        call = _with_options("clash_matrix", self._step, {"per": (per, "class")})
+        return self._made("clash_matrix", Step("clash_matrix", call))
+
+    def _groups(self, macro: str, per: str, distance: float | str) -> Step:
+        """Call a macro of groups on these pairs."""
+        if isinstance(distance, str):
+            with said_by(macro):
+                distance = metres(macro, "distance", distance)
+        given = {"per": (per, "element"), "distance": (distance, 1.0)}
+        return Step(macro, _with_options(macro, self._step, given))
+
     def _sides(self, verb: str) -> tuple[Query, ...]:
         if not self._origin.sides:
             message = f"{verb}: the elements of these pairs are not known: join them by global_id"
@@ -452,10 +538,17 @@ class NodeVerbs(Query):
             for name, each in camera.items()
         )
         named = {"pixels": (pixels, 1.0), "max_samples": (max_samples, None)}
-        given = "".join(
-            f", {name} := {value('lod_select', name, each)}"
-            for name, (each, default) in named.items()
-            if each != default
-        )
-        text = sql("lod_select(", Quoted(self._step), f", {{{fields}}}{given})")
+        text = _with_options("lod_select", self._step, named, f", {{{fields}}}")
         return self._same("lod_select", Step("lod_select", text))
+
+
+def _with_options(
+    macro: str, step: Step | Table, options: Mapping[str, tuple[Any, Any]], more: str = ""
+) -> Sql:
+    """Write the call of a macro on rows, with the options whose values are not their defaults."""
+    given = "".join(
+        f", {name} := {value(macro, name, each)}"
+        for name, (each, default) in options.items()
+        if each != default
+    )
+    return sql(f"{macro}(", Quoted(step), f"{more}{given})")

@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 from spatialq.udfs.intersects_with import (
     RELATIONS,
+    cell_bounds,
+    cells,
+    contraction,
     gpu,
     inscribed_ball,
     narrow_phase,
@@ -13,6 +16,7 @@ from spatialq.udfs.intersects_with import (
 )
 
 TEXT = Path(gpu.SOURCE).read_text()
+SEARCH = Path(gpu.SEARCH).read_text()
 
 
 @pytest.mark.parametrize(
@@ -29,6 +33,32 @@ TEXT = Path(gpu.SOURCE).read_text()
 def test_numbers(name, value):
     (found,) = re.findall(rf"const \w+ {name} = ([^;]+);", TEXT)
     assert float(found) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("WARPS", gpu.WARPS),
+        ("STACK", cells.STACK),
+        ("ROWS", cells.ROWS),
+        ("PATCH", cell_bounds.PATCH),
+        ("ACCURATE", cells.ACCURATE),
+        ("ACCURATE_SHARE", cells.ACCURATE_SHARE),
+        ("SLIGHT", cells.SLIGHT),
+        ("PULLED", cell_bounds.PULLED),
+        ("FLAT", cell_bounds.FLAT),
+        ("FLAT_METRES", contraction.FLAT),
+        ("SHORT", contraction.SHORT),
+    ],
+)
+def test_numbers_of_the_search(name, value):
+    (found,) = re.findall(rf"const \w+ {name} = ([^;]+);", SEARCH)
+    assert float(found) == value
+
+
+def test_a_cell_waits_in_three_points():
+    assert "3 * STACK" in SEARCH
+    assert gpu.CELL_BYTES == 3 * 3 * 8
 
 
 @pytest.mark.parametrize(

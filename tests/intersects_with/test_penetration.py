@@ -1,18 +1,22 @@
 """The penetration of two elements, by formulas, by linear programs, and by dense samples."""
 
 from math import cos, pi, sqrt
+from types import SimpleNamespace
+from unittest.mock import patch
 
 import manifold3d
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from spatialq.udfs.intersects_with import depths, gpu
 from spatialq.udfs.intersects_with.cells import WORK
 from spatialq.udfs.intersects_with.penetration import MAX_CELLS, penetration
 
 from spatialq.data.meshes import Meshes
 from spatialq.geometry import boxes
 from spatialq.geometry.prepared_meshes import PreparedMeshes
+from spatialq.geometry.solids import Solids
 
 from ..examples import examples
 from . import oracle
@@ -95,6 +99,31 @@ def test_formulas(name, place):
     a, b = PLACES[place](a), PLACES[place](b)
     assert measured(a, b) == pytest.approx(expected, **NEAR)
     assert measured(b, a) == pytest.approx(expected, **NEAR)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_the_gpu_finds_the_same(device, place, order):
+    """All pairs at once, with floors, and with a limit that leaves some of them to the host."""
+    names = [name for name, (a, b, _) in FORMULAS.items() if len(a[1]) + len(b[1]) < 300]
+    meshes = Meshes.of([PLACES[place](FORMULAS[name][side]) for name in names for side in order])
+    solids = PreparedMeshes(meshes, boxes.of(meshes)).solids
+    rows = 2 * np.arange(len(names), dtype=np.int32)
+    seeds = np.full((len(rows), 5), np.nan)
+    seeds[:, 2:] = [meshes.vertices[meshes.vertex_starts[row + 1]] for row in rows]
+    floors = np.where(rows % 3 == 0, 0.0, 0.002)
+    expected = depths.reaches(solids, rows, rows + 1, seeds, floors)
+    there = SimpleNamespace(solids=Solids(*map(device.upload_small, solids)))
+    given = [device.upload_small(each) for each in (rows, rows + 1, seeds, floors)]
+    left = {}
+    for most in (2, 40, 100_000):
+        with patch.object(gpu, "MAX_CELLS", most):
+            found = np.array(device.download(gpu._reaches(device, there, *given)))
+        known = ~np.isnan(found[:, 0])
+        np.testing.assert_array_equal(found[known], expected[known])
+        left[most] = int((~known).sum())
+    assert left[2] > left[40] > left[100_000] == 0
 
 
 def interior(name):

@@ -3,7 +3,7 @@
 import duckdb
 import numpy as np
 import pytest
-from spatialq.udfs.intersects_with import Options
+from spatialq.udfs.intersects_with import Options, cpu
 
 import spatialq
 from spatialq.database.connection import macros
@@ -143,6 +143,57 @@ def test_depth_and_point(con):
 def test_macros(con, call, expected):
     con.execute("CREATE OR REPLACE TABLE no_relations AS FROM relations LIMIT 0")
     assert pairs(con, call) == expected
+
+
+@pytest.fixture(scope="module")
+def with_copy(con):
+    """The room and a pipe more, and the same elements of another file: nothing is in both."""
+    put(
+        con,
+        "parts",
+        global_id=["wall", "wall2", "slab", "pipe", "inner", "twin"],
+        mesh=[
+            box((0, 0, 0), (4, 0.3, 3)), box((3.95, 0, 0), (8, 0.3, 3)),
+            box((-1, -1, -0.2), (9, 5, 0)), box((1, 0.1, 1), (3, 0.2, 1.1)),
+            box((1.2, 0.1, 1), (1.4, 0.2, 1.1)), box((1, 0.1, 1), (3, 0.2, 1.1)),
+        ],
+    )  # fmt: skip
+    con.execute("CREATE OR REPLACE TABLE copies AS SELECT *, 'other.ifc' AS file_name FROM parts")
+    con.execute("CREATE OR REPLACE VIEW some_parts AS FROM parts WHERE global_id <> 'slab'")
+    con.execute("CREATE OR REPLACE VIEW moved AS FROM parts ORDER BY global_id")
+    return con
+
+
+@pytest.mark.parametrize(
+    "options", ["", ", volume := true", ", method := 'pairmesh'", ", tolerance := 0.08"]
+)
+@pytest.mark.parametrize("a", ["parts", "some_parts", "moved"])
+@pytest.mark.parametrize("b", ["parts", "some_parts"])
+def test_an_element_of_both_tables_meets_all_but_itself(with_copy, a, b, options):
+    columns = "* EXCLUDE (flags)"
+    own = f"SELECT {columns} FROM spatial_relations('{a}', '{b}'{options})"
+    rows = f"(FROM copies WHERE global_id IN (SELECT global_id FROM {b}) ORDER BY global_id)"
+    with_copy.execute(f"CREATE OR REPLACE TEMP VIEW copied AS FROM {rows}")
+    other = f"SELECT {columns} FROM spatial_relations('{a}', 'copied'{options}) WHERE a <> b"
+    found, expected = (sorted(map(repr, with_copy.sql(q).fetchall())) for q in (own, other))
+    assert found == expected
+    assert len(found) > 4
+
+
+@pytest.mark.parametrize("b", ["parts", "some_parts"])
+def test_no_element_is_related_to_itself(with_copy, monkeypatch, b):
+    related = []
+
+    def spy(meshes, rows_a, rows_b, *arguments, **named):
+        related.extend(zip(rows_a.tolist(), rows_b.tolist(), strict=True))
+        return relate_pairs(meshes, rows_a, rows_b, *arguments, **named)
+
+    relate_pairs = cpu.relate_pairs
+    monkeypatch.setattr(cpu, "relate_pairs", spy)
+    found = pairs(with_copy, f"touches('parts', '{b}', device := 'cpu')")
+    # boxes that meet, two of them the slab: once, or those without it in both orders
+    assert len(related) == {"parts": 9, "some_parts": 2 * (9 - 2) + 2}[b]
+    assert ("wall", "slab", "touch") in found or b == "some_parts"
 
 
 def test_names_may_be_of_common_table_expressions(con):

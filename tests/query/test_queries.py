@@ -55,6 +55,48 @@ def test_kinds_are_known_by_their_columns(site):
     assert upper.classify_ground().count() == 6000
 
 
+def test_groups_of_clashes_are_those_of_sql(site):
+    site.execute("CREATE OR REPLACE TEMP TABLE found AS FROM intersects_with('elements')")
+    site.execute("""
+CREATE OR REPLACE TEMP TABLE named AS
+SELECT p.*, a.ifc_class AS a_class, b.ifc_class AS b_class, a.storey AS a_storey,
+    b.storey AS b_storey
+FROM found AS p JOIN elements AS a ON a.global_id = p.a JOIN elements AS b ON b.global_id = p.b
+""")
+    clashes = sq.table(site, "elements").intersects_with()
+    assert type(clashes.grouped_clashes()) is sq.Pairs
+    assert "a_name" in clashes.clash_groups().with_names().columns
+    by_storey = clashes.with_names().clash_groups(per="storey")
+    for made, call in [
+        (clashes.clash_groups(), "clash_groups('found')"),
+        (clashes.clash_groups(per="relation"), "clash_groups('found', per := 'relation')"),
+        (clashes.clash_groups(per="space", distance="50cm"),
+         "clash_groups('found', per := 'space', distance := 0.5)"),
+        (clashes.grouped_clashes(per="relation"), "grouped_clashes('found', per := 'relation')"),
+        (by_storey, "clash_groups('named', per := 'storey')"),
+        (clashes.with_names().clash_matrix(), "clash_matrix('named')"),
+    ]:  # fmt: skip
+        rows = made.fetchall()
+        assert len(rows) > 1
+        assert sorted(map(repr, rows)) == sorted(map(repr, site.sql(f"FROM {call}").fetchall()))
+    first = clashes.grouped_clashes().where("group_id = 1").elements("a")
+    assert 1 <= first.count() <= clashes.clash_groups().limit(1).fetchall()[0][2]
+
+
+def test_storeys_of_elements_are_those_of_sql(site, files):
+    expected = site.sql("FROM unified_storeys('elements', 'objects')").fetchall()
+    assert {row[4] for row in expected} >= {"ground floor", "upper floor"}
+    table = sq.table(site, "elements")
+    assert sorted(table.unified_storeys().fetchall()) == sorted(expected)
+    house = sq.read_ifc(site, files / "house.ifc")
+    ids = house.unified_storeys().select("global_id", "storey_unified").fetchall()
+    assert sorted(ids) == sorted((row[2], row[4]) for row in expected)
+    alone = sq.from_sql(site, "FROM elements")
+    assert sorted(alone.unified_storeys(objects="objects").fetchall()) == sorted(expected)
+    with pytest.raises(sq.QueryError, match="unified_storeys: the objects of these rows"):
+        alone.unified_storeys()
+
+
 FOLDS = {
     "where": lambda q: q.where("a >= 0", "a < 5 OR a = 7"),
     "select": lambda q: q.select("a", "a % 3 AS b"),

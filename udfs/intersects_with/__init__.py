@@ -1,8 +1,11 @@
 """Declaration of `intersects_with`: which elements meet, and how."""
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
 
 from spatialq.functions.declaration import (
     Declaration,
@@ -91,8 +94,18 @@ def cpu_only(options: Options) -> str:
     return ""
 
 
+def mirrored(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Make the rows of the pairs (b, a) of those of (a, b)."""
+    contrary = {"contains": "inside", "inside": "contains",
+                "covers": "covered_by", "covered_by": "covers"}  # fmt: skip
+    codes = [RELATIONS.index(contrary.get(name, name)) for name in RELATIONS]
+    turned = {"a": "b", "b": "a", "a_open": "b_open", "b_open": "a_open"}
+    found = {name: columns[turned.get(name, name)] for name in columns}
+    return found | {"relation": np.array(codes, np.int8)[columns["relation"]]}
+
+
 DECLARATION = Declaration(
-    inputs=ElementsInput(),
+    inputs=ElementsInput(mirrored, lambda options: options.method == "exact"),
     parameters=Options,
     outputs=(
         Output(

@@ -17,8 +17,9 @@ from .narrow_phase import relate
 
 
 def run(
-    a: Meshes, b: Meshes | None = None, *, options: Options, pairs: tuple[Any, Any] | None = None
-) -> dict[str, Any]:
+    a: Meshes, b: Meshes | None = None, *, options: Options, pairs: tuple[Any, Any] | None = None,
+    identities: tuple[Any, Any] | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """Find the pairs of elements that meet, and how.
 
     Parameters
@@ -28,6 +29,8 @@ def run(
     options : Options
     pairs : int64[], int64[], optional
         Rows of the pairs to relate, instead of all whose boxes meet.
+    identities : uint64[], uint64[], optional
+        Of the elements of a and b; a pair with one number is left out.
 
     Returns
     -------
@@ -48,6 +51,7 @@ def run(
     rows_a, rows_b = pairs or broad_phase.pairs(
         boxes_a, boxes_b, margin, options.broad_phase, tree_of(a), tree_of(b)
     )
+    rows_a, rows_b = different(rows_a, rows_b, identities)
     n = len(rows_a)
     relation, measures = np.zeros(n, np.int8), np.full((n, 5), np.nan)
     penetration, is_least = np.full(n, np.nan), np.zeros(n, np.bool_)
@@ -78,6 +82,14 @@ def run(
         "penetration_at_least": is_least[keep],
     }
     return table | common_parts.columns(table, a, b, options)
+
+
+def different(rows_a: Any, rows_b: Any, identities: tuple[Any, Any] | None) -> tuple[Any, Any]:
+    """Leave out the pairs of an element and itself, of arrays in any memory."""
+    if identities is None:
+        return rows_a, rows_b
+    keep = identities[0][rows_a] != identities[1][rows_b]
+    return rows_a[keep], rows_b[keep]
 
 
 def relate_exactly(

@@ -12,20 +12,25 @@ from spatialq.geometry.prepared_meshes_gpu import PreparedMeshes, to_device
 from spatialq.runtime import cuda, gpus, progress
 
 from . import MEASURES, Options, common_parts, depths
+from .cells import STACK
+from .cpu import different
 from .depths import MIN_TOLERANCE
 
 SOURCE = Path(__file__).parent / "kernels.cu"
+SEARCH = SOURCE.with_name("penetration.cu")
 WARPS = 4  # of a block
 BLOCKS = 8  # of `relate` per multiprocessor
 CLASSIFY, DISTANCE, CLOSEST = range(3)  # passes of `compare_triangles`
 DEFERRED = 2  # a pair whose distance `relate` needs after all
 MAX_SCRATCH = 1 << 30  # bytes
+MAX_CELLS = 2_000  # of a pair whose penetration is searched on the GPU; with more, on the host
+CELL_BYTES = 72
 CONTACTS = 1 << 20  # places in the list of contacts, at first
 
 
 def run(
     a: Meshes, b: Meshes | None = None, *, options: Options, pairs: tuple[Any, Any] | None = None,
-    tiles: int = 1,
+    identities: tuple[Any, Any] | None = None, tiles: int = 1,
 ) -> dict[str, Any]:  # fmt: skip
     """Find the pairs of elements that meet, and how, by the method 'exact'.
 
@@ -37,6 +42,8 @@ def run(
         The broad phase is an R-tree.
     pairs : int64[], int64[], optional
         As for `cpu.run`.
+    identities : uint64[], uint64[], optional
+        As for `cpu.run`, in the memory of the host.
     tiles : int
         Parts of the pairs of NumPy meshes, of whose elements only those of one part at a time are
         on the device; the result is the same.
@@ -49,7 +56,7 @@ def run(
     device = cuda.device()
     with device.use():
         if tiles > 1:
-            found = _in_tiles(a, b, options, pairs, tiles)
+            found = _in_tiles(a, b, options, pairs, identities, tiles)
             return found | common_parts.columns(found, a, b, options)
         here = device.is_here(a.vertices)
         t = max(options.tolerance, MIN_TOLERANCE)
@@ -64,6 +71,9 @@ def run(
             rows_a, rows_b = rtree_gpu.pairs(device, limits[:split], others, t)
         else:
             rows_a, rows_b = (device.upload_small(rows.astype(np.int32)) for rows in pairs)
+        if identities is not None:
+            one, other = map(device.upload_small, identities)
+            rows_a, rows_b = different(rows_a, rows_b, (one, other))
         rows_b = rows_b + np.int32(shift)
         progress.stage("meshes", 0.5)
         meshes = PreparedMeshes(device, both, limits)
@@ -114,7 +124,7 @@ def _table(rows_a: Any, rows_b: Any, found: depths.Related, is_open: Any) -> dic
 def _relate(
     device: Any, meshes: PreparedMeshes, whole: Meshes, rows_a: Any, rows_b: Any, options: Options
 ) -> depths.Related:
-    """Find the relations of pairs of elements, and on the CPU how far they reach into each other.
+    """Find the relations of pairs of elements, and how far they reach into each other.
 
     Parameters
     ----------
@@ -131,19 +141,26 @@ def _relate(
         return relate_pairs(device, meshes, rows_a[rows], rows_b[rows], t, touches=touches)
 
     def reaches(rows: Any, measures: Any, floors: Any) -> Any:
-        pairs = xp.concatenate([rows_a[rows], rows_b[rows]])
+        found = _reaches(device, meshes, rows_a[rows], rows_b[rows], measures, floors)
+        long = xp.flatnonzero(xp.isnan(found[:, 0]))
+        if len(long):
+            at = rows[long]
+            found[long] = on_host(rows_a[at], rows_b[at], measures[long], floors[long])
+        return found
+
+    def on_host(pairs_a: Any, pairs_b: Any, measures: Any, floors: Any) -> Any:
+        n, pairs = len(pairs_a), xp.concatenate([pairs_a, pairs_b])
         pairs, measures, floors = map(device.download, (pairs, measures, floors))
         elements, there = np.unique(pairs, return_inverse=True)
         taken = _on_host(device, whole).take(elements)
         solids = prepared_meshes.PreparedMeshes(taken, boxes.of(taken)).solids
-        found = depths.reaches(solids, there[: len(rows)], there[len(rows) :], measures, floors)
-        return device.upload_small(found)
+        return device.upload_small(depths.reaches(solids, there[:n], there[n:], measures, floors))
 
     return depths.relate(xp, related, reaches, meshes.boxes, meshes.side, rows_a, rows_b, options)
 
 
 def _in_tiles(
-    a: Meshes, b: Meshes | None, options: Options, pairs: Any, tiles: int
+    a: Meshes, b: Meshes | None, options: Options, pairs: Any, identities: Any, tiles: int
 ) -> dict[str, Any]:
     """Relate the pairs in parts, each with its elements on one of the devices of the call."""
     progress.stage("near pairs", 0.3)
@@ -152,6 +169,7 @@ def _in_tiles(
     rows_a, rows_b = pairs or broad_phase.pairs(
         boxes_a, boxes_b, t, "rtree", tree_of(a), tree_of(b)
     )
+    rows_a, rows_b = different(rows_a, rows_b, identities)
     progress.stage("relations of pairs", 1.0)
     n = len(rows_a)
     related = depths.Related(
@@ -176,6 +194,43 @@ def _in_tiles(
     related = depths.Related(*(values[keep] for values in related))
     related = related._replace(measures=np.ascontiguousarray(related.measures.T).T)
     return _table(rows_a, rows_b, related, is_open[:, keep])
+
+
+def _reaches(
+    device: Any, meshes: PreparedMeshes, rows_a: Any, rows_b: Any, measures: Any, floors: Any
+) -> Any:
+    """Find the penetrations of pairs, see `penetration.penetrations`.
+
+    NaN where a search needs more than `MAX_CELLS`: one warp would work on it for long after the
+    others have ended.
+    """
+    xp, n = device.xp, len(rows_a)
+    found = xp.empty((n, 2))
+    words = _words(device, *meshes.solids)
+    pairs = xp.empty(n, np.int32), xp.empty(n, np.int32)
+    blocks, threads = -(-n // 128), 128
+    _launch(
+        device,
+        "order_pairs",
+        blocks,
+        threads,
+        words,
+        rows_a,
+        rows_b,
+        n,
+        *pairs,
+        xp.empty(n, np.int8),
+    )
+    blocks = min(device.multiprocessors * BLOCKS, -(-n // WARPS))
+    stacks = xp.empty(blocks * WARPS * STACK * CELL_BYTES, np.int8)
+    next_pair = xp.zeros(1, np.uint64)
+    if n:
+        device.launch(
+            SEARCH, "penetrations", (blocks,), 32 * WARPS, words, *pairs, n,
+            xp.ascontiguousarray(measures), xp.ascontiguousarray(floors), MAX_CELLS, next_pair,
+            stacks, found,
+        )  # fmt: skip
+    return found
 
 
 def relate_pairs(

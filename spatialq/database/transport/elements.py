@@ -20,7 +20,7 @@ from spatialq.execution.call import call
 from spatialq.execution.placement import warn_if_misplaced
 from spatialq.execution.validation import meshes_with, reject_meshes, require_whole_meshes
 from spatialq.functions.catalogue import Function, divisible
-from spatialq.functions.declaration import PointsAndElementsInput
+from spatialq.functions.declaration import ElementsInput, PointsAndElementsInput
 from spatialq.functions.sql_text import literal
 from spatialq.geometry.indexed_meshes import IndexedMeshes
 
@@ -212,6 +212,11 @@ class ElementSet:
     """bool[k]: another element of the set has its GlobalId."""
     meshes: Meshes
 
+    def is_same(self, other: "ElementSet") -> bool:
+        """Tell whether the other set has the same elements with the same meshes, in this order."""
+        mine, others = (self.identity, *self.meshes.arrays), (other.identity, *other.meshes.arrays)
+        return all(map(np.array_equal, mine, others))
+
     @property
     def nbytes(self) -> int:
         """The size of all of it, and of the index of its meshes."""
@@ -330,9 +335,19 @@ def _pairs(
 ) -> Any:
     """Run the kernel on one set, or on two, and name the pairs: a struct each."""
     a, other, is_one = sets[0], sets[-1], len(sets) == 1
-    given = {"a": a.meshes, "b": None if is_one else other.meshes}
+    given: dict[str, Any] = {"a": a.meshes, "b": None if is_one else other.meshes}
+    options, device = request.choose(function)
+    inputs, mirrored = function.inputs, None
+    assert isinstance(inputs, ElementsInput)
+    if not is_one and inputs.mirrored and inputs.is_symmetric(options):
+        if a.is_same(other):
+            given["b"], mirrored = None, inputs.mirrored
+        elif np.isin(a.identity, other.identity).any():
+            given["identities"] = a.identity, other.identity
     with request.within_memory(function.name):
-        result, _ = call(function, given, *request.choose(function), transport=transport, note=note)
+        result, _ = call(function, given, options, device, transport=transport, note=note)
+        if mirrored:
+            result = _with_mirrored(result, mirrored(result))
         if caller := request.source["of_points"]:
             warn_if_misplaced(caller, a.meshes.vertices.T, 1.0, other.meshes)
     # an element that is in both sets does not meet itself
@@ -355,6 +370,13 @@ def _pairs(
         pa.array(starts, pa.int32()), pa.array(FLAGS[np.nonzero(odd)[1]], pa.string())
     )
     return pa.StructArray.from_arrays([*pairs.flatten(), flags], names=list(given_by(function)))
+
+
+def _with_mirrored(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Put pairs (a, b) and (b, a) into the order of a, then b."""
+    both = {name: np.concatenate([one[name], other[name]]) for name in one}
+    order = np.lexsort((both["b"], both["a"]))
+    return {name: values[order] for name, values in both.items()}
 
 
 def _row_by_row(function: Function, callers: Any, firsts: Any, seconds: Any, options: Any) -> Any:
