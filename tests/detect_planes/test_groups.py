@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from spatialq.udfs.detect_planes import accumulator, groups, votes
+from spatialq.udfs.detect_planes import groups
 
 RHO_STEP = 0.01
 
@@ -113,13 +113,3 @@ def test_no_flat_pair_of_planes_is_left_out(thickness, length):
             assert flat
         left_out += not flat
     assert left_out > 0 or thickness < 0.01 or length < 0.01  # most of a thick slab are
-
-
-def test_votes_are_smoothed_in_the_directions_that_have_some():
-    ball, rng = accumulator.ball(8), np.random.default_rng(1)
-    cells = rng.integers(1, 9, (len(ball.directions), 12)) * (rng.random((len(ball.phi), 1)) < 0.1)
-    smoothed = np.zeros_like(cells)
-    votes.smooth(cells, cells.any(axis=1), ball.beside, smoothed, 0, len(cells))
-    aside = np.pad(cells, ((0, 0), (1, 1)))
-    sums = aside[:, :-2] + aside[:, 2:] + cells[ball.beside].sum(axis=1)
-    np.testing.assert_array_equal(smoothed, 3 * cells + 2 * sums)

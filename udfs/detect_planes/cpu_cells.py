@@ -19,7 +19,7 @@ CELLS_PER_THREAD = 500
 CELLS_PER_CALL = 1 << 17  # of which each may be an eigenvalue problem
 VOTERS_PER_CALL = 1 << 9  # each votes in many cells of the accumulator
 CELLS_PER_VOTER = 128  # of an accumulator that are cleared and added up while a node votes
-ROWS_PER_CALL = 1 << 6  # of the accumulator, of which some have no votes
+ROWS_PER_THREAD, ROWS_PER_CALL = 1 << 6, 1 << 11  # of the accumulator
 
 
 class CpuCells:
@@ -122,12 +122,9 @@ class CpuCells:
         parts = self.threads.spans(len(nodes), worth, VOTERS_PER_CALL)
         self.threads.map_into(arrays, vote, parts)
         total = total_of(arrays)
-        smoothed, is_peak = np.zeros_like(total), np.empty(shape, np.bool_)
-        voted = total.any(axis=1)
-        rows = self.threads.spans(shape[0], ROWS_PER_CALL, ROWS_PER_CALL)
-        self.threads.map(
-            lambda part: votes.smooth(total, voted, around.beside, smoothed, *part), rows
-        )
+        smoothed, is_peak = np.empty_like(total), np.empty(shape, np.bool_)
+        rows = self.threads.spans(shape[0], ROWS_PER_THREAD, ROWS_PER_CALL)
+        self.threads.map(lambda part: votes.smooth(total, around.beside, smoothed, *part), rows)
         self.threads.map(
             lambda part: votes.peaks(
                 smoothed, around.near, around.near_starts, RADIUS, is_peak, *part

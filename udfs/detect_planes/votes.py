@@ -115,25 +115,17 @@ def vote_around(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def smooth(votes, voted, beside, smoothed, start, stop):
+def smooth(votes, beside, smoothed, start, stop):
     """Smooth the votes: each cell has weight 3 and its six neighbours weight 2.
 
     Parameters
     ----------
-    votes : int64[directions, n_rho]
-    voted : bool[directions]
-        Whether a direction has votes: on terrain most have none.
+    votes, smoothed : int64[directions, n_rho]
+        Input and output.
     beside : int32[directions, 4]
-    smoothed : int64[directions, n_rho]
-        In: 0; out.
     """
     n_rho = votes.shape[1]
     for k in range(start, stop):
-        some = voted[k]
-        for i in range(4):
-            some = some or voted[beside[k, i]]
-        if not some:
-            continue
         a, b, c, d = (
             votes[beside[k, 0]],
             votes[beside[k, 1]],
