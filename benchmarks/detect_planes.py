@@ -1,13 +1,16 @@
 """How fast `detect_planes` is, against a pass that reads x, y and z once, in one run.
 
-python benchmarks/detect_planes.py [--sizes N ...] [--repeat N] [--processor] [--open3d PYTHON]
+python benchmarks/detect_planes.py [--clouds NAME ...] [--sizes N ...] [--repeat N] [--processor]
+    [--open3d PYTHON]
 
 The pass is Numba code on as many threads that finds the bounds of x, y and z. Kernel and pass
 alternate; the ratio is that of the best of each. Finding is all that comes before points are
-assigned to planes: bounds, octree, votes, peaks and refit. Clouds are generated rooms (rooms.py),
-in random order. With --processor all times are those of the processors, all threads together, which
-other processes disturb less. With --open3d, Open3D's detect_planar_patches on a million points in
-the same run, normals included (open3d_rival.py).
+assigned to planes: bounds, octree, votes, peaks and refit. A copy of x, y and z on one thread is
+timed, too. Clouds are generated rooms (rooms.py), or airborne ones (clouds.py) of the same extent
+with as many points, in random order. SPATIALQ_THREADS is the number of threads. With --processor
+all times are those of the processors, all threads together, which other processes disturb less.
+With --open3d, Open3D's detect_planar_patches on a million points in the same run, normals included
+(open3d_rival.py).
 """
 
 import argparse
@@ -18,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+from clouds import KINDS, make_cloud
 from measure import in_turns, kernel, stages
 from numba import njit
 from rooms import room
@@ -34,6 +38,7 @@ STAGES = {
     "octree": (search, "planar_nodes"),
     "layers": (search, "two_layers"),
     "votes and peaks": (cpu.CpuCloud, "peaks"),
+    "known planes": (search.groups, "join"),
     "grouping": (search.groups, "group"),
     "one surface": (search.groups, "unite"),
     "points of no plane": (cpu.CpuCloud, "rest"),
@@ -43,7 +48,7 @@ STAGES = {
     "assignment": (cpu.CpuCloud, "settle"),
 }
 FINDING = [
-    "bounds", "octree", "layers", "votes and peaks", "grouping", "one surface",
+    "bounds", "octree", "layers", "votes and peaks", "known planes", "grouping", "one surface",
     "points of no plane",
 ]  # fmt: skip
 
@@ -66,10 +71,16 @@ def bounds(x, y, z):
     return np.min(parts, axis=0), np.max(parts, axis=0)
 
 
-def report(n, repeat, clock):
+def cloud_of(kind, n):
+    """Give x, y and z of a room, or of a cloud of clouds.py."""
+    if kind != "room":
+        return make_cloud(kind, n=n)
     scene = room(n)
-    cloud = scene.x, scene.y, scene.z
-    del scene
+    return scene.x, scene.y, scene.z
+
+
+def report(kind, n, repeat, clock):
+    cloud = cloud_of(kind, n)
     ids = np.arange(n)
 
     of_planes, of_points = (kernel(name, "cpu") for name in ("detect_planes", "plane_points"))
@@ -83,16 +94,18 @@ def report(n, repeat, clock):
         "planes": planes,
         "points": lambda: len(of_points(*cloud, ids, options)["plane_id"]),
         "bounds": lambda: bounds(*cloud),
+        "copy": lambda: len([values.copy() for values in cloud]),
     }
     timed = in_turns(tasks, repeat, keep=True)
     seconds = {name: each.seconds(clock) for name, each in timed.items()}
-    whole, points, read = (min(each) for each in seconds.values())
+    whole, points, read, copy = (min(each) for each in seconds.values())
     spent, found = timed["planes"].results[seconds["planes"].index(whole)]
     nodes_to_planes = sum(spent[name] for name in FINDING)
     print(
-        f"{n:>10} points: pass {1000 * read:.1f} ms ({24e-9 * n / read:.0f} GB/s); "
+        f"{kind:>6} {n:>10} points: pass {1000 * read:.1f} ms ({24e-9 * n / read:.0f} GB/s); "
         f"finding {1000 * nodes_to_planes:.1f} ms = {nodes_to_planes / read:.1f} passes; "
-        f"detect_planes {1000 * whole:.1f} ms = {whole / read:.1f} passes, "
+        f"detect_planes {1000 * whole:.1f} ms = {whole / read:.1f} passes = "
+        f"{whole / copy:.1f} copies, "
         f"{1e9 * whole / n:.1f} ns a point, {found} planes; "
         f"plane_points {1000 * points:.1f} ms = {points / read:.1f} passes\n"
         + " " * 12
@@ -112,7 +125,7 @@ def against_open3d(python, repeat):
         subprocess.run([python, RIVAL, "patches", source, target], check=True)
         with np.load(target) as out:
             seconds, planes = float(out["seconds"]), len(out["planes"])
-    ours = report(RIVAL_POINTS, repeat, time.perf_counter)
+    ours = report("room", RIVAL_POINTS, repeat, time.perf_counter)
     print(f"Open3D: {seconds:.2f} s for {planes} of 12 planes, {seconds / ours:.0f} times ours")
 
 
@@ -120,6 +133,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--clouds", nargs="+", default=["room"], choices=["room", *KINDS])
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--processor", action="store_true", help="times of the processors")
@@ -127,8 +141,9 @@ def main():
     arguments = parser.parse_args()
     clock = time.process_time if arguments.processor else time.perf_counter
     print(f"{n_threads()} threads")
-    for n in arguments.sizes:
-        report(n, arguments.repeat, clock)
+    for kind in arguments.clouds:
+        for n in arguments.sizes:
+            report(kind, n, arguments.repeat, clock)
     if arguments.open3d:
         against_open3d(arguments.open3d, arguments.repeat)
 

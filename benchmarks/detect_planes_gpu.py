@@ -1,9 +1,11 @@
 """`detect_planes` and `plane_points` on the GPU: parity with the CPU, time by stage; JSON files.
 
 python benchmarks/detect_planes_gpu.py --commit HASH [--out FOLDER] [--sizes N ...]
+    [--clouds NAME ...]
 
 Clouds are generated rooms (rooms.py), in random order and as a scanner in the middle sees them,
-line by line. Times are medians of seven with the points on the device.
+line by line, and airborne ones (clouds.py) in random order. Times are medians of seven with the
+points on the device.
 """
 
 import argparse
@@ -12,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 import cupy as cp
 import measure
 import numpy as np
+from clouds import KINDS, make_cloud
 from rooms import room
 from spatialq.udfs.detect_planes import detection, gpu, search
 
@@ -24,7 +27,9 @@ STAGES = {
     "octree": (search, "planar_nodes"),
     "layers": (search, "two_layers"),
     "votes and peaks": (gpu.GpuCloud, "peaks"),
+    "known planes": (search.groups, "join"),
     "refit": (search.groups, "group"),
+    "one surface": (search.groups, "unite"),
     "points of no plane": (gpu.GpuCloud, "rest"),
     "cells near planes": (search, "near_planes"),
     "rasters": (detection, "lay_rasters"),
@@ -50,6 +55,16 @@ def as_scanned(points):
     line = cp.floor(cp.arctan2(y, x) / LINE)
     height = cp.arctan2(z, cp.hypot(x, y))
     return cp.ascontiguousarray(points[:, cp.lexsort(cp.stack([height, line]))])
+
+
+def in_orders(cloud, n):
+    """Give a cloud in one order after the other, with the names of these."""
+    if cloud != "room":
+        yield "random order", cp.asarray(np.stack(make_cloud(cloud, n=n)))
+        return
+    points = cloud_of(n)
+    yield "random order", points
+    yield "scanner order", as_scanned(points)
 
 
 def figures(function, cloud, points, repeat):
@@ -86,18 +101,18 @@ def main():
     measure.add_arguments(parser)
     parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--clouds", nargs="+", default=["room"], choices=["room", *KINDS])
     arguments = parser.parse_args()
     small = [*(np.random.default_rng(1).random((3, 100)) * 20), np.arange(100)]
     functions = "detect_planes", "plane_points"
     clouds = {function: [] for function in functions}
     for n in arguments.sizes:
-        points = cloud_of(n)
-        for kind, order in (("random order", cp.asarray), ("scanner order", as_scanned)):
-            points = order(points)
-            for function in functions:
-                found = figures(function, f"room, {kind}", points, arguments.repeat)
-                clouds[function].append(found)
-        del points
+        for cloud in arguments.clouds:
+            for kind, points in in_orders(cloud, n):
+                for function in functions:
+                    found = figures(function, f"{cloud}, {kind}", points, arguments.repeat)
+                    clouds[function].append(found)
+                del points
     for function in functions:
         call, options = measure.kernel(function, "gpu"), measure.options_of(function)
         small_call_ms = measure.wall_ms(lambda: call(*small, options), arguments.repeat)  # noqa: B023

@@ -250,3 +250,26 @@ def test_commands(at_once, tiles, tmp_path):
     )
     assert (made["function"], made["parts"]) == ("detect_planes", 1)
     assert assert_same("detect_planes", tiles, tmp_path / "out", max_distance=0.05) == made["rows"]
+
+
+def test_a_roof_across_the_border_of_tiles_has_two_planes(at_once, tmp_path):
+    """A gable roof of 20 by 10 metres, cut across its ridge: a face is one plane on both sides."""
+    rng, tiles = np.random.default_rng(1), tmp_path / "tiles"
+    tiles.mkdir()
+    x, y = np.sort(rng.uniform(0, 20, 6000)), rng.uniform(0, 10, 6000)
+    z = 30 - 0.5 * np.abs(y - 5) + rng.normal(0, 0.02, x.size)
+    for k, own in enumerate((x < 10, x >= 10)):
+        surveys.write_tile(tiles / f"tile_{k}.laz", x[own] + 1000, y[own] + 5000, z[own])
+    run("plane_points", tiles, tmp_path / "out")
+    with spatialq.connect() as con:
+        cluster.table(con, tmp_path / "out", "found")
+        found = con.sql("SELECT plane_id FROM found ORDER BY point_id").fetchall()
+    plane_id = np.array([plane or 0 for (plane,) in found])
+    assert plane_id.size == x.size  # the first tile has the first points
+    of_faces = []
+    for face in (y < 4.5, y > 5.5):
+        left, right = (plane_id[face & side] for side in (x < 10, x >= 10))
+        assert (left == np.median(right)).mean() > 0.95
+        assert (right == np.median(left)).mean() > 0.95
+        of_faces.append(np.median(left))
+    assert sorted(of_faces) == [1, 2]

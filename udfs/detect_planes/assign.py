@@ -47,7 +47,7 @@ def nearest(x, y, z, first, last, items, planes, rasters, starts, labels, place)
     starts : int64[planes, 3]
         First pixel, pixels in a row, pixels along the longer side.
     labels : int32[pixels]
-        Surface of each pixel, or 0; EDGE may be added. If empty, every pixel is on a surface.
+        Surface of each pixel, or 0; EDGE may be added.
     place : float64[3]
         Out: distance in steps, and the position in pixels.
 
@@ -62,20 +62,26 @@ def nearest(x, y, z, first, last, items, planes, rasters, starts, labels, place)
         d = ((planes[p, 0] * x + planes[p, 1] * y) + planes[p, 2] * z) - planes[p, 3]
         off = abs(d)
         if off <= planes[p, 4] and off < best:
-            r = rasters[p]
-            u = (((r[0] * x + r[1] * y) + r[2] * z) - r[6]) * r[8]
-            v = (((r[3] * x + r[4] * y) + r[5] * z) - r[7]) * r[8]
-            pixel = starts[p, 0] + np.int64(v) * starts[p, 1] + np.int64(u)
-            if labels.size == 0 or labels[pixel] != 0:
+            u, v, pixel = pixel_at(x, y, z, p, rasters, starts)
+            if labels[pixel] != 0:
                 best, found, at = off, p, pixel
                 place[0], place[1], place[2] = d, u, v
     return found, at
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def pixel_at(x, y, z, p, rasters, starts):
+    """Give the position of a point in the raster of a plane, and its pixel; see `nearest`."""
+    r = rasters[p]
+    u = (((r[0] * x + r[1] * y) + r[2] * z) - r[6]) * r[8]
+    v = (((r[3] * x + r[4] * y) + r[5] * z) - r[7]) * r[8]
+    return u, v, starts[p, 0] + np.int64(v) * starts[p, 1] + np.int64(u)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def cover(
     x, y, z, low_x, low_y, low_z, scale, start, stop,
-    grid, cell_starts, items, planes, rasters, starts, anywhere, covered, sums,
+    grid, cell_starts, items, planes, rasters, starts, covered, sums,
 ):  # fmt: skip
     """Mark the pixels that have points, and sum up the distances of the points from their planes.
 
@@ -85,8 +91,6 @@ def cover(
         Level of the cells.
     cell_starts : int32[8^grid + 1]
         Start of the planes of each cell in `items`; cells are numbered x before y before z.
-    anywhere : int32[0]
-        Empty labels.
     covered : uint8[pixels]
         In and out.
     sums : int64[planes, SUMS]
@@ -94,7 +98,6 @@ def cover(
         column 1 the points near it that are near no plane before it.
     """
     a, b, c = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32)
-    place = np.empty(3)
     shift = np.int32(BITS - grid)
     for first in range(start, stop, BLOCK):
         last = min(first + BLOCK, stop)
@@ -108,22 +111,23 @@ def cover(
                 (y[first + k] - low_y) * scale,
                 (z[first + k] - low_z) * scale,
             )
-            p, pixel = nearest(
-                px, py, pz, cell_starts[cell], cell_starts[cell + 1],
-                items, planes, rasters, starts, anywhere, place,
-            )  # fmt: skip
-            if p >= 0:
-                covered[pixel] = 1
-                sums[p, 0] += 1
-                off = np.int64(np.floor(place[0] / planes[p, 4] * NEAR + 0.5))
-                sums[p, 4] += off
-                sums[p, 5] += off * off
-                for i in range(cell_starts[cell], cell_starts[cell + 1]):
-                    q = items[i]
-                    d = ((planes[q, 0] * px + planes[q, 1] * py) + planes[q, 2] * pz) - planes[q, 3]
-                    if abs(d) <= planes[q, 4]:
-                        sums[q, 1] += 1
-                        break
+            best, off, found, front = np.inf, 0.0, -1, -1
+            for i in range(cell_starts[cell], cell_starts[cell + 1]):
+                p = items[i]
+                d = ((planes[p, 0] * px + planes[p, 1] * py) + planes[p, 2] * pz) - planes[p, 3]
+                if abs(d) <= planes[p, 4]:
+                    if found < 0:
+                        front = p
+                    if abs(d) < best:
+                        best, off, found = abs(d), d, p
+            if found < 0:
+                continue
+            covered[pixel_at(px, py, pz, found, rasters, starts)[2]] = 1
+            units = np.int64(np.floor(off / planes[found, 4] * NEAR + 0.5))
+            sums[found, 0] += 1
+            sums[found, 4] += units
+            sums[found, 5] += units * units
+            sums[front, 1] += 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -237,12 +237,11 @@ class CpuCloud(CpuCells):
         """Mark the pixels with points, and sum up the points of planes: see `assign.cover`."""
         sums = [np.zeros((len(planes), assign.SUMS), np.int64) for _ in range(self.copies)]
         covered = np.zeros(rasters.n_pixels, np.uint8)  # all threads write the same value
-        anywhere = np.empty(0, np.int32)
         self.threads.map_into(
             sums,
             lambda part, sums: assign.cover(
                 *self._where(), *part, near.grid, near.cell_starts, near.items, planes,
-                rasters.frames, rasters.starts, anywhere, covered, sums,
+                rasters.frames, rasters.starts, covered, sums,
             ),
             self.threads.spans(self.size, POINTS_PER_THREAD),
         )  # fmt: skip

@@ -19,7 +19,7 @@ CELLS_PER_THREAD = 500
 CELLS_PER_CALL = 1 << 17  # of which each may be an eigenvalue problem
 VOTERS_PER_CALL = 1 << 9  # each votes in many cells of the accumulator
 CELLS_PER_VOTER = 128  # of an accumulator that are cleared and added up while a node votes
-ROWS_PER_CALL = 1 << 11  # of the accumulator
+ROWS_PER_THREAD, ROWS_PER_CALL = 1 << 6, 1 << 11  # of the accumulator
 
 
 class CpuCells:
@@ -123,7 +123,7 @@ class CpuCells:
         self.threads.map_into(arrays, vote, parts)
         total = total_of(arrays)
         smoothed, is_peak = np.empty_like(total), np.empty(shape, np.bool_)
-        rows = self.threads.spans(shape[0], CELLS_PER_THREAD, ROWS_PER_CALL)
+        rows = self.threads.spans(shape[0], ROWS_PER_THREAD, ROWS_PER_CALL)
         self.threads.map(lambda part: votes.smooth(total, around.beside, smoothed, *part), rows)
         self.threads.map(
             lambda part: votes.peaks(

@@ -55,6 +55,16 @@ SMOOTH = 0.7
 FREE, EXPLAINED = -1, -2
 """Owners of nodes that belong to no plane."""
 
+BLOCK = 32
+"""Nodes that have a box in common. The nodes of a level are in Morton order: a block is compact."""
+
+DOUBT, ROUNDING = 1e-3, 1e-12
+"""Sums of a plane decide where they differ by more than this part, and this variance in squares of
+half sides of the root, from a limit; they have relative errors of 1e-15 or so."""
+
+SLACK = 1e-9
+"""Added to distances from boxes, in half sides of the root: no rounding may hide a node."""
+
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def merged(weights, means, covariances, chosen, n, plane):
@@ -104,7 +114,39 @@ def off(plane, point):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def agreeing(plane, seed, max_angle, tilts, reaches, means, normals, free, n_free, chosen):
+def enclose(owner, means, reaches):
+    """Find boxes around the centres of the free nodes of each block of BLOCK nodes.
+
+    Returns
+    -------
+    float64[blocks, 7]
+        Centre, half sides, and the greatest reach; the centre is NaN where no node is free.
+    """
+    boxes = np.empty(((owner.size + BLOCK - 1) // BLOCK, 7))
+    low, high = np.empty(3), np.empty(3)
+    for b in range(boxes.shape[0]):
+        for i in range(3):
+            low[i], high[i] = np.inf, -np.inf
+        boxes[b, 6] = 0.0
+        for k in range(b * BLOCK, min((b + 1) * BLOCK, owner.size)):
+            if owner[k] == FREE:
+                for i in range(3):
+                    low[i], high[i] = min(low[i], means[k, i]), max(high[i], means[k, i])
+                boxes[b, 6] = max(boxes[b, 6], reaches[k])
+        for i in range(3):
+            boxes[b, i], boxes[b, 3 + i] = 0.5 * (low[i] + high[i]), 0.5 * (high[i] - low[i])
+    return boxes
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def crosses(plane, box, reach):
+    """Tell whether a centre in a box of `enclose` may be within some distance of a plane."""
+    half = (abs(plane[0]) * box[3] + abs(plane[1]) * box[4]) + abs(plane[2]) * box[5]
+    return abs(off(plane, box)) <= (half + reach) + SLACK
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def agreeing(plane, seed, max_angle, tilts, reaches, means, normals, owner, boxes, chosen):
     """List the free nodes that lie along a plane.
 
     Parameters
@@ -117,8 +159,10 @@ def agreeing(plane, seed, max_angle, tilts, reaches, means, normals, free, n_fre
         Maximum angle between normals, radians.
     tilts, reaches, means, normals
         Of the nodes, see `group`.
-    free : int32[]
-        The first `n_free` are listed.
+    owner : int32[nodes]
+        See `group`.
+    boxes : float64[blocks, 7]
+        See `enclose`; of nodes among which are all that are free.
     chosen : int32[nodes]
         Out.
 
@@ -129,23 +173,38 @@ def agreeing(plane, seed, max_angle, tilts, reaches, means, normals, free, n_fre
     """
     n = 0
     more = tilts[seed] if seed >= 0 else 0.0
-    for i in range(n_free):
-        k = free[i]
-        cosine = (plane[0] * normals[k, 0] + plane[1] * normals[k, 1]) + plane[2] * normals[k, 2]
-        angle = min(max_angle, max(SURE, tilts[k]) + more)
-        if 1.0 - cosine * cosine > angle * angle:
-            continue
-        limit = reaches[k]
+    for b in range(boxes.shape[0]):
+        box = boxes[b]
+        reach = box[6]
         if seed >= 0:
             x, y, z = (
-                means[k, 0] - means[seed, 0],
-                means[k, 1] - means[seed, 1],
-                means[k, 2] - means[seed, 2],
+                abs(box[0] - means[seed, 0]) + box[3],
+                abs(box[1] - means[seed, 1]) + box[4],
+                abs(box[2] - means[seed, 2]) + box[5],
             )
-            limit += more * sqrt((x * x + y * y) + z * z)
-        if abs(off(plane, means[k])) <= limit:
-            chosen[n] = k
-            n += 1
+            reach += more * sqrt((x * x + y * y) + z * z)
+        if not crosses(plane, box, reach):
+            continue
+        for k in range(b * BLOCK, min((b + 1) * BLOCK, owner.size)):
+            if owner[k] != FREE:
+                continue
+            cosine = (plane[0] * normals[k, 0] + plane[1] * normals[k, 1]) + plane[2] * normals[
+                k, 2
+            ]
+            angle = min(max_angle, max(SURE, tilts[k]) + more)
+            if 1.0 - cosine * cosine > angle * angle:
+                continue
+            limit = reaches[k]
+            if seed >= 0:
+                x, y, z = (
+                    means[k, 0] - means[seed, 0],
+                    means[k, 1] - means[seed, 1],
+                    means[k, 2] - means[seed, 2],
+                )
+                limit += more * sqrt((x * x + y * y) + z * z)
+            if abs(off(plane, means[k])) <= limit:
+                chosen[n] = k
+                n += 1
     return n
 
 
@@ -193,15 +252,21 @@ def group(
         Number of planes.
     """
     size = owner.size
-    free, near = np.empty(size, np.int32), np.empty(size, np.int32)
-    chosen, before = np.empty(size, np.int32), np.empty(size, np.int32)
+    near, chosen, before = (
+        np.empty(size, np.int32),
+        np.empty(size, np.int32),
+        np.empty(size, np.int32),
+    )
     plane = np.empty(5)
-    n_free = listed(owner, FREE, free)
+    boxes = enclose(owner, means, reaches)
+    starts, by_rho = sort_by_rho(owner, means, normals, rho_step)
     for peak in range(rhos.size):
         for i in range(3):
             plane[i] = directions[peak, i]
         plane[3] = rhos[peak]
-        n_near = starting(plane, WIDE * step, 2.0 * rho_step, means, normals, free, n_free, near)
+        n_near = starting(
+            plane, WIDE * step, rho_step, means, normals, owner, starts, by_rho, near
+        )  # fmt: skip
         for attempt in range(1 + SEEDS):
             if attempt == 0:
                 n = n_near
@@ -221,7 +286,7 @@ def group(
                 plane[3] = 0.0
                 plane[3] = off(plane, means[seed])
                 n = agreeing(
-                    plane, seed, step, tilts, reaches, means, normals, free, n_free, chosen
+                    plane, seed, step, tilts, reaches, means, normals, owner, boxes, chosen
                 )  # fmt: skip
             for _ in range(ROUNDS):
                 if not supported(chosen, n, shares, parts, min_parts):
@@ -232,7 +297,7 @@ def group(
                 for i in range(n):
                     before[i] = chosen[i]
                 n = agreeing(
-                    plane, -1, step, tilts, reaches, means, normals, free, n_free, chosen
+                    plane, -1, step, tilts, reaches, means, normals, owner, boxes, chosen
                 )  # fmt: skip
                 for i in range(min(n, last)):
                     same = same and before[i] == chosen[i]
@@ -251,9 +316,8 @@ def group(
             if mark == found:
                 for i in range(5):
                     planes[found, i] = plane[i]
-                explain(plane, means, covariances, owner)
+                explain(plane, means, covariances, boxes, owner)
                 found += 1
-            n_free = listed(owner, FREE, free)
             if mark != EXPLAINED:
                 break
     return found
@@ -277,12 +341,16 @@ def is_known(plane, chosen, n, max_angle, min_offset, weights, means, known):
         return False
     total = squares = 0.0
     for i in range(n):
+        total += weights[chosen[i]]
+    limit = SAME * max(sqrt(known[4]), min_offset)
+    most = total * (limit * limit)
+    for i in range(n):
         k = chosen[i]
         d = off(known, means[k])
-        total += weights[k]
         squares += weights[k] * (d * d)
-    limit = SAME * max(sqrt(known[4]), min_offset)
-    return squares <= total * (limit * limit)
+        if squares > most:  # it only grows
+            return False
+    return True
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -294,27 +362,38 @@ def join(max_angle, tilts, reaches, weights, means, covariances, normals, owner,
     owner, planes
         In and out, see `group`.
     """
-    chosen = np.empty(owner.size, np.int32)
-    for k in range(owner.size):
-        if owner[k] != FREE:
-            continue
-        angle = min(max_angle, max(SURE, tilts[k]))
-        best = np.inf
-        for p in range(planes.shape[0]):
-            cosine = (planes[p, 0] * normals[k, 0] + planes[p, 1] * normals[k, 1]) + planes[
-                p, 2
-            ] * normals[k, 2]
-            if 1.0 - cosine * cosine > angle * angle:
+    n_planes, chosen = planes.shape[0], np.empty(owner.size, np.int32)
+    near = np.empty(n_planes, np.int32)
+    boxes = enclose(owner, means, reaches)
+    for b in range(boxes.shape[0]):
+        n = 0
+        for p in range(n_planes):
+            if crosses(planes[p], boxes[b], max(boxes[b, 6], NOISES * sqrt(planes[p, 4]))):
+                near[n] = p
+                n += 1
+        for k in range(b * BLOCK, min((b + 1) * BLOCK, owner.size)):
+            if owner[k] != FREE:
                 continue
-            d = abs(off(planes[p], means[k]))
-            if d < best and d <= max(reaches[k], NOISES * sqrt(planes[p, 4])):
-                best = d
-                owner[k] = p
-    for p in range(planes.shape[0]):
-        n = listed(owner, p, chosen)
+            angle = min(max_angle, max(SURE, tilts[k]))
+            best = np.inf
+            for i in range(n):
+                p = near[i]
+                cosine = (planes[p, 0] * normals[k, 0] + planes[p, 1] * normals[k, 1]) + planes[
+                    p, 2
+                ] * normals[k, 2]
+                if 1.0 - cosine * cosine > angle * angle:
+                    continue
+                d = abs(off(planes[p], means[k]))
+                if d < best and d <= max(reaches[k], NOISES * sqrt(planes[p, 4])):
+                    best = d
+                    owner[k] = p
+    first, following = np.full(n_planes, -1, np.int32), np.empty(owner.size, np.int32)
+    link(owner, first, following)
+    for p in range(n_planes):
+        n = linked(first[p], following, chosen)
         if n > 0:
             merged(weights, means, covariances, chosen, n, planes[p])
-        explain(planes[p], means, covariances, owner)
+        explain(planes[p], means, covariances, boxes, owner)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -344,15 +423,15 @@ def unite(
     own, other = np.empty(owner.size, np.int32), np.empty(owner.size, np.int32)
     first, following = np.full(n_planes, -1, np.int32), np.empty(owner.size, np.int32)
     plane, boxes, noises = np.empty(5), np.empty((n_planes, 6)), np.zeros(n_planes)
+    widest = max(max_angle, BENT)
     surround(owner, means, sides, boxes)
-    points = np.zeros(n_planes)
+    points, centres = np.zeros(n_planes), np.zeros((n_planes, 9))
     for k in range(owner.size):
         if owner[k] >= 0:
             points[owner[k]] += counts[k]
             noises[owner[k]] += counts[k] * variances[k]
-    for k in range(owner.size - 1, -1, -1):
-        if owner[k] >= 0:
-            following[k], first[owner[k]] = first[owner[k]], k
+            add_centre(counts[k], means[k], centres[owner[k]])
+    link(owner, first, following)
     for rank in range(n_planes):
         q = order[rank]
         n = linked(first[q], following, own)
@@ -360,15 +439,25 @@ def unite(
             larger = sizes[p] > sizes[q] or (sizes[p] == sizes[q] and p < q)
             if n == 0 or not larger:
                 continue
+            cosine = (planes[p, 0] * planes[q, 0] + planes[p, 1] * planes[q, 1]) + planes[
+                p, 2
+            ] * planes[q, 2]
+            if 1.0 - cosine * cosine > widest * widest:
+                continue
             # a bent plane is thicker than its noise: taking all planes within that would not end
             for i in range(4):
                 plane[i] = planes[p, i]
             plane[4] = min(planes[p, 4], noises[p] / points[p])
             same = is_known(planes[q], own, n, max_angle, min_offset, weights, means, plane)
-            cosine = (planes[p, 0] * planes[q, 0] + planes[p, 1] * planes[q, 1]) + planes[
-                p, 2
-            ] * planes[q, 2]
-            if not same and 1.0 - cosine * cosine <= BENT * BENT and meet(boxes[p], boxes[q]):
+            if (
+                not same
+                and 1.0 - cosine * cosine <= BENT * BENT
+                and meet(boxes[p], boxes[q])
+                and may_be_flat(
+                    points[p] + points[q], noises[p] + noises[q], centres[p], centres[q],
+                    min_offset, bend,
+                )
+            ):  # fmt: skip
                 m = linked(first[p], following, other)
                 for i in range(n):
                     other[m + i] = own[i]
@@ -383,10 +472,28 @@ def unite(
                 first[p] = interleave(first[p], first[q], following)
                 sizes[p], sizes[q], n = sizes[p] + sizes[q], 0.0, 0
                 points[p], noises[p] = points[p] + points[q], noises[p] + noises[q]
+                for i in range(9):
+                    centres[p, i] += centres[q, i]
                 for i in range(6):
                     boxes[p, i] = min(boxes[p, i], boxes[q, i])
                 m = linked(first[p], following, other)
                 merged(weights, means, covariances, other, m, planes[p])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def link(owner, first, following):
+    """Link the nodes of each plane, in ascending order.
+
+    Parameters
+    ----------
+    first : int32[planes]
+        In: -1; out: first node of each plane.
+    following : int32[nodes]
+        Out: see `linked`.
+    """
+    for k in range(owner.size - 1, -1, -1):
+        if owner[k] >= 0:
+            following[k], first[owner[k]] = first[owner[k]], k
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -447,6 +554,51 @@ def surround(owner, means, sides, boxes):
             for i in range(3):
                 box[i] = min(box[i], means[k, i] - reach)
                 box[3 + i] = min(box[3 + i], -means[k, i] - reach)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_centre(count, mean, sums):
+    """Add the points of a node, all at its centre, to the first and second moments of a plane."""
+    x, y, z = count * mean[0], count * mean[1], count * mean[2]
+    sums[0] += x
+    sums[1] += y
+    sums[2] += z
+    sums[3] += x * mean[0]
+    sums[4] += x * mean[1]
+    sums[5] += x * mean[2]
+    sums[6] += y * mean[1]
+    sums[7] += y * mean[2]
+    sums[8] += z * mean[2]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def may_be_flat(n, across, a, b, min_offset, bend):
+    """Tell whether the centres of the nodes of two planes may be as flat as `is_bent` wants.
+
+    Across every plane their variance is more than a limit if the least eigenvalue of their
+    covariance is, that is, if the covariance less the limit is positive definite. That is told
+    from the sums of each plane, without its nodes; if it is not certain, the answer is yes.
+
+    Parameters
+    ----------
+    n, across : float
+        Points of both planes, and the sum of their squares across their nodes.
+    a, b : float64[9]
+        See `add_centre`.
+    """
+    limit = (1.0 + DOUBT) * (bend * bend) * max(across / n, min_offset * min_offset) + ROUNDING
+    x, y, z = (a[0] + b[0]) / n, (a[1] + b[1]) / n, (a[2] + b[2]) / n
+    xx, xy = ((a[3] + b[3]) / n - x * x) - limit, (a[4] + b[4]) / n - x * y
+    xz, yy = (a[5] + b[5]) / n - x * z, ((a[6] + b[6]) / n - y * y) - limit
+    yz, zz = (a[7] + b[7]) / n - y * z, ((a[8] + b[8]) / n - z * z) - limit
+    trace = (xx + yy) + zz
+    minor = xx * yy - xy * xy
+    whole = (minor * zz + 2.0 * (xy * yz) * xz) - (xx * (yz * yz) + yy * (xz * xz))
+    return not (
+        xx > ROUNDING
+        and minor > ROUNDING * (trace * trace)
+        and whole > ROUNDING * (trace * trace * trace)
+    )
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -540,48 +692,89 @@ def is_bent(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def listed(owner, plane, chosen):
-    """List the nodes of a plane; return their number."""
-    n = 0
-    for k in range(owner.size):
-        if owner[k] == plane:
-            chosen[n] = k
-            n += 1
-    return n
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def explain(plane, means, covariances, owner):
+def explain(plane, means, covariances, boxes, owner):
     """Mark the free nodes that lie within a plane's noise, whatever their normal."""
     x, y, z = plane[0], plane[1], plane[2]
     limit = NOISES * NOISES * plane[4]
-    for k in range(owner.size):
-        if owner[k] != FREE:
+    for b in range(boxes.shape[0]):
+        if not crosses(plane, boxes[b], sqrt(limit)):
             continue
-        d = off(plane, means[k])
-        across = (
-            x * x * covariances[k, 0] + y * y * covariances[k, 3] + z * z * covariances[k, 5]
-        ) + 2.0 * (
-            x * y * covariances[k, 1] + x * z * covariances[k, 2] + y * z * covariances[k, 4]
-        )
-        if d * d <= limit and across <= limit:
-            owner[k] = EXPLAINED
+        for k in range(b * BLOCK, min((b + 1) * BLOCK, owner.size)):
+            if owner[k] != FREE:
+                continue
+            d = off(plane, means[k])
+            across = (
+                x * x * covariances[k, 0] + y * y * covariances[k, 3] + z * z * covariances[k, 5]
+            ) + 2.0 * (
+                x * y * covariances[k, 1] + x * z * covariances[k, 2] + y * z * covariances[k, 4]
+            )
+            if d * d <= limit and across <= limit:
+                owner[k] = EXPLAINED
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def starting(plane, max_angle, max_offset, means, normals, free, n_free, chosen):
-    """List the free nodes whose normal and rho are close to those of a peak."""
-    n = 0
-    for i in range(n_free):
-        k = free[i]
+def distance_of(k, means, normals):
+    """Signed distance of the plane of a node from the centroid."""
+    return (normals[k, 0] * means[k, 0] + normals[k, 1] * means[k, 1]) + normals[k, 2] * means[k, 2]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sort_by_rho(owner, means, normals, rho_step):
+    """Sort the free nodes by the distance of their planes from the centroid, in steps of rho.
+
+    Returns
+    -------
+    starts : int64[steps + 1]
+        First node of each step in `nodes`.
+    nodes : int32[free nodes]
+    """
+    most, n = 0.0, 0
+    for k in range(owner.size):
+        if owner[k] == FREE:
+            most, n = max(most, abs(distance_of(k, means, normals))), n + 1
+    starts, nodes = np.zeros(int(most / rho_step) + 2, np.int64), np.empty(n, np.int32)
+    for k in range(owner.size):
+        if owner[k] == FREE:
+            starts[int(abs(distance_of(k, means, normals)) / rho_step) + 1] += 1
+    for i in range(starts.size - 1):
+        starts[i + 1] += starts[i]
+    for k in range(owner.size - 1, -1, -1):
+        if owner[k] == FREE:
+            step = int(abs(distance_of(k, means, normals)) / rho_step)
+            starts[step + 1] -= 1
+            nodes[starts[step + 1]] = k
+    # where each step began, its successor's nodes begin now
+    for i in range(starts.size - 1):
+        starts[i] = starts[i + 1]
+    starts[starts.size - 1] = n
+    return starts, nodes
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def starting(plane, max_angle, rho_step, means, normals, owner, starts, by_rho, chosen):
+    """List the free nodes whose normal and rho are close to those of a peak.
+
+    Parameters
+    ----------
+    starts, by_rho
+        From `sort_by_rho`.
+    """
+    max_offset, n = 2.0 * rho_step, 0
+    low, high = abs(plane[3]) - max_offset - SLACK, abs(plane[3]) + max_offset + SLACK
+    last = min(int(high / rho_step), starts.size - 2)
+    for i in range(starts[min(int(max(low, 0.0) / rho_step), last)], starts[last + 1]):
+        k = by_rho[i]
+        if owner[k] != FREE:
+            continue
         x, y, z = normals[k, 0], normals[k, 1], normals[k, 2]
         cosine = (plane[0] * x + plane[1] * y) + plane[2] * z
         if 1.0 - cosine * cosine > max_angle * max_angle:
             continue
-        rho = (x * means[k, 0] + y * means[k, 1]) + z * means[k, 2]
+        rho = distance_of(k, means, normals)
         if cosine < 0.0:
             rho = -rho
         if abs(rho - plane[3]) <= max_offset:
             chosen[n] = k
             n += 1
+    chosen[:n].sort()
     return n
