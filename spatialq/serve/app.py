@@ -21,7 +21,7 @@ from spatialq.errors import SpatialqError
 from spatialq.serve.cloud_tiles import PREVIEW
 from spatialq.serve.guard import Guard
 from spatialq.serve.limits import QueryRefusedError
-from spatialq.serve.pool import Answer, QueryFailedError
+from spatialq.serve.pool import Answer, Cancellation, QueryFailedError
 from spatialq.serve.queries import sentence, to_json
 
 if TYPE_CHECKING:
@@ -180,8 +180,8 @@ class Server:
             raise Refusal(400, f"view: colour must be the name of a column, got {colour!r}")
         key = secrets.token_urlsafe(9)
         answer = await self._answer(
-            text, given, "page", id=key, language=language, colour=colour
-        )  # fmt: skip
+            request, text, given, "page", id=key, language=language, colour=colour
+        )
         with self._lock:
             self._results[key] = answer.points
             while len(self._results) > RESULTS:
@@ -217,22 +217,22 @@ class Server:
 
     async def point(self, request: Request) -> Response:
         """Give the row of a point."""
-        return await self._row("points", request.path_params["key"], self._cloud(request))
+        return await self._row(request, "points", self._cloud(request))
 
     async def element(self, request: Request) -> Response:
         """Give the row of an element."""
-        return await self._row("elements", request.path_params["key"])
+        return await self._row(request, "elements")
 
     async def plane(self, request: Request) -> Response:
         """Give the row of a plane."""
-        return await self._row("planes", request.path_params["key"])
+        return await self._row(request, "planes")
 
-    async def _row(self, kind: str, key: Any, cloud: "Cloud | None" = None) -> Response:
-        def asked() -> Any:
-            with self._scene.opened.con.cursor() as con:
-                return self._scene.row(con, kind, key, cloud)
-
-        found = await self._asked(asked)
+    async def _row(self, request: Request, kind: str, cloud: "Cloud | None" = None) -> Response:
+        key = request.path_params["key"]
+        with self._scene.opened.con.cursor() as con:
+            found = await self._asked(
+                request, lambda: self._scene.row(con, kind, key, cloud), con.interrupt
+            )
         if found is None:
             raise Refusal(404, f"view: there is no row {key!r} of {kind}")
         return _json(found)
@@ -242,8 +242,9 @@ class Server:
         given = await _body(request)
         text = _text(given, "sql")
         if ARROW in request.headers.get("accept", ""):
-            return Response((await self._answer(text, given, "arrow")).data, media_type=ARROW)
-        return Response((await self._answer(text, given, "rows")).data, media_type=JSON)
+            answer = await self._answer(request, text, given, "arrow")
+            return Response(answer.data, media_type=ARROW)
+        return Response((await self._answer(request, text, given, "rows")).data, media_type=JSON)
 
     async def views(self, request: Request) -> Response:
         """Give the saved views, or save one."""
@@ -268,24 +269,49 @@ class Server:
         named = {"content-disposition": 'attachment; filename="views.bcf"'}
         return Response(archive, media_type="application/octet-stream", headers=named)
 
-    async def _answer(self, text: str, given: dict[str, Any], form: str, **more: Any) -> Answer:
+    async def _answer(
+        self, request: Request, text: str, given: dict[str, Any], form: str, **more: Any
+    ) -> Answer:
         """Have a query answered by a process of its own."""
-        parameters = _parameters(given)
-        return await self._asked(lambda: self._scene.pool.ask(text, parameters, form, **more))
+        parameters, cancellation = _parameters(given), Cancellation()
 
-    async def _asked(self, work: Callable[[], T]) -> T:
-        """Wait for an answer in a thread; few may wait, so that tiles come meanwhile."""
+        def ask() -> Answer:
+            return self._scene.pool.ask(text, parameters, form, cancellation=cancellation, **more)
+
+        return await self._asked(request, ask, cancellation.set)
+
+    async def _asked(self, request: Request, work: Callable[[], T], stop: Callable[[], None]) -> T:
+        """Wait for an answer in a thread; few may wait, so that tiles come meanwhile.
+
+        Where the client goes, `work` is not begun any more, or `stop` is called to end it.
+        """
         if self._asking >= self._scene.pool.size + WAITING:
             raise Refusal(503, "view: too many queries are waiting; try again in a moment")
         self._asking += 1
+        answers: list[T] = []
+        refusal = Refusal(499, "view: the client has gone")
         try:
-            return await to_thread.run_sync(work, limiter=self._queries)
-        except (QueryRefusedError, duckdb.Error) as error:
-            raise Refusal(400, sentence(error)) from None
-        except QueryFailedError as error:
-            raise Refusal(500, str(error)) from None
+            async with anyio.create_task_group() as group:
+
+                async def leave() -> None:
+                    while (await request.receive())["type"] != "http.disconnect":
+                        pass
+                    stop()
+                    group.cancel_scope.cancel()
+
+                group.start_soon(leave)
+                try:
+                    answers.append(await to_thread.run_sync(work, limiter=self._queries))
+                except (QueryRefusedError, duckdb.Error) as error:
+                    refusal = Refusal(400, sentence(error))
+                except QueryFailedError as error:
+                    refusal = Refusal(500, str(error))
+                group.cancel_scope.cancel()
         finally:
             self._asking -= 1
+        if answers:
+            return answers[0]
+        raise refusal
 
     def _cloud(self, request: Request) -> "Cloud":
         cloud = self._scene.cloud(request.path_params["cloud"])

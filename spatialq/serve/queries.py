@@ -84,6 +84,8 @@ def one_select(con: "duckdb.DuckDBPyConnection", text: str) -> str:
         raise QueryRefusedError(message)
     if statements[0].type not in (kinds.SELECT, kinds.EXPLAIN):
         kind = statements[0].type.name
+        if kind == "LOAD":  # as DuckDB calls both
+            kind = "LOAD or INSTALL"
         message = f"view: the box takes a statement that reads, such as SELECT or FROM, got {kind}"
         raise QueryRefusedError(message)
     if statements[0].type == kinds.EXPLAIN and re.search(r"\banalyze\b", text, re.IGNORECASE):

@@ -1,7 +1,6 @@
 """The scene: clouds with their tiles, models, planes and lists, as `scene.json` tells the page."""
 
 import json
-import os
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from spatialq.io import crs as crs_text
 from spatialq.runtime.temporary import temporary_folder
 from spatialq.serve import cloud_tiles
 from spatialq.serve.box import Box
+from spatialq.serve.cache import cache_folder, digest, is_there
 from spatialq.serve.cloud_tiles import Tiles
 from spatialq.serve.limits import Limits
 from spatialq.serve.models import Model, read_models
@@ -29,8 +29,6 @@ from spatialq.serve.sources import (
     MODELS,
     Opened,
     Table,
-    cache_folder,
-    digest,
     open_sources,
 )
 from spatialq.serve.views import Views
@@ -258,7 +256,7 @@ class Scene:
 
     def _build(self, con: "duckdb.DuckDBPyConnection", cloud: Cloud) -> None:
         folder = self.cache / f"cloud-{digest(cloud.table.stamp, cloud.table.name)}"
-        if not folder.is_dir():
+        if not is_there(folder):
             with temporary_folder("cloud_", self.cache) as parts:
                 new, preview = parts / "new", self.previews / str(cloud.number)
                 new.mkdir()
@@ -274,8 +272,6 @@ class Scene:
                 (new / COLUMNS).write_text(about, encoding="utf-8")
                 if not folder.is_dir():
                     new.rename(folder)
-        else:
-            os.utime(folder)
         cloud.columns = json.loads((folder / COLUMNS).read_text(encoding="utf-8"))
         cloud.tiles = Tiles(folder)
         cloud.state, cloud.progress = "ready", 1.0

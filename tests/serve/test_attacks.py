@@ -5,7 +5,9 @@ import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
+import anyio
 import duckdb
 import pytest
 from starlette.testclient import TestClient
@@ -13,7 +15,7 @@ from starlette.testclient import TestClient
 from spatialq.serve.app import WAITING, Server
 from spatialq.serve.guard import POLICY
 from spatialq.serve.limits import Limits, QueryRefusedError
-from spatialq.serve.pool import Answer
+from spatialq.serve.pool import Answer, QueryFailedError
 from spatialq.serve.queries import Target, run
 from spatialq.serve.scene import open_scene
 
@@ -168,6 +170,13 @@ def test_statements_that_do_more_than_read_are_refused(client, scene, text, tmp_
     assert count == scene.clouds[0].target.points
 
 
+@pytest.mark.parametrize("text", ["INSTALL httpfs", "FORCE INSTALL h FROM community", "LOAD h"])
+def test_loading_and_installing_are_refused_by_their_names(client, text):
+    """DuckDB calls both LOAD."""
+    error = "view: the box takes a statement that reads, such as SELECT or FROM, got "
+    assert client.post("sql", json={"sql": text}).json() == {"error": f"{error}LOAD or INSTALL"}
+
+
 GREEDY = (
     "WITH RECURSIVE t AS (SELECT 1 i UNION ALL SELECT i + 1 FROM t) SELECT count(*) FROM t",
     "SELECT count(*) FROM range(100000000000) a, range(100000) b",
@@ -257,6 +266,65 @@ def test_too_many_waiting_queries_are_refused_in_a_sentence(scene, monkeypatch):
     assert first.json() == {"error": "view: too many queries are waiting; try again in a moment"}
     assert codes.count(200) == most
     assert codes.count(503) == 5
+
+
+class Leaving:
+    """A client of a server that sends a query and goes when it is told to."""
+
+    def __init__(self, app, text):
+        self._app, self._parts = app, [json.dumps({"text": text}).encode()]
+        self.leaves, self.said = anyio.Event(), []
+
+    async def receive(self):
+        if self._parts:
+            return {"type": "http.request", "body": self._parts.pop(), "more_body": False}
+        await self.leaves.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message):
+        self.said.append(message.get("status"))
+
+    async def ask(self):
+        host = BASE.removeprefix("http://").encode()
+        scope = {"type": "http", "method": "POST", "path": f"/{TOKEN}/query", "query_string": b""}
+        scope |= {"headers": [(b"host", host)]}
+        await self._app(scope, self.receive, self.send)
+
+
+def test_queries_of_clients_that_have_gone_are_not_worked_off(scene, monkeypatch):
+    """The one that runs is ended, those that wait never begin, and the next is answered."""
+    began, ended, asked = threading.Event(), threading.Event(), []
+
+    def ask(text, *_, cancellation, **__):
+        asked.append(text)
+        if text == "endless":
+            cancellation.of(SimpleNamespace(popen=SimpleNamespace(kill=ended.set)))
+            began.set()
+            ended.wait()
+            raise QueryFailedError(text)
+        return Answer(b"{}", {})
+
+    monkeypatch.setattr(scene.pool, "ask", ask)
+    monkeypatch.setattr(scene.pool, "size", 1)
+
+    async def all_of_them():
+        app = Server(scene).app(TOKEN, PORT)
+        running, *waiting, last = (
+            Leaving(app, text) for text in ("endless", *["waits"] * 18, "last")
+        )
+        async with anyio.create_task_group() as group:
+            group.start_soon(running.ask)
+            await anyio.to_thread.run_sync(began.wait)
+            async with anyio.create_task_group() as gone:
+                for each in waiting:
+                    gone.start_soon(each.ask)
+                    each.leaves.set()
+            group.start_soon(last.ask)
+            running.leaves.set()
+        assert last.said[0] == 200
+
+    anyio.run(all_of_them)
+    assert asked == ["endless", "last"]
 
 
 @pytest.mark.parametrize(
