@@ -10,6 +10,10 @@ export interface QueryBox {
   text: string;
   language: 'sql' | 'ql4bim';
   run(): Promise<void>;
+  /** Show a result that something else asked for. */
+  take(result: Result | null): void;
+  /** The query of the result that is shown, if it is one of SQL. */
+  readonly answeredText: string | null;
   clear(): void;
   focus(): void;
 }
@@ -33,6 +37,7 @@ export function queryBox(scene: SceneFile, answered: Answered): QueryBox {
   const run = byId<HTMLButtonElement>('query-run');
   const clear = byId<HTMLButtonElement>('query-clear');
   let running: AbortController | null = null;
+  let answeredText: string | null = null;
 
   const ask = async (): Promise<void> => {
     const text = area.value.trim();
@@ -45,6 +50,7 @@ export function queryBox(scene: SceneFile, answered: Answered): QueryBox {
       const question = { text, language: language.value, parameters: null, colour: colour.value || null };
       const result = await post<Result>('query', question, mine.signal);
       remember(text);
+      answeredText = question.language === 'sql' ? text : null;
       show(result);
       answered.result(result);
     } catch (error) {
@@ -98,6 +104,13 @@ export function queryBox(scene: SceneFile, answered: Answered): QueryBox {
     set text(text) { area.value = text; },
     get language() { return language.value as 'sql' | 'ql4bim'; },
     set language(value) { language.value = value; },
+    take: (result) => {
+      if (!result) return forget();
+      answeredText = null;
+      show(result);
+      answered.result(result);
+    },
+    get answeredText() { return answeredText; },
     run: ask, clear: forget, focus: () => area.focus(),
   };
 }

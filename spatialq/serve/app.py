@@ -18,13 +18,16 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from spatialq.errors import SpatialqError
+from spatialq.serve.chosen import Chosen
 from spatialq.serve.cloud_tiles import PREVIEW
 from spatialq.serve.guard import Guard
 from spatialq.serve.limits import QueryRefusedError
 from spatialq.serve.pool import Answer, Cancellation, QueryFailedError
-from spatialq.serve.queries import sentence, to_json
+from spatialq.serve.queries import run, sentence, to_json
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from spatialq.serve.scene import Cloud, Scene
     from spatialq.serve.selection import Selection
 
@@ -80,10 +83,12 @@ class Server:
     scene : Scene
     page : Path
         Folder of the page.
+    chosen : Chosen, optional
+        Where the page and Python tell each other what is selected.
     """
 
-    def __init__(self, scene: "Scene", page: Path = PAGE) -> None:
-        self._scene, self._page = scene, page
+    def __init__(self, scene: "Scene", page: Path = PAGE, chosen: Chosen | None = None) -> None:
+        self._scene, self._page, self._chosen = scene, page, chosen
         self._results: OrderedDict[str, dict[int, Selection]] = OrderedDict()
         self._lock = threading.Lock()
         self._queries = anyio.CapacityLimiter(scene.pool.size)
@@ -113,6 +118,8 @@ class Server:
             Route("/views.bcf", self.bcf, methods=["GET", "POST"]),
             Route("/{path:path}", self.page),
         ]
+        if self._chosen is not None:
+            routes.insert(0, Route("/chosen", self.chosen, methods=["GET", "POST"]))
         handlers: dict[Any, Any] = {
             Refusal: _refused,
             404: _nothing,
@@ -128,7 +135,8 @@ class Server:
 
     async def scene(self, _: Request) -> Response:
         """Give `scene.json`."""
-        return _json(await to_thread.run_sync(self._scene.said))
+        said = await to_thread.run_sync(self._scene.said)
+        return _json({**said, "is_shared": self._chosen is not None})
 
     async def elements(self, _: Request) -> Response:
         """Give the rows of all elements."""
@@ -182,11 +190,38 @@ class Server:
         answer = await self._answer(
             request, text, given, "page", id=key, language=language, colour=colour
         )
+        self._keep(key, answer.points)
+        return Response(answer.data, media_type=JSON)
+
+    def _keep(self, key: str, points: "dict[int, Selection]") -> None:
+        """Keep what a result selects, for the tiles that ask for it."""
         with self._lock:
-            self._results[key] = answer.points
+            self._results[key] = points
             while len(self._results) > RESULTS:
                 self._results.popitem(last=False)
-        return Response(answer.data, media_type=JSON)
+
+    async def chosen(self, request: Request) -> Response:
+        """Take what is selected in the page, or say what Python selects."""
+        assert self._chosen is not None
+        if request.method == "POST":
+            self._chosen.said = await _body(request)
+        return _json({"number": self._chosen.number, "result": self._chosen.result})
+
+    def select(self, rows: "pa.Table") -> None:
+        """Have the page select rows, as it does with those of a query.
+
+        Raises
+        ------
+        QueryRefusedError
+            If their ids are none.
+        """
+        assert self._chosen is not None
+        with self._scene.opened.con.cursor() as con:
+            con.register("selected", rows)
+            key = secrets.token_urlsafe(9)
+            found = run(con, key, "FROM selected", self._scene.targets, self._scene.limits)
+        self._keep(key, found.points)
+        self._chosen.show(found.answer)
 
     async def values(self, request: Request) -> Response:
         """Give the bits or bytes of a result for the points of a tile."""

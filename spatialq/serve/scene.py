@@ -4,7 +4,7 @@ import json
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -135,6 +135,11 @@ class Scene:
     def cloud(self, number: int) -> Cloud | None:
         """Give a cloud; None where there is none."""
         return self.clouds[number] if 0 <= number < len(self.clouds) else None
+
+    @property
+    def targets(self) -> list[Target]:
+        """The clouds that rows may select."""
+        return [each.target for each in self.clouds]
 
     @cached_property
     def box(self) -> list[float]:
@@ -427,6 +432,7 @@ def open_scene(
     *,
     limits: Limits | None = None,
     views: Path | None = None,
+    cache: Path | None = None,
     progress: "Progress | None" = None,
 ) -> Iterator[Scene]:
     """Open a scene; `build` then makes its tiles.
@@ -439,16 +445,21 @@ def open_scene(
     limits : Limits, optional
     views : Path, optional
         The file of saved views.
+    cache : Path, optional
+        A folder for tables and tiles; by default one of the user's, which keeps them.
     progress : callable, optional
         Called with file, rows so far and rows in all, while files are loaded.
     """
     limits, saved = limits or Limits(), Views(views)
-    with cache_folder() as cache, open_sources(sources, database, cache, progress) as opened:
+    with ExitStack() as stack:
+        cache = cache or stack.enter_context(cache_folder())
+        opened = stack.enter_context(open_sources(sources, database, cache, progress))
         clouds = _clouds(opened)
         models = read_models(opened, [each.box for each in clouds], cache)
         paths = [each.path for each in models if each.path]
         paths = [path for path in paths if path.lower().endswith(MODELS)]
         box = Box(opened.databases, paths, limits, [each.target for each in clouds])
         box.lock(opened.con)
-        with closing(Pool(box)) as pool, temporary_folder("spatialq_preview_") as previews:
-            yield Scene(opened, cache, limits, clouds, models, pool, previews, saved)
+        pool = stack.enter_context(closing(Pool(box)))
+        previews = stack.enter_context(temporary_folder("spatialq_preview_"))
+        yield Scene(opened, cache, limits, clouds, models, pool, previews, saved)

@@ -89,7 +89,7 @@ def test_another_token_finds_nothing(plain, path):
 def test_all_answers_have_the_headers_of_safety(plain):
     for path in ("/", f"/{TOKEN}/health", f"/{TOKEN}/nothing", f"/{TOKEN}/scene.json"):
         headers = plain.get(path).headers
-        assert headers["content-security-policy"] == POLICY
+        assert headers["content-security-policy"] == f"{POLICY}'none'"
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["cross-origin-resource-policy"] == "same-origin"
         assert headers["cross-origin-opener-policy"] == "same-origin"
