@@ -124,7 +124,9 @@ export class Elements extends EventTarget {
   }
 
   isVisible(id: string): boolean {
-    if (this.hiddenIds.has(id) || (this.isolated && !this.isolated.has(id))) return false;
+    if (this.hiddenIds.has(id)) return false;
+    if (this.highlighted?.has(id)) return true; // what a list is about, whatever classes are hidden
+    if (this.isolated && !this.isolated.has(id)) return false;
     const row = this.rows.get(id);
     return !row || FACETS.every((facet) => {
       const values = this.hidden.get(facet) as Set<string>;
@@ -158,9 +160,12 @@ export class Elements extends EventTarget {
     return null;
   }
 
+  /** What can be picked: of models that are shown. */
   *meshes(): Generator<Mesh> {
     for (const [content, part] of this.parts) {
-      if (content.parent) yield* part.meshes.filter((mesh) => !mesh.material.uniforms.isGhost?.value);
+      let isShown = content.parent !== null;
+      content.traverseAncestors((each) => { isShown &&= each.visible; });
+      if (isShown) yield* part.meshes.filter((mesh) => !mesh.material.uniforms.isGhost?.value);
     }
   }
 

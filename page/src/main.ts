@@ -4,7 +4,7 @@ import { type Chosen, type Cloud, isExported, json, type Json, type ListRow, typ
 import { Clouds } from './clouds';
 import { ColourPanel } from './colour_panel';
 import { DetailsPanel, type Action } from './details';
-import { append, byId, count, fill, h, plural } from './dom';
+import { append, byId, count, fill, h, plural, save } from './dom';
 import { Elements } from './elements';
 import { elementsPanel } from './elements_panel';
 import { keys } from './keys';
@@ -175,7 +175,7 @@ async function start(): Promise<void> {
   }
 
   // The query box.
-  const colours = new ColourPanel(view, clouds, () => remember());
+  const colours = new ColourPanel(clouds, () => remember());
   const query = queryBox(scene, {
     result: (result: Result | null) => {
       const chosen = result?.select ?? null;
@@ -251,7 +251,7 @@ async function start(): Promise<void> {
     down = null;
     const hit = picker.pick(...place(event));
     if (measure.isOn) {
-      if (hit) say(measure.add(hit.at));
+      say(hit ? measure.add(hit.at) : 'Nothing is there: pick a point, an element or a plane.');
     } else if (hit) showHit(hit);
     else unselect();
   });
@@ -301,6 +301,10 @@ async function start(): Promise<void> {
   tool('front', front);
   tool('side', side);
   tool('measure', () => measure.toggle());
+  tool('picture', () => canvas.toBlob((picture) => {
+    if (picture) save('scene.png', picture);
+    else say('The browser gave no picture.', true);
+  }));
   measure.addEventListener('changed', () => {
     byId('tool-measure').setAttribute('aria-pressed', String(measure.isOn));
     canvas.classList.toggle('measuring', measure.isOn);
@@ -431,8 +435,8 @@ async function start(): Promise<void> {
   remember();
   const troubles = [...clouds.tilesets.values(), ...elements.tilesets.values()].filter((each) => each.failure).length;
   if (troubles) say(`${plural(troubles, 'tileset')} could not be read.`, true);
-  // for whoever drives the page, such as its tests
-  Object.assign(window, { spatialq: { whenIdle: () => view.whenIdle() } });
+  // for whoever drives the page, such as its tests and benchmarks
+  Object.assign(window, { spatialq: { whenIdle: () => view.whenIdle(), turn: (frames: number) => view.turn(frames), points: () => clouds.seenPoints } });
 }
 
 /** Tabs: panels beside the scene; the query is below it where there is room, and one of the tabs where not. */

@@ -193,12 +193,13 @@ class Scene:
         points = "point_count" if "point_count" in table.names else "NULL"
         outline = "ST_AsText(boundary::GEOMETRY)" if "boundary" in table.names else "NULL"
         with self.opened.con.cursor() as con:
+            numbers = ", ".join(f"{each}::DOUBLE" for each in ("nx", "ny", "nz", "d"))
             rows = con.execute(
-                f"SELECT plane_id, nx, ny, nz, d, {points}, {outline} FROM {table.sql}"
+                f"SELECT plane_id::BIGINT, {numbers}, {points}::BIGINT, {outline} FROM {table.sql}"
             ).fetchall()
         names = ("plane_id", "nx", "ny", "nz", "d", "points")
         return [
-            {**dict(zip(names, row[:-1], strict=True)), "outline": _outline(row[-1])}
+            {**dict(zip(names, map(cell, row[:-1]), strict=True)), "outline": _outline(row[-1])}
             for row in rows
         ]
 
