@@ -31,7 +31,7 @@ export interface SceneFile {
 }
 
 export interface Category { value: Json; colour: Vec; label: string }
-export type Legend = Category[] | { min: number; max: number; ramp: string };
+export type Legend = Category[] | { min: number | null; max: number | null; ramp: string };
 export interface PointSelection { kind: 'mask' | 'bytes'; count: number; legend?: Legend; column?: string }
 export interface ElementSelection { global_ids: string[]; values: Json[] | null; legend?: Legend | null }
 export interface Selection {

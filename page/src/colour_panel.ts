@@ -99,7 +99,8 @@ export class ColourPanel {
   }
 }
 
-function ramp(name: string, min: number, max: number): HTMLElement[] {
+function ramp(name: string, min: number | null, max: number | null): HTMLElement[] {
+  if (min === null || max === null) return [h('div', {}, 'no values')];
   const bar = h('div', { class: 'ramp', role: 'img', 'aria-label': `scale ${name}` });
   const stops = Array.from({ length: 17 }, (_, k) => `rgb(${onRamp(name, k / 16).join(' ')})`);
   bar.style.background = `linear-gradient(to right, ${stops.join(', ')})`;

@@ -213,12 +213,10 @@ export class Elements extends EventTarget {
     const { global_ids: ids, values, legend } = selection;
     return new Map(ids.map((id, k) => {
       const value = values?.[k];
-      if (value === undefined || value === null) return [id, values ? [150, 150, 150] : this.accent];
-      if (Array.isArray(legend)) {
-        return [id, legend.find((each) => each.value === value)?.colour ?? [150, 150, 150]];
-      }
-      const { min, max, ramp } = legend ?? { min: 0, max: 1, ramp: 'viridis' };
-      return [id, onRamp(ramp, (Number(value) - min) / Math.max(max - min, 1e-12))];
+      if (!value) return [id, values ? [150, 150, 150] : this.accent];
+      // as of points: a byte from 1 on
+      if (Array.isArray(legend)) return [id, legend[Number(value) - 1]?.colour ?? [150, 150, 150]];
+      return [id, onRamp(legend?.ramp ?? 'viridis', (Number(value) - 1) / 254)];
     }));
   }
 

@@ -380,6 +380,15 @@ def test_columns_of_wrong_types_are_refused_and_the_next_query_is_answered(clien
             gc.enable()
 
 
+@pytest.mark.parametrize("kind", ["DOUBLE", "INTEGER", "DECIMAL(9, 2)", "BIGINT"])
+def test_elements_with_a_column_without_values_are_selected(kind):
+    """As elevations of walls, which QL4BIM has: the column colours nothing."""
+    with duckdb.connect() as con:
+        text = f"SELECT 'a' AS global_id, NULL::{kind} AS elevation"
+        answer = run(con, "", text, [], Limits()).answer
+    assert answer["select"]["elements"] == {"global_ids": ["a"], "values": None, "legend": None}
+
+
 def test_other_ids_are_json(client):
     text = "SELECT 1.50::DECIMAL(5, 2) AS global_id, 7::HUGEINT AS plane_id, NULL AS a_global_id"
     select = client.post("query", json={"text": text}).json()["select"]
