@@ -74,7 +74,9 @@ class View:
             self._listening = Listening(self._server)
             stack.callback(self._listening.close)
             self._listening.start()
-            threading.Thread(target=self._scene.build, daemon=True).start()
+            building = threading.Thread(target=self._scene.build, daemon=True)
+            building.start()
+            stack.callback(building.join)  # it uses the connection that is closed then
             self._close = weakref.finalize(self, stack.pop_all().close)
 
     @property

@@ -167,8 +167,11 @@ class Opened:
 
     def picture(self):
         """Take a screenshot without what lies over the scene."""
-        self.tab.evaluate("document.getElementById('legend').style.visibility = 'hidden'")
-        return np.asarray(Image.open(io.BytesIO(self.tab.screenshot())).convert("RGB")).astype(int)
+        show = "(how) => { for (const id of ['legend', 'tools']) document.getElementById(id).style"
+        self.tab.evaluate(f"{show}.visibility = how; }}", "hidden")
+        shot = self.tab.screenshot()
+        self.tab.evaluate(f"{show}.visibility = how; }}", "")
+        return np.asarray(Image.open(io.BytesIO(shot)).convert("RGB")).astype(int)
 
     def colours(self, points):
         """Colours at local points."""
