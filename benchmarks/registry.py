@@ -127,6 +127,7 @@ BENCHMARKS = [
               slow=True),
     Benchmark("reproject", "--points 1000 --rounds 1"),
     Benchmark("run_overhead", "owm_ground --points 1000 --device cpu --repeat 1", slow=True),
+    Benchmark("serve", "--points 2000 --repeat 1 --no-browser"),
     Benchmark("small_calls", "owm_ground --points 100 --groups 3 --repeat 1 --processes 1",
               slow=True),
     Benchmark("sql_transport", "--points 2000 --functions owm_ground --repeat 1 --devices cpu",

@@ -45,6 +45,7 @@ from spatialq.query.query import read_vector as read_vector
 from spatialq.query.query import table as table
 from spatialq.query.relational import Query as Query
 from spatialq.query.writing import write as write
+from spatialq.serve.notebook import view as view
 from spatialq.udfs.pops_features.user_methods import pops_method as pops_method
 from spatialq.workflows.calibration import calibrate as calibrate
 from spatialq.workflows.clip import write_clip as write_clip
@@ -107,6 +108,7 @@ __all__ = [
     "table",
     "unload",
     "unpin",
+    "view",
     "write",
     "write_clip",
     "write_features",

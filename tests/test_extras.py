@@ -179,6 +179,8 @@ con.execute("CREATE TABLE pairs AS SELECT 'x' AS a, 'y' AS b")
 attempt("export_ifc", lambda: spatialq.export_ifc(
     con, "SELECT 'x' AS global_id, '%s' AS file_name" % samples["IFC"], f"{folder}/part.ifc"))
 attempt("builder", lambda: spatialq.read_ifc(con, samples["IFC"]).count())
+from spatialq.serve.notebook import View
+attempt("notebook", lambda: View.widget.fget(None))
 attempt("ray", lambda: spatialq.cluster.run(
     "owm_ground", samples["LAS"], f"{folder}/job", executor="ray"))
 for query in sql:
@@ -214,7 +216,13 @@ def uses(tmp_path_factory):
     )
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout.splitlines()[-1])  # DuckDB may have shown its progress
-    need = {"read S3": "s3", "export_ifc": "ifc", "builder": "ifc", "ray": "ray"}
+    need = {
+        "read S3": "s3",
+        "export_ifc": "ifc",
+        "builder": "ifc",
+        "ray": "ray",
+        "notebook": "notebook",
+    }
     need |= {f"read {each.name}": each.extra for each in readers()}
     need |= {f"write {each.name}": each.extra for each in writers()}
     need |= sql | commands

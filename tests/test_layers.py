@@ -207,6 +207,7 @@ def test_what_is_called_by_a_text_is_there():
     writes = [each.write for each in writers() if isinstance(each.write, partial)]
     called |= {each.args[0] for each in writes if each.func is call}
     called |= {"misplaced"}  # by spatialq.execution.placement
+    called |= {"query_to_view"}  # by spatialq.query.outputs
     assert {each for each in called if ":" not in each} == set(registered)
     for each in called:
         module, _, attribute = registered.get(each, each).partition(":")

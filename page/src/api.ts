@@ -27,11 +27,11 @@ export interface Units { name: string | null; scale: [across: number, up: number
 export interface SceneFile {
   title: string; origin: Vec; crs: string | null; units: Units; clouds: Cloud[]; models: Model[]; elements: string | null;
   planes: { table: string; rows: string } | null; lists: List[]; tables: Table[];
-  views: string | null; limits: { seconds: number; memory: string; rows: number } | null;
+  is_shared?: boolean; views: string | null; limits: { seconds: number; memory: string; rows: number } | null;
 }
 
 export interface Category { value: Json; colour: Vec; label: string }
-export type Legend = Category[] | { min: number; max: number; ramp: string };
+export type Legend = Category[] | { min: number | null; max: number | null; ramp: string };
 export interface PointSelection { kind: 'mask' | 'bytes'; count: number; legend?: Legend; column?: string }
 export interface ElementSelection { global_ids: string[]; values: Json[] | null; legend?: Legend | null }
 export interface Selection {
@@ -45,6 +45,11 @@ export interface Camera { eye: Vec; target: Vec; up: Vec; fov: number }
 export interface SavedView { title: string; camera: Camera; components: string[]; query: string | null }
 export interface Details { row: Row; relations: { name: string; rows: Row[] }[] }
 export interface Question { text: string; language: 'sql' | 'ql4bim'; colour: string | null }
+
+/** What is selected: by its ids, by the text of a query of the box, or as the result that Python gave. */
+export interface Chosen {
+  kind: 'point' | 'element' | 'plane'; ids: (string | number)[]; cloud?: number; text?: string; result?: string;
+}
 
 /** Whether this page is one that `--export` wrote: a folder of files, without a server that answers. */
 export const isExported = document.querySelector('meta[name=spatialq-export]') !== null;

@@ -3,7 +3,6 @@ import type { Cloud, Column, Selection } from './api';
 import type { Clouds } from './clouds';
 import { byId, field, fill, h, select, short, swatch } from './dom';
 import { CLASSES, category, onRamp, RAMPS } from './scales';
-import type { View } from './view';
 
 const MOST_CATEGORIES = 32;
 
@@ -12,23 +11,25 @@ export class ColourPanel {
   private readonly host = byId('colours');
   private columns: Column[] = [];
 
-  constructor(private readonly view: View, private readonly clouds: Clouds, private readonly changed: () => void) {}
+  constructor(private readonly clouds: Clouds, private readonly changed: () => void) {}
+
+  /** From which z to which there are points: models may be lower or higher. */
+  private heights: [number, number] = [0, 1];
 
   /** Columns that the clouds have and that differ from point to point; those of several are offered once. */
   offer(all: Cloud[]): void {
     this.columns = [...new Map(all.flatMap((cloud) => cloud.columns).map((column) => [column.name, column])).values()]
       .filter(({ name, type, values, min, max }) => (type === 'text' ? (values?.length ?? 0) > 1 : min !== max)
         && !['x', 'y', 'z', 'point_id', 'red', 'green', 'blue'].includes(name));
+    const boxes = all.map((cloud) => cloud.box).filter((box) => box !== null);
+    if (boxes.length) this.heights = [Math.min(...boxes.map((box) => box[2])), Math.max(...boxes.map((box) => box[5]))];
     this.draw();
   }
 
   by(name: string): void {
     const column = this.columns.find((each) => each.name === name);
     if (name !== 'colour' && name !== 'height' && !column) return;
-    const box = this.view.extent;
-    const [min, max] = name === 'height'
-      ? [box.min.z, box.max.z].map((z) => Number((z + this.view.origin.z).toFixed(2))) as [number, number]
-      : [column?.min ?? 0, column?.max ?? 1];
+    const [min, max] = name === 'height' ? this.heights : [column?.min ?? 0, column?.max ?? 1];
     const isCategory = column !== undefined && (column.type === 'boolean' || column.type === 'text' || name === 'classification'
       || (column.type === 'integer' && (name.endsWith('_id') || max - min < MOST_CATEGORIES)));
     this.clouds.colour({ ...this.clouds.colouring, by: name, isCategory, min, max });
@@ -98,7 +99,8 @@ export class ColourPanel {
   }
 }
 
-function ramp(name: string, min: number, max: number): HTMLElement[] {
+function ramp(name: string, min: number | null, max: number | null): HTMLElement[] {
+  if (min === null || max === null) return [h('div', {}, 'no values')];
   const bar = h('div', { class: 'ramp', role: 'img', 'aria-label': `scale ${name}` });
   const stops = Array.from({ length: 17 }, (_, k) => `rgb(${onRamp(name, k / 16).join(' ')})`);
   bar.style.background = `linear-gradient(to right, ${stops.join(', ')})`;

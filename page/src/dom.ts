@@ -68,3 +68,10 @@ export function short(value: number, digits = 3): string {
 export function plural(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`;
 }
+
+/** Have the browser save a file. */
+export function save(name: string, content: Blob): void {
+  const address = URL.createObjectURL(content);
+  h('a', { href: address, download: name }).click();
+  URL.revokeObjectURL(address);
+}

@@ -124,7 +124,9 @@ export class Elements extends EventTarget {
   }
 
   isVisible(id: string): boolean {
-    if (this.hiddenIds.has(id) || (this.isolated && !this.isolated.has(id))) return false;
+    if (this.hiddenIds.has(id)) return false;
+    if (this.highlighted?.has(id)) return true; // what a list is about, whatever classes are hidden
+    if (this.isolated && !this.isolated.has(id)) return false;
     const row = this.rows.get(id);
     return !row || FACETS.every((facet) => {
       const values = this.hidden.get(facet) as Set<string>;
@@ -158,9 +160,12 @@ export class Elements extends EventTarget {
     return null;
   }
 
+  /** What can be picked: of models that are shown. */
   *meshes(): Generator<Mesh> {
     for (const [content, part] of this.parts) {
-      if (content.parent) yield* part.meshes.filter((mesh) => !mesh.material.uniforms.isGhost?.value);
+      let isShown = content.parent !== null;
+      content.traverseAncestors((each) => { isShown &&= each.visible; });
+      if (isShown) yield* part.meshes.filter((mesh) => !mesh.material.uniforms.isGhost?.value);
     }
   }
 
@@ -208,12 +213,10 @@ export class Elements extends EventTarget {
     const { global_ids: ids, values, legend } = selection;
     return new Map(ids.map((id, k) => {
       const value = values?.[k];
-      if (value === undefined || value === null) return [id, values ? [150, 150, 150] : this.accent];
-      if (Array.isArray(legend)) {
-        return [id, legend.find((each) => each.value === value)?.colour ?? [150, 150, 150]];
-      }
-      const { min, max, ramp } = legend ?? { min: 0, max: 1, ramp: 'viridis' };
-      return [id, onRamp(ramp, (Number(value) - min) / Math.max(max - min, 1e-12))];
+      if (!value) return [id, values ? [150, 150, 150] : this.accent];
+      // as of points: a byte from 1 on
+      if (Array.isArray(legend)) return [id, legend[Number(value) - 1]?.colour ?? [150, 150, 150]];
+      return [id, onRamp(legend?.ramp ?? 'viridis', (Number(value) - 1) / 254)];
     }));
   }
 

@@ -1,10 +1,10 @@
 // The page: puts its parts together.
 import { Box3, Plane, Vector2, Vector3 } from 'three';
-import { type Cloud, isExported, json, type Json, type ListRow, type Result, type Row, type SceneFile, type Vec } from './api';
+import { type Chosen, type Cloud, isExported, json, type Json, type ListRow, type Result, type Row, type SceneFile, type Vec } from './api';
 import { Clouds } from './clouds';
 import { ColourPanel } from './colour_panel';
 import { DetailsPanel, type Action } from './details';
-import { append, byId, count, fill, h, plural } from './dom';
+import { append, byId, count, fill, h, plural, save } from './dom';
 import { Elements } from './elements';
 import { elementsPanel } from './elements_panel';
 import { keys } from './keys';
@@ -16,6 +16,7 @@ import { Planes } from './planes';
 import { queryBox } from './query';
 import { Section } from './section';
 import { sectionPanel } from './section_panel';
+import { sharing } from './sharing';
 import { theme } from './theme';
 import { Budget } from './tiles';
 import { View } from './view';
@@ -70,6 +71,7 @@ async function start(): Promise<void> {
     planes.paint();
     redrawSection();
     remember();
+    tell();
   };
   const unselect = (): void => {
     clouds.select(null);
@@ -173,7 +175,7 @@ async function start(): Promise<void> {
   }
 
   // The query box.
-  const colours = new ColourPanel(view, clouds, () => remember());
+  const colours = new ColourPanel(clouds, () => remember());
   const query = queryBox(scene, {
     result: (result: Result | null) => {
       const chosen = result?.select ?? null;
@@ -184,7 +186,9 @@ async function start(): Promise<void> {
       planes.paint();
       clouds.mark(result && chosen?.points && Object.keys(chosen.points).length ? { id: result.id, selections: chosen.points } : null);
       colours.legendOf(chosen);
+      resultId = result?.id ?? null;
       remember();
+      tell();
     },
     row: (names, row) => {
       const of = (name: string): Json => row[names.indexOf(name)] ?? null;
@@ -212,6 +216,22 @@ async function start(): Promise<void> {
     });
   };
   let isReady = false;
+  // What Python is told: what was clicked, else the row of a list, else what the box selects.
+  const chosen = (): Chosen | null => {
+    const [kind, ...rest] = (selected ?? '').split(':');
+    if (kind === 'point') return { kind, cloud: Number(rest[0]), ids: [rest[1] ?? ''] };
+    if (kind === 'element' || kind === 'plane') return { kind, ids: rest };
+    if (elements.highlighted) return { kind: 'element', ids: [...elements.highlighted.keys()] };
+    const cloud = Object.keys(clouds.marking?.selections ?? {})[0];
+    if (cloud !== undefined) {
+      return { kind: 'point', cloud: Number(cloud), ids: [], ...(query.answeredText === null ? { result: resultId ?? '' } : { text: query.answeredText }) };
+    }
+    if (elements.selection) return { kind: 'element', ids: [...new Set(elements.selection.global_ids)] };
+    return planes.chosen ? { kind: 'plane', ids: [...planes.chosen] } : null;
+  };
+  let resultId: string | null = null;
+  const told = scene.is_shared ? sharing((result) => query.take(result), failed) : null;
+  const tell = (): void => { if (isReady) told?.(chosen()); };
   view.addEventListener('moved', remember);
   view.addEventListener('drawn', function first() {
     if (clouds.seenPoints === 0 && !elements.areThere) return;
@@ -231,7 +251,7 @@ async function start(): Promise<void> {
     down = null;
     const hit = picker.pick(...place(event));
     if (measure.isOn) {
-      if (hit) say(measure.add(hit.at));
+      say(hit ? measure.add(hit.at) : 'Nothing is there: pick a point, an element or a plane.');
     } else if (hit) showHit(hit);
     else unselect();
   });
@@ -281,6 +301,10 @@ async function start(): Promise<void> {
   tool('front', front);
   tool('side', side);
   tool('measure', () => measure.toggle());
+  tool('picture', () => canvas.toBlob((picture) => {
+    if (picture) save('scene.png', picture);
+    else say('The browser gave no picture.', true);
+  }));
   measure.addEventListener('changed', () => {
     byId('tool-measure').setAttribute('aria-pressed', String(measure.isOn));
     canvas.classList.toggle('measuring', measure.isOn);
@@ -411,8 +435,8 @@ async function start(): Promise<void> {
   remember();
   const troubles = [...clouds.tilesets.values(), ...elements.tilesets.values()].filter((each) => each.failure).length;
   if (troubles) say(`${plural(troubles, 'tileset')} could not be read.`, true);
-  // for whoever drives the page, such as its tests
-  Object.assign(window, { spatialq: { whenIdle: () => view.whenIdle() } });
+  // for whoever drives the page, such as its tests and benchmarks
+  Object.assign(window, { spatialq: { whenIdle: () => view.whenIdle(), turn: (frames: number) => view.turn(frames), points: () => clouds.seenPoints } });
 }
 
 /** Tabs: panels beside the scene; the query is below it where there is room, and one of the tabs where not. */

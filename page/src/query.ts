@@ -1,7 +1,7 @@
 // The query box: text with history and completion, its result as a table, and what it selects in the scene.
 import { isAbort, post, type Json, type Result, type SceneFile } from './api';
 import { candidates } from './completion';
-import { append, byId, count, fill, h, plural, short } from './dom';
+import { append, byId, count, fill, h, plural, save, short } from './dom';
 
 const HISTORY = 'spatialq.history';
 const MOST_KEPT = 100;
@@ -10,6 +10,10 @@ export interface QueryBox {
   text: string;
   language: 'sql' | 'ql4bim';
   run(): Promise<void>;
+  /** Show a result that something else asked for. */
+  take(result: Result | null): void;
+  /** The query of the result that is shown, if it is one of SQL. */
+  readonly answeredText: string | null;
   clear(): void;
   focus(): void;
 }
@@ -32,7 +36,10 @@ export function queryBox(scene: SceneFile, answered: Answered): QueryBox {
   const others = byId<HTMLInputElement>('query-others');
   const run = byId<HTMLButtonElement>('query-run');
   const clear = byId<HTMLButtonElement>('query-clear');
+  const keep = byId<HTMLButtonElement>('query-save');
+  let shown: Result | null = null;
   let running: AbortController | null = null;
+  let answeredText: string | null = null;
 
   const ask = async (): Promise<void> => {
     const text = area.value.trim();
@@ -45,6 +52,7 @@ export function queryBox(scene: SceneFile, answered: Answered): QueryBox {
       const question = { text, language: language.value, parameters: null, colour: colour.value || null };
       const result = await post<Result>('query', question, mine.signal);
       remember(text);
+      answeredText = question.language === 'sql' ? text : null;
       show(result);
       answered.result(result);
     } catch (error) {
@@ -62,7 +70,8 @@ export function queryBox(scene: SceneFile, answered: Answered): QueryBox {
     fill(table);
     say(status, '');
     colour.value = '';
-    clear.disabled = true;
+    clear.disabled = keep.disabled = true;
+    shown = null;
     answered.result(null);
   };
 
@@ -71,7 +80,8 @@ export function queryBox(scene: SceneFile, answered: Answered): QueryBox {
     const total = result.count ?? result.rows.length;
     say(status, `${result.truncated ? `First ${count(result.rows.length)} of ${result.count === null ? 'more' : count(total)} rows`
       : plural(total, 'row')} in ${short(result.seconds, 2)} s${selected(result)}`);
-    clear.disabled = false;
+    clear.disabled = keep.disabled = false;
+    shown = result;
     const kept = colour.value;
     const colourable = result.columns.filter((column) => !/(^|_)(point|global|plane)_id$/.test(column.name));
     fill(colour, h('option', { value: '' }, 'auto'), ...colourable.map(({ name }) => h('option', { value: name }, name)));
@@ -83,6 +93,7 @@ export function queryBox(scene: SceneFile, answered: Answered): QueryBox {
   colour.addEventListener('change', () => void ask());
   run.addEventListener('click', () => (running ? running.abort() : void ask()));
   clear.addEventListener('click', forget);
+  keep.addEventListener('click', () => { if (shown) save('rows.csv', new Blob([csv(shown)], { type: 'text/csv' })); });
   completion(area, scene, () => language.value === 'sql');
   history(area);
   area.addEventListener('keydown', (event) => {
@@ -98,8 +109,24 @@ export function queryBox(scene: SceneFile, answered: Answered): QueryBox {
     set text(text) { area.value = text; },
     get language() { return language.value as 'sql' | 'ql4bim'; },
     set language(value) { language.value = value; },
+    take: (result) => {
+      if (!result) return forget();
+      answeredText = null;
+      show(result);
+      answered.result(result);
+    },
+    get answeredText() { return answeredText; },
     run: ask, clear: forget, focus: () => area.focus(),
   };
+}
+
+/** The rows of an answer in CSV, numbers with all their digits. */
+function csv({ columns, rows }: Result): string {
+  const cell = (value: Json): string => {
+    const text = value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);
+    return /[",\r\n]/.test(text) || (text === '' && value !== null) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return [columns.map(({ name }) => name), ...rows].map((row) => `${row.map(cell).join(',')}\r\n`).join('');
 }
 
 function selected({ select }: Result): string {

@@ -27,7 +27,9 @@ export function sectionPanel(view: View, section: Section, around: () => Box3 | 
     });
   };
 
+  const remove = h('button', { onclick: () => section.set(null, []) }, 'Remove section');
   const draw = (): void => {
+    remove.disabled = !section.box && section.planes.length === 0;
     if (isMine) return;
     const box = around();
     fill(host,
@@ -39,7 +41,7 @@ export function sectionPanel(view: View, section: Section, around: () => Box3 | 
         h('button', { class: 'quiet', onclick: () => section.set(section.box, section.planes.filter((_, i) => i !== k)) }, 'remove'))),
       h('div', { class: 'actions' },
         box && h('button', { onclick: () => section.set(box) }, 'Around selection'),
-        (section.box || section.planes.length > 0) && h('button', { onclick: () => section.set(null, []) }, 'Remove section')));
+        remove));
   };
   section.addEventListener('changed', draw);
   return draw;

@@ -120,6 +120,23 @@ export class View extends EventTarget {
     return new Vector2((seen.x + 1) / 2 * clientWidth, (1 - seen.y) / 2 * clientHeight);
   }
 
+  /** Draw frames of a turn around the target, one after the other; gives the milliseconds of each. */
+  async turn(frames: number): Promise<number[]> {
+    const gl = this.renderer.getContext();
+    const taken: number[] = [];
+    for (let k = 0; k < frames; k++) {
+      const from = performance.now();
+      const arm = this.camera.position.clone().sub(this.controls.target).applyAxisAngle(new Vector3(0, 0, 1), Math.PI / 180);
+      this.camera.position.copy(this.controls.target).add(arm);
+      this.controls.update();
+      this.draw();
+      gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4)); // waits until it is drawn
+      taken.push(performance.now() - from);
+      await new Promise(requestAnimationFrame);
+    }
+    return taken;
+  }
+
   private place(state: Camera): void {
     this.camera.position.copy(this.local(state.eye));
     this.controls.target.copy(this.local(state.target));

@@ -11,6 +11,7 @@ from spatialq.database.frames import crs_statements
 from spatialq.database.sources import require_one_crs
 from spatialq.database.table_files import write_table
 from spatialq.errors import QueryError
+from spatialq.functions.implementations import call
 from spatialq.query import geometry as geometries
 from spatialq.query import html, plans
 from spatialq.query.binding import bind, statement_of
@@ -114,10 +115,21 @@ class Outputs:
         with self._running("fetchall") as rows:
             return rows.fetchall()
 
-    def show(self, max_rows: int = 20) -> None:
-        """Print the first rows as a table."""
+    def show(self, max_rows: int = 20) -> Any:
+        """Print the first rows as a table; in a notebook, show those in the page that have a place.
+
+        There the extra [notebook] is needed, and a `spatialq.view` is given: points, elements,
+        planes, or pairs of elements, of which the page tells which are selected.
+        """
+        if (view := call("query_to_view", self)) is not None:
+            return view
         with self._running("show") as rows:
             rows.limit(max_rows + 1).show(max_rows=max_rows)
+        return None
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Give all rows to a library that takes Arrow, by the PyCapsule interface."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def to_arrow(self) -> "pa.Table":
         """Give all rows as a table of PyArrow."""

@@ -11,6 +11,7 @@ EXTRAS = {
     "e57": ("E57 files need", "pye57"),
     "ifc": ("building models need", "ifcopenshell", "ifclite_geom"),
     "mcp": ("the server of an assistant needs", "mcp"),
+    "notebook": ("the page in a notebook needs", "anywidget", "starlette", "uvicorn"),
     "raster": ("this format of grids needs", "rasterio"),
     "ray": ("executor 'ray' needs", "ray"),
     "s3": ("URLs of object storage need", "obstore", "fsspec"),

@@ -18,13 +18,16 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from spatialq.errors import SpatialqError
+from spatialq.serve.chosen import Chosen
 from spatialq.serve.cloud_tiles import PREVIEW
 from spatialq.serve.guard import Guard
 from spatialq.serve.limits import QueryRefusedError
-from spatialq.serve.pool import Answer, QueryFailedError
-from spatialq.serve.queries import sentence, to_json
+from spatialq.serve.pool import Answer, Cancellation, QueryFailedError
+from spatialq.serve.queries import run, sentence, to_json
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from spatialq.serve.scene import Cloud, Scene
     from spatialq.serve.selection import Selection
 
@@ -80,10 +83,12 @@ class Server:
     scene : Scene
     page : Path
         Folder of the page.
+    chosen : Chosen, optional
+        Where the page and Python tell each other what is selected.
     """
 
-    def __init__(self, scene: "Scene", page: Path = PAGE) -> None:
-        self._scene, self._page = scene, page
+    def __init__(self, scene: "Scene", page: Path = PAGE, chosen: Chosen | None = None) -> None:
+        self._scene, self._page, self._chosen = scene, page, chosen
         self._results: OrderedDict[str, dict[int, Selection]] = OrderedDict()
         self._lock = threading.Lock()
         self._queries = anyio.CapacityLimiter(scene.pool.size)
@@ -113,6 +118,8 @@ class Server:
             Route("/views.bcf", self.bcf, methods=["GET", "POST"]),
             Route("/{path:path}", self.page),
         ]
+        if self._chosen is not None:
+            routes.insert(0, Route("/chosen", self.chosen, methods=["GET", "POST"]))
         handlers: dict[Any, Any] = {
             Refusal: _refused,
             404: _nothing,
@@ -128,7 +135,8 @@ class Server:
 
     async def scene(self, _: Request) -> Response:
         """Give `scene.json`."""
-        return _json(await to_thread.run_sync(self._scene.said))
+        said = await to_thread.run_sync(self._scene.said)
+        return _json({**said, "is_shared": self._chosen is not None})
 
     async def elements(self, _: Request) -> Response:
         """Give the rows of all elements."""
@@ -180,13 +188,40 @@ class Server:
             raise Refusal(400, f"view: colour must be the name of a column, got {colour!r}")
         key = secrets.token_urlsafe(9)
         answer = await self._answer(
-            text, given, "page", id=key, language=language, colour=colour
-        )  # fmt: skip
+            request, text, given, "page", id=key, language=language, colour=colour
+        )
+        self._keep(key, answer.points)
+        return Response(answer.data, media_type=JSON)
+
+    def _keep(self, key: str, points: "dict[int, Selection]") -> None:
+        """Keep what a result selects, for the tiles that ask for it."""
         with self._lock:
-            self._results[key] = answer.points
+            self._results[key] = points
             while len(self._results) > RESULTS:
                 self._results.popitem(last=False)
-        return Response(answer.data, media_type=JSON)
+
+    async def chosen(self, request: Request) -> Response:
+        """Take what is selected in the page, or say what Python selects."""
+        assert self._chosen is not None
+        if request.method == "POST":
+            self._chosen.said = await _body(request)
+        return _json({"number": self._chosen.number, "result": self._chosen.result})
+
+    def select(self, rows: "pa.Table") -> None:
+        """Have the page select rows, as it does with those of a query.
+
+        Raises
+        ------
+        QueryRefusedError
+            If their ids are none.
+        """
+        assert self._chosen is not None
+        with self._scene.opened.con.cursor() as con:
+            con.register("selected", rows)
+            key = secrets.token_urlsafe(9)
+            found = run(con, key, "FROM selected", self._scene.targets, self._scene.limits)
+        self._keep(key, found.points)
+        self._chosen.show(found.answer)
 
     async def values(self, request: Request) -> Response:
         """Give the bits or bytes of a result for the points of a tile."""
@@ -217,22 +252,22 @@ class Server:
 
     async def point(self, request: Request) -> Response:
         """Give the row of a point."""
-        return await self._row("points", request.path_params["key"], self._cloud(request))
+        return await self._row(request, "points", self._cloud(request))
 
     async def element(self, request: Request) -> Response:
         """Give the row of an element."""
-        return await self._row("elements", request.path_params["key"])
+        return await self._row(request, "elements")
 
     async def plane(self, request: Request) -> Response:
         """Give the row of a plane."""
-        return await self._row("planes", request.path_params["key"])
+        return await self._row(request, "planes")
 
-    async def _row(self, kind: str, key: Any, cloud: "Cloud | None" = None) -> Response:
-        def asked() -> Any:
-            with self._scene.opened.con.cursor() as con:
-                return self._scene.row(con, kind, key, cloud)
-
-        found = await self._asked(asked)
+    async def _row(self, request: Request, kind: str, cloud: "Cloud | None" = None) -> Response:
+        key = request.path_params["key"]
+        with self._scene.opened.con.cursor() as con:
+            found = await self._asked(
+                request, lambda: self._scene.row(con, kind, key, cloud), con.interrupt
+            )
         if found is None:
             raise Refusal(404, f"view: there is no row {key!r} of {kind}")
         return _json(found)
@@ -242,8 +277,9 @@ class Server:
         given = await _body(request)
         text = _text(given, "sql")
         if ARROW in request.headers.get("accept", ""):
-            return Response((await self._answer(text, given, "arrow")).data, media_type=ARROW)
-        return Response((await self._answer(text, given, "rows")).data, media_type=JSON)
+            answer = await self._answer(request, text, given, "arrow")
+            return Response(answer.data, media_type=ARROW)
+        return Response((await self._answer(request, text, given, "rows")).data, media_type=JSON)
 
     async def views(self, request: Request) -> Response:
         """Give the saved views, or save one."""
@@ -268,24 +304,49 @@ class Server:
         named = {"content-disposition": 'attachment; filename="views.bcf"'}
         return Response(archive, media_type="application/octet-stream", headers=named)
 
-    async def _answer(self, text: str, given: dict[str, Any], form: str, **more: Any) -> Answer:
+    async def _answer(
+        self, request: Request, text: str, given: dict[str, Any], form: str, **more: Any
+    ) -> Answer:
         """Have a query answered by a process of its own."""
-        parameters = _parameters(given)
-        return await self._asked(lambda: self._scene.pool.ask(text, parameters, form, **more))
+        parameters, cancellation = _parameters(given), Cancellation()
 
-    async def _asked(self, work: Callable[[], T]) -> T:
-        """Wait for an answer in a thread; few may wait, so that tiles come meanwhile."""
+        def ask() -> Answer:
+            return self._scene.pool.ask(text, parameters, form, cancellation=cancellation, **more)
+
+        return await self._asked(request, ask, cancellation.set)
+
+    async def _asked(self, request: Request, work: Callable[[], T], stop: Callable[[], None]) -> T:
+        """Wait for an answer in a thread; few may wait, so that tiles come meanwhile.
+
+        Where the client goes, `work` is not begun any more, or `stop` is called to end it.
+        """
         if self._asking >= self._scene.pool.size + WAITING:
             raise Refusal(503, "view: too many queries are waiting; try again in a moment")
         self._asking += 1
+        answers: list[T] = []
+        refusal = Refusal(499, "view: the client has gone")
         try:
-            return await to_thread.run_sync(work, limiter=self._queries)
-        except (QueryRefusedError, duckdb.Error) as error:
-            raise Refusal(400, sentence(error)) from None
-        except QueryFailedError as error:
-            raise Refusal(500, str(error)) from None
+            async with anyio.create_task_group() as group:
+
+                async def leave() -> None:
+                    while (await request.receive())["type"] != "http.disconnect":
+                        pass
+                    stop()
+                    group.cancel_scope.cancel()
+
+                group.start_soon(leave)
+                try:
+                    answers.append(await to_thread.run_sync(work, limiter=self._queries))
+                except (QueryRefusedError, duckdb.Error) as error:
+                    refusal = Refusal(400, sentence(error))
+                except QueryFailedError as error:
+                    refusal = Refusal(500, str(error))
+                group.cancel_scope.cancel()
         finally:
             self._asking -= 1
+        if answers:
+            return answers[0]
+        raise refusal
 
     def _cloud(self, request: Request) -> "Cloud":
         cloud = self._scene.cloud(request.path_params["cloud"])

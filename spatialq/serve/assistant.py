@@ -13,9 +13,10 @@ from spatialq.database.macros import macros
 from spatialq.errors import SpatialqError
 from spatialq.runtime.temporary import temporary_folder
 from spatialq.serve.box import Box
+from spatialq.serve.cache import cache_folder
 from spatialq.serve.limits import Limits
 from spatialq.serve.pool import Pool, QueryFailedError
-from spatialq.serve.sources import DATABASES, PARQUET, QUERY, cache_folder, open_sources
+from spatialq.serve.sources import DATABASES, PARQUET, QUERY, open_sources
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer

@@ -1,7 +1,8 @@
 """Who may ask the server: a page of its own, on this machine, that knows the token."""
 
+import re
 import secrets
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
 from starlette.responses import JSONResponse
@@ -14,11 +15,12 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 POLICY = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'; "
     "img-src 'self' data: blob:; style-src 'self'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'"
+    "frame-ancestors "
 )
-"""WebAssembly is the decoder of compressed tiles."""
+"""WebAssembly is the decoder of compressed tiles. Then come the origins that may show the page."""
+NOBODY = "'none'"
+ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[A-Za-z0-9.:\[\]_-]+")
 HEADERS = {
-    "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
@@ -45,6 +47,22 @@ class Guard:
     def __init__(self, app: Application, token: str, port: int) -> None:
         self._app, self._token = app, token.encode()
         self._hosts = {f"{name}:{port}" for name in LOCAL}
+        self._embedders: list[str] = []
+
+    def permit(self, origins: Iterable[str]) -> None:
+        """Let pages of other origins, such as a notebook, show the page in a frame of theirs.
+
+        Raises
+        ------
+        ValueError
+            If one is no origin.
+        """
+        for each in origins:
+            if ORIGIN.fullmatch(each) is None:
+                message = f"view: an origin must be such as http://localhost:8888, got {each!r}"
+                raise ValueError(message)
+            if each not in self._embedders:
+                self._embedders.append(each)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -55,9 +73,11 @@ class Guard:
 
         async def with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                own = {name.encode() for name in HEADERS}
+                policy = POLICY + (" ".join(self._embedders) or NOBODY)
+                headers = {"content-security-policy": policy, **HEADERS}
+                own = {name.encode() for name in headers}
                 kept = [each for each in message["headers"] if each[0].lower() not in own]
-                added = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+                added = [(name.encode(), value.encode()) for name, value in headers.items()]
                 message = {**message, "headers": [*kept, *added]}
             await send(message)
 
@@ -80,7 +100,8 @@ class Guard:
             return 421, "view: this server answers to 127.0.0.1 and localhost alone"
         origin = headers.get("origin", b"").decode("latin-1").lower()
         site = headers.get("sec-fetch-site", b"").decode("latin-1").lower()
-        if (origin and origin != f"http://{host}") or site not in ("", "none", "same-origin"):
+        is_own = site in ("", "none", "same-origin") or self._is_frame(scope, headers)
+        if (origin and origin != f"http://{host}") or not is_own:
             return 403, "view: pages of other origins may not ask this server"
         given = scope["path"].removeprefix("/").partition("/")[0].encode()
         if not (secrets.compare_digest(given, self._token) or self._has_bearer(scope)):
@@ -89,6 +110,12 @@ class Guard:
         if not length.isdigit() or int(length) > MOST_BODY:
             return 413, f"view: a request may have {MOST_BODY >> 20} MiB at most"
         return None
+
+    def _is_frame(self, scope: Scope, headers: dict[str, bytes]) -> bool:
+        """Whether the page is asked for, for a frame; the browser then asks the policy of whom."""
+        is_page = scope["method"] == "GET" and scope["path"].count("/") == 2
+        is_frame = headers.get("sec-fetch-dest") == b"iframe" and scope["path"].endswith("/")
+        return bool(self._embedders) and is_page and is_frame
 
     def _has_bearer(self, scope: Scope) -> bool:
         """Whether a program asks `/sql` with the token in a header."""

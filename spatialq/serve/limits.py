@@ -39,13 +39,13 @@ class Limits:
     @property
     def too_much(self) -> QueryRefusedError:
         """The refusal of a query that takes too much memory."""
-        return _refused(f"took more than {self.memory >> 20} MiB of memory (--memory)")
+        return _refused(f"took more than {self.memory >> 20} MiB of memory (its share of --memory)")
 
     def lost(self, ending: str) -> QueryRefusedError:
         """Refuse a query that took its process with it; ``ending`` says how that ended."""
         return _refused(
             f"ended its process, which {ending} (it may take {self.memory >> 20} MiB of memory, "
-            "--memory)"
+            "its share of --memory)"
         )
 
 

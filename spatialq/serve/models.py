@@ -14,7 +14,8 @@ from spatialq.export.tiles.elements import Elements, write_elements
 from spatialq.export.tiles.place import place_of
 from spatialq.io import crs as crs_text
 from spatialq.runtime.temporary import temporary_folder
-from spatialq.serve.sources import SCENE, Opened, Table, digest
+from spatialq.serve.cache import digest, is_there
+from spatialq.serve.sources import SCENE, Opened, Table
 from spatialq.workflows.tables import dicts
 from spatialq.workflows.tiles_elements import (
     GREY,
@@ -135,7 +136,7 @@ def _model(
         for k in range(rows.num_rows)
     ]
     folder = cache / f"model-{digest(table.stamp, table.name, file, moves)}"
-    if box is not None and not folder.is_dir():
+    if box is not None and not is_there(folder):
         properties = {
             name: ["" if each is None else str(each) for each in values]
             for name, values in columns.items()

@@ -42,6 +42,29 @@ class Answer:
     points: dict[int, Selection]
 
 
+class Cancellation:
+    """Ends the process of a query for whose answer nobody waits any more."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: Process | None = None
+        self.is_set = False
+
+    def set(self) -> None:
+        """End the query, now or as soon as it begins."""
+        with self._lock:
+            self.is_set = True
+            if self._process is not None:
+                self._process.popen.kill()
+
+    def of(self, process: Process | None) -> None:
+        """Say which process answers the query now; None when none does any more."""
+        with self._lock:
+            self._process = process
+            if self.is_set and process is not None:
+                process.popen.kill()
+
+
 class Pool:
     """Processes that answer queries, of which one that is free is always started.
 
@@ -59,7 +82,15 @@ class Pool:
         self._changed = threading.Condition()
         self._free[-1].start()
 
-    def ask(self, text: str, parameters: Any = None, form: str = "rows", **more: Any) -> Answer:
+    def ask(
+        self,
+        text: str,
+        parameters: Any = None,
+        form: str = "rows",
+        *,
+        cancellation: Cancellation | None = None,
+        **more: Any,
+    ) -> Answer:
         """Have a query run as soon as a process is free; see `spatialq.serve.worker.answer`.
 
         Raises
@@ -73,8 +104,9 @@ class Pool:
             self._changed.wait_for(lambda: self._free)
             worker = self._free.pop()
             self._start_next()
+        request = {"text": text, "parameters": parameters, "form": form, **more}
         try:
-            return worker.ask({"text": text, "parameters": parameters, "form": form, **more})
+            return worker.ask(request, cancellation or Cancellation())
         finally:
             with self._changed:
                 # the last one is the next: it has in memory what was read
@@ -119,9 +151,18 @@ class _Worker:
             self._process.close()
         self._process, self._is_ready = None, False
 
-    def ask(self, request: dict[str, Any]) -> Answer:
+    def ask(self, request: dict[str, Any], cancellation: Cancellation) -> Answer:
         """Give the answer to a request; a process that is beyond its limits is ended."""
         process = self.start()
+        cancellation.of(process)
+        try:
+            return self._ask(process, request)
+        finally:
+            cancellation.of(None)
+            if cancellation.is_set:  # it was killed, which shows a moment later
+                self.end()
+
+    def _ask(self, process: Process, request: dict[str, Any]) -> Answer:
         try:
             if not self._is_ready:
                 _receive(process, STARTING)

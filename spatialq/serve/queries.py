@@ -190,9 +190,10 @@ def run(
             select["points"][str(target.number)] = {"kind": selection.kind, **about}
         if elements:
             of_ids = None
-            if values is not None:
+            if values is not None and not values.is_empty:  # else they are only selected
                 of_ids = values.scaled(np.array(list(ids.values()), np.float32)).tolist()
-            select["elements"] = {"global_ids": list(ids), "values": of_ids, "legend": legend}
+            of_elements = {"values": of_ids, "legend": None if of_ids is None else legend}
+            select["elements"] = {"global_ids": list(ids), **of_elements}
         if PLANE in names:
             select["planes"] = list(planes)
     result.answer = {

@@ -1,11 +1,10 @@
 """The scene: clouds with their tiles, models, planes and lists, as `scene.json` tells the page."""
 
 import json
-import os
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +17,7 @@ from spatialq.io import crs as crs_text
 from spatialq.runtime.temporary import temporary_folder
 from spatialq.serve import cloud_tiles
 from spatialq.serve.box import Box
+from spatialq.serve.cache import cache_folder, digest, is_there
 from spatialq.serve.cloud_tiles import Tiles
 from spatialq.serve.limits import Limits
 from spatialq.serve.models import Model, read_models
@@ -29,8 +29,6 @@ from spatialq.serve.sources import (
     MODELS,
     Opened,
     Table,
-    cache_folder,
-    digest,
     open_sources,
 )
 from spatialq.serve.views import Views
@@ -138,6 +136,11 @@ class Scene:
         """Give a cloud; None where there is none."""
         return self.clouds[number] if 0 <= number < len(self.clouds) else None
 
+    @property
+    def targets(self) -> list[Target]:
+        """The clouds that rows may select."""
+        return [each.target for each in self.clouds]
+
     @cached_property
     def box(self) -> list[float]:
         """Around all that there is."""
@@ -190,12 +193,13 @@ class Scene:
         points = "point_count" if "point_count" in table.names else "NULL"
         outline = "ST_AsText(boundary::GEOMETRY)" if "boundary" in table.names else "NULL"
         with self.opened.con.cursor() as con:
+            numbers = ", ".join(f"{each}::DOUBLE" for each in ("nx", "ny", "nz", "d"))
             rows = con.execute(
-                f"SELECT plane_id, nx, ny, nz, d, {points}, {outline} FROM {table.sql}"
+                f"SELECT plane_id::BIGINT, {numbers}, {points}::BIGINT, {outline} FROM {table.sql}"
             ).fetchall()
         names = ("plane_id", "nx", "ny", "nz", "d", "points")
         return [
-            {**dict(zip(names, row[:-1], strict=True)), "outline": _outline(row[-1])}
+            {**dict(zip(names, map(cell, row[:-1]), strict=True)), "outline": _outline(row[-1])}
             for row in rows
         ]
 
@@ -258,7 +262,7 @@ class Scene:
 
     def _build(self, con: "duckdb.DuckDBPyConnection", cloud: Cloud) -> None:
         folder = self.cache / f"cloud-{digest(cloud.table.stamp, cloud.table.name)}"
-        if not folder.is_dir():
+        if not is_there(folder):
             with temporary_folder("cloud_", self.cache) as parts:
                 new, preview = parts / "new", self.previews / str(cloud.number)
                 new.mkdir()
@@ -274,8 +278,6 @@ class Scene:
                 (new / COLUMNS).write_text(about, encoding="utf-8")
                 if not folder.is_dir():
                     new.rename(folder)
-        else:
-            os.utime(folder)
         cloud.columns = json.loads((folder / COLUMNS).read_text(encoding="utf-8"))
         cloud.tiles = Tiles(folder)
         cloud.state, cloud.progress = "ready", 1.0
@@ -431,6 +433,7 @@ def open_scene(
     *,
     limits: Limits | None = None,
     views: Path | None = None,
+    cache: Path | None = None,
     progress: "Progress | None" = None,
 ) -> Iterator[Scene]:
     """Open a scene; `build` then makes its tiles.
@@ -443,16 +446,21 @@ def open_scene(
     limits : Limits, optional
     views : Path, optional
         The file of saved views.
+    cache : Path, optional
+        A folder for tables and tiles; by default one of the user's, which keeps them.
     progress : callable, optional
         Called with file, rows so far and rows in all, while files are loaded.
     """
     limits, saved = limits or Limits(), Views(views)
-    with cache_folder() as cache, open_sources(sources, database, cache, progress) as opened:
+    with ExitStack() as stack:
+        cache = cache or stack.enter_context(cache_folder())
+        opened = stack.enter_context(open_sources(sources, database, cache, progress))
         clouds = _clouds(opened)
         models = read_models(opened, [each.box for each in clouds], cache)
         paths = [each.path for each in models if each.path]
         paths = [path for path in paths if path.lower().endswith(MODELS)]
         box = Box(opened.databases, paths, limits, [each.target for each in clouds])
         box.lock(opened.con)
-        with closing(Pool(box)) as pool, temporary_folder("spatialq_preview_") as previews:
-            yield Scene(opened, cache, limits, clouds, models, pool, previews, saved)
+        pool = stack.enter_context(closing(Pool(box)))
+        previews = stack.enter_context(temporary_folder("spatialq_preview_"))
+        yield Scene(opened, cache, limits, clouds, models, pool, previews, saved)

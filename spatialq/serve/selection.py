@@ -171,6 +171,12 @@ class Values:
             return None if self._distinct is None else sorted(self._distinct)
         return list(self._known)[: STEPS + 1]
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there was no value at all."""
+        categories = self._categories
+        return not (self._low <= self._high if categories is None else categories)
+
     def legend(self) -> Any:
         """Say what bytes mean: a range with its ramp, or categories in the order of the bytes."""
         categories = self._categories

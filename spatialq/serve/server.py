@@ -4,7 +4,8 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from contextlib import closing
+from typing import TYPE_CHECKING
 
 from spatialq.serve.app import BUNDLE, NO_PAGE, PAGE, Server
 
@@ -16,13 +17,66 @@ BACKLOG = 128
 TOKEN_BYTES = 24
 
 
+class Listening:
+    """A server of a scene that listens on this machine.
+
+    Parameters
+    ----------
+    answers : Server
+    port : int
+        0 for any that is free.
+
+    Attributes
+    ----------
+    address : str
+        Of the page, with a random token.
+    guard : Guard
+        Who may ask.
+
+    Raises
+    ------
+    ValueError
+        If the port is in use.
+    """
+
+    def __init__(self, answers: Server, port: int = 0) -> None:
+        import uvicorn
+
+        token = secrets.token_urlsafe(TOKEN_BYTES)
+        try:
+            self._socket = socket.create_server((HOST, port), backlog=BACKLOG)
+        except OSError as error:
+            message = f"view: port must be free, got {port}: {error.strerror}"
+            raise ValueError(message) from None
+        at = self._socket.getsockname()[1]
+        self.address = f"http://{HOST}:{at}/{token}/"
+        self.guard = answers.app(token, at)
+        config = uvicorn.Config(
+            self.guard, log_level="warning", access_log=False, server_header=False, lifespan="off",
+            timeout_graceful_shutdown=1,
+        )  # fmt: skip
+        self._server = uvicorn.Server(config)
+        self._thread: threading.Thread | None = None
+
+    def run(self) -> None:
+        """Answer until Ctrl-C."""
+        self._server.run(sockets=[self._socket])
+
+    def start(self) -> None:
+        """Answer in a thread until `close`."""
+        self._thread = threading.Thread(target=self.run, name="spatialq-view", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End."""
+        self._server.should_exit = True
+        if self._thread is not None:
+            self._thread.join()
+        self._socket.close()
+
+
 def serve(
-    scene: "Scene",
-    port: int,
-    say: Callable[[str], object],
-    *,
-    opens_browser: bool = False,
-    token: str | None = None,
+    scene: "Scene", port: int, say: Callable[[str], object], *, opens_browser: bool = False
 ) -> None:
     """Serve a scene to this machine, and make its tiles meanwhile.
 
@@ -34,36 +88,19 @@ def serve(
     say : callable
         Told the address.
     opens_browser : bool
-    token : str, optional
-        By default a random one.
 
     Raises
     ------
     ValueError
         If the port is in use.
     """
-    import uvicorn
-
-    token = token or secrets.token_urlsafe(TOKEN_BYTES)
-    try:
-        listening = socket.create_server((HOST, port), backlog=BACKLOG)
-    except OSError as error:
-        message = f"view: port must be free, got {port}: {error.strerror}"
-        raise ValueError(message) from None
-    with listening:
-        at = listening.getsockname()[1]
-        app: Any = Server(scene).app(token, at)
-        address = f"http://{HOST}:{at}/{token}/"
+    with closing(Listening(Server(scene), port)) as listening:
         threading.Thread(target=scene.build, daemon=True).start()
         if not (PAGE / BUNDLE).is_file():
             say(NO_PAGE)
-        say(f"{address} (Ctrl-C ends it)")
+        say(f"{listening.address} (Ctrl-C ends it)")
         if opens_browser and (PAGE / BUNDLE).is_file():
             import webbrowser
 
-            webbrowser.open(address)
-        config = uvicorn.Config(
-            app, log_level="warning", access_log=False, server_header=False, lifespan="off",
-            timeout_graceful_shutdown=1,
-        )  # fmt: skip
-        uvicorn.Server(config).run(sockets=[listening])
+            webbrowser.open(listening.address)
+        listening.run()

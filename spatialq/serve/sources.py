@@ -1,21 +1,17 @@
 """What a person names to look at: files, a database, its tables, queries; opened as tables."""
 
-import json
-import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from hashlib import sha256
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spatialq.errors import FileError
 from spatialq.functions.sql_text import identifier, literal
-from spatialq.runtime import user_cache
 from spatialq.runtime.temporary import temporary_folder
 from spatialq.serve.box import FUNCTIONS, attach
+from spatialq.serve.cache import digest, is_there
 
 if TYPE_CHECKING:
     import duckdb
@@ -95,25 +91,6 @@ class Opened:
     """PROJJSON of the first cloud whose coordinate reference system is known."""
     databases: dict[str, str] = field(default_factory=dict)
     """Names and paths of the databases that have the tables."""
-
-
-def digest(*said: Any) -> str:
-    """Make a name of whatever decides what is in a folder."""
-    text = json.dumps([version("spatialq"), *said], default=str)
-    return sha256(text.encode()).hexdigest()[:24]
-
-
-@contextmanager
-def cache_folder() -> Iterator[Path]:
-    """Give the folder for what can be made again; a temporary one where the user has none."""
-    own = user_cache.folder()
-    if own is None:
-        with temporary_folder("spatialq_view_") as folder:
-            yield folder
-        return
-    folder = own / "view"
-    folder.mkdir(exist_ok=True)
-    yield folder
 
 
 @contextmanager
@@ -207,8 +184,7 @@ def _loaded(files: list[Path], cache: Path, progress: "Progress | None") -> Path
     stamps = [_stamp(file) if file.is_file() else str(file) for file in files]
     folder = cache / f"files-{digest(stamps)}"
     path = folder / "scene.duckdb"
-    if path.exists():
-        os.utime(folder)
+    if is_there(folder):
         return path
     kinds = [(file, reader_of(COMMAND, file, ("points", "ifc")).kind) for file in files]
     with temporary_folder("files_", cache) as parts:

@@ -32,6 +32,9 @@ def test_all_forms_have_the_same_rows(walls):
     assert [tuple(row) for row in frame.itertuples(index=False)] == rows
     assert polars.rows() == rows
     assert walls.relation().fetchall() == rows
+    # libraries that take Arrow
+    assert pa.table(walls) == table
+    assert pl.DataFrame(walls).rows() == rows
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "geopandas"])

@@ -5,7 +5,9 @@ import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
+import anyio
 import duckdb
 import pytest
 from starlette.testclient import TestClient
@@ -13,7 +15,7 @@ from starlette.testclient import TestClient
 from spatialq.serve.app import WAITING, Server
 from spatialq.serve.guard import POLICY
 from spatialq.serve.limits import Limits, QueryRefusedError
-from spatialq.serve.pool import Answer
+from spatialq.serve.pool import Answer, QueryFailedError
 from spatialq.serve.queries import Target, run
 from spatialq.serve.scene import open_scene
 
@@ -87,7 +89,7 @@ def test_another_token_finds_nothing(plain, path):
 def test_all_answers_have_the_headers_of_safety(plain):
     for path in ("/", f"/{TOKEN}/health", f"/{TOKEN}/nothing", f"/{TOKEN}/scene.json"):
         headers = plain.get(path).headers
-        assert headers["content-security-policy"] == POLICY
+        assert headers["content-security-policy"] == f"{POLICY}'none'"
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["cross-origin-resource-policy"] == "same-origin"
         assert headers["cross-origin-opener-policy"] == "same-origin"
@@ -166,6 +168,13 @@ def test_statements_that_do_more_than_read_are_refused(client, scene, text, tmp_
     with plain_duckdb(scene.opened.databases["scene"]) as con:
         ((count,),) = con.execute("SELECT count(*) FROM points").fetchall()
     assert count == scene.clouds[0].target.points
+
+
+@pytest.mark.parametrize("text", ["INSTALL httpfs", "FORCE INSTALL h FROM community", "LOAD h"])
+def test_loading_and_installing_are_refused_by_their_names(client, text):
+    """DuckDB calls both LOAD."""
+    error = "view: the box takes a statement that reads, such as SELECT or FROM, got "
+    assert client.post("sql", json={"sql": text}).json() == {"error": f"{error}INSTALL or LOAD"}
 
 
 GREEDY = (
@@ -259,6 +268,65 @@ def test_too_many_waiting_queries_are_refused_in_a_sentence(scene, monkeypatch):
     assert codes.count(503) == 5
 
 
+class Leaving:
+    """A client of a server that sends a query and goes when it is told to."""
+
+    def __init__(self, app, text):
+        self._app, self._parts = app, [json.dumps({"text": text}).encode()]
+        self.leaves, self.said = anyio.Event(), []
+
+    async def receive(self):
+        if self._parts:
+            return {"type": "http.request", "body": self._parts.pop(), "more_body": False}
+        await self.leaves.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message):
+        self.said.append(message.get("status"))
+
+    async def ask(self):
+        host = BASE.removeprefix("http://").encode()
+        scope = {"type": "http", "method": "POST", "path": f"/{TOKEN}/query", "query_string": b""}
+        scope |= {"headers": [(b"host", host)]}
+        await self._app(scope, self.receive, self.send)
+
+
+def test_queries_of_clients_that_have_gone_are_not_worked_off(scene, monkeypatch):
+    """The one that runs is ended, those that wait never begin, and the next is answered."""
+    began, ended, asked = threading.Event(), threading.Event(), []
+
+    def ask(text, *_, cancellation, **__):
+        asked.append(text)
+        if text == "endless":
+            cancellation.of(SimpleNamespace(popen=SimpleNamespace(kill=ended.set)))
+            began.set()
+            ended.wait()
+            raise QueryFailedError(text)
+        return Answer(b"{}", {})
+
+    monkeypatch.setattr(scene.pool, "ask", ask)
+    monkeypatch.setattr(scene.pool, "size", 1)
+
+    async def all_of_them():
+        app = Server(scene).app(TOKEN, PORT)
+        running, *waiting, last = (
+            Leaving(app, text) for text in ("endless", *["waits"] * 18, "last")
+        )
+        async with anyio.create_task_group() as group:
+            group.start_soon(running.ask)
+            await anyio.to_thread.run_sync(began.wait)
+            async with anyio.create_task_group() as gone:
+                for each in waiting:
+                    gone.start_soon(each.ask)
+                    each.leaves.set()
+            group.start_soon(last.ask)
+            running.leaves.set()
+        assert last.said[0] == 200
+
+    anyio.run(all_of_them)
+    assert asked == ["endless", "last"]
+
+
 @pytest.mark.parametrize(
     ("body", "status"),
     [
@@ -310,6 +378,15 @@ def test_columns_of_wrong_types_are_refused_and_the_next_query_is_answered(clien
             assert run(con, "", "SELECT 1", [], Limits()).answer["rows"] == [[1]]
         finally:
             gc.enable()
+
+
+@pytest.mark.parametrize("kind", ["DOUBLE", "INTEGER", "DECIMAL(9, 2)", "BIGINT"])
+def test_elements_with_a_column_without_values_are_selected(kind):
+    """As elevations of walls, which QL4BIM has: the column colours nothing."""
+    with duckdb.connect() as con:
+        text = f"SELECT 'a' AS global_id, NULL::{kind} AS elevation"
+        answer = run(con, "", text, [], Limits()).answer
+    assert answer["select"]["elements"] == {"global_ids": ["a"], "values": None, "legend": None}
 
 
 def test_other_ids_are_json(client):

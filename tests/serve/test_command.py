@@ -84,6 +84,22 @@ def test_what_cannot_be_written_is_said_before_anything_is_read(tmp_path):
         assert list(tmp_path.iterdir()) == []
 
 
+def test_what_a_killed_server_left_goes_when_the_next_one_starts(
+    house, in_cache, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    process, *_ = start(house)
+    end(process, signal.SIGKILL)
+    left = set(tmp_path.glob("spatialq_*"))
+    assert left
+    process, *_ = start(house)
+    try:
+        assert not [each for each in left if each.exists()]
+    finally:
+        end(process)
+    assert list(tmp_path.glob("spatialq_*")) == []
+
+
 def test_it_starts_again_where_it_was_killed_with_another_token(house, in_cache):
     process, first, port, _ = start(house)
     end(process, signal.SIGKILL)

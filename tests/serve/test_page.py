@@ -167,8 +167,11 @@ class Opened:
 
     def picture(self):
         """Take a screenshot without what lies over the scene."""
-        self.tab.evaluate("document.getElementById('legend').style.visibility = 'hidden'")
-        return np.asarray(Image.open(io.BytesIO(self.tab.screenshot())).convert("RGB")).astype(int)
+        show = "(how) => { for (const id of ['legend', 'tools']) document.getElementById(id).style"
+        self.tab.evaluate(f"{show}.visibility = how; }}", "hidden")
+        shot = self.tab.screenshot()
+        self.tab.evaluate(f"{show}.visibility = how; }}", "")
+        return np.asarray(Image.open(io.BytesIO(shot)).convert("RGB")).astype(int)
 
     def colours(self, points):
         """Colours at local points."""
@@ -363,6 +366,75 @@ def test_elements_are_hidden_by_class_and_storey(opened):
     opened.close_panels()
     opened.click(top)
     assert opened.state()["s"] == f"element:{WALL['global_id']}"
+
+
+def test_a_hidden_model_is_not_picked(opened):
+    top = [28, 0.5, 4]
+    opened.panel("scene")
+    opened.tab.uncheck("#contents label:has-text('house.ifc') input")
+    opened.click(top)
+    assert "s" not in opened.state()
+    opened.tab.check("#contents label:has-text('house.ifc') input")
+    opened.click(top)
+    assert opened.state()["s"] == f"element:{WALL['global_id']}"
+
+
+def test_a_row_of_a_list_shows_elements_of_hidden_classes(opened):
+    opened.panel("scene")
+    opened.tab.uncheck("#facets .values label:has-text('IfcWall') input")
+    opened.panel("lists")
+    opened.tab.locator("#lists .row", has_text="wall and duct").click()
+    opened.close_panels()
+    opened.click([28, 0.5, 4])
+    assert opened.state()["s"] == f"element:{WALL['global_id']}"
+
+
+def test_a_section_of_the_sliders_is_removed(opened):
+    opened.panel("scene")
+    opened.tab.click("#part-section summary")
+    remove = opened.tab.locator("#section >> text=Remove section")
+    assert remove.is_disabled()
+    highest = opened.tab.locator("#section input[aria-label='Highest z']")
+    highest.fill("20")
+    opened.close_panels()
+    top = [28, 0.5, 4]
+    opened.click(top)
+    assert opened.state().get("s") != f"element:{WALL['global_id']}"
+    opened.panel("scene")
+    remove.click()
+    assert remove.is_disabled()
+    assert highest.input_value() == "200"
+    opened.close_panels()
+    opened.click(top)
+    assert opened.state()["s"] == f"element:{WALL['global_id']}"
+
+
+def test_heights_are_those_of_points(opened):
+    """Elements are higher."""
+    opened.panel("scene")
+    opened.tab.select_option("#colours select >> nth=0", "height")
+    low, high = OFFSET[2], OFFSET[2] + 0.5
+    legend = opened.tab.locator("#legend").inner_text().replace("\u2009", "").split()
+    assert [legend[0], *map(float, legend[1:])] == ["height", low, high]
+
+
+def test_the_picture_is_saved(opened):
+    with opened.tab.expect_download() as download:
+        opened.tab.click("#tool-picture")
+    assert download.value.suggested_filename == "scene.png"
+    picture = np.asarray(Image.open(download.value.path()).convert("RGB")).astype(int)
+    box = opened.tab.locator("#canvas").bounding_box()
+    assert picture.shape[:2] == (box["height"], box["width"])
+    top = opened.project(WALL["vertices"].max(0) * [0.5, 0.5, 1] + [13, 0, 0])
+    x, y = np.floor(top[0] - [box["x"], box["y"]]).astype(int)
+    assert not near(picture[y, x], picture[5, 5], 12)
+
+
+def test_measuring_nothing_is_said(opened):
+    opened.tab.click("#tool-measure")
+    opened.tab.click("#canvas", position={"x": 5, "y": 5})
+    note = opened.tab.locator("#note")
+    assert note.inner_text() == "Nothing is there: pick a point, an element or a plane."
 
 
 def test_a_query_selects_elements(opened):

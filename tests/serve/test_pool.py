@@ -16,7 +16,7 @@ import pytest
 
 from spatialq.serve.box import Box
 from spatialq.serve.limits import Limits, QueryRefusedError
-from spatialq.serve.pool import Pool, QueryFailedError
+from spatialq.serve.pool import Cancellation, Pool, QueryFailedError
 from spatialq.serve.queries import Target
 from spatialq.serve.selection import Gathered, Selection, Values
 
@@ -73,7 +73,7 @@ def test_an_allocation_that_duckdb_does_not_count_is_refused_in_a_sentence(pool)
         with pytest.raises(QueryRefusedError) as refused:
             pool.ask(text)
         assert str(refused.value) == (
-            "view: the query took more than 128 MiB of memory (--memory); "
+            "view: the query took more than 128 MiB of memory (its share of --memory); "
             "ask for fewer rows, or a simpler question"
         )
         assert rows(pool, "SELECT count(*) FROM points") == [[1000]]
@@ -118,7 +118,7 @@ def test_a_process_that_is_killed_is_replaced(database):
             asked.result()
         assert str(refused.value) == (
             "view: the query ended its process, which crashed (SIGKILL) (it may take 128 MiB of "
-            "memory, --memory); ask for fewer rows, or a simpler question"
+            "memory, its share of --memory); ask for fewer rows, or a simpler question"
         )
         assert rows(pool, "SELECT count(*) FROM points") == [[1000]]
         # one that is killed while it waits costs no query
@@ -126,6 +126,25 @@ def test_a_process_that_is_killed_is_replaced(database):
         assert again.pid != process.pid
         os.kill(again.pid, signal.SIGKILL)
         again.wait()
+        assert rows(pool, "SELECT count(*) FROM points") == [[1000]]
+
+
+@pytest.mark.slow
+def test_a_query_that_is_given_up_ends_and_the_next_is_answered(database):
+    """With its process, of which the time limit would end it in a day."""
+    box = Box({"scene": str(database)}, [], Limits(seconds=86_400.0, memory=MEMORY))
+    with closing(Pool(box, 1)) as pool, ThreadPoolExecutor(1) as threads:
+        cancellation = Cancellation()
+        asked = threads.submit(pool.ask, ENDLESS, cancellation=cancellation)
+        process = busy(pool)
+        cancellation.set()
+        with pytest.raises(QueryRefusedError, match="ended its process"):
+            asked.result()
+        assert process.poll() == -signal.SIGKILL
+        assert rows(pool, "SELECT count(*) FROM points") == [[1000]]
+        # one that is given up before it begins does not run
+        with pytest.raises((QueryRefusedError, QueryFailedError)):
+            pool.ask(ENDLESS, cancellation=cancellation)
         assert rows(pool, "SELECT count(*) FROM points") == [[1000]]
 
 

@@ -319,6 +319,20 @@ def test_what_is_no_bcf_is_refused(client):
 
 
 @pytest.mark.slow
+def test_numbers_of_planes_are_json_whatever_their_types(tmp_path, in_cache):
+    """DECIMAL as literals are, NaN, and a plane without an outline."""
+    path = tmp_path / "planes.duckdb"
+    with spatialq.connect(str(path)) as con:
+        con.execute(
+            "CREATE TABLE planes AS SELECT 7::UTINYINT AS plane_id, 0.0 AS nx, 0.0 AS ny, 1.0 AS "
+            "nz, 'nan'::DOUBLE AS d"
+        )
+    with open_scene([str(path)]) as scene, client_of(Server(scene)) as client:
+        plane = {"plane_id": 7, "nx": 0.0, "ny": 0.0, "nz": 1.0, "d": None, "points": None}
+        assert client.get("planes.json").json() == [{**plane, "outline": []}]
+
+
+@pytest.mark.slow
 def test_lists_planes_and_a_model_on_the_map(house, tmp_path, in_cache):
     """A database with a cloud at the place on the map where the model says that it is."""
     path = tmp_path / "site.duckdb"

@@ -30,7 +30,11 @@ def view(
         float, typer.Option(min=0.1, help="What a query of the SQL box may take.")
     ] = 10.0,
     memory: Annotated[
-        str | None, typer.Option(help="What a query may take, such as 4GB; by default 1GB.")
+        str | None,
+        typer.Option(
+            help="What queries may take together, such as 6GB, each of three at once a third; by "
+            "default 3GB."
+        ),
     ] = None,
     views: Annotated[
         Path | None,
@@ -59,10 +63,11 @@ def view(
     from spatialq.runtime.budget import parse_size
     from spatialq.serve.export import require_folder, write_page
     from spatialq.serve.limits import Limits
+    from spatialq.serve.pool import AT_ONCE
     from spatialq.serve.scene import open_scene
     from spatialq.serve.server import serve
 
-    size = Limits.memory if memory is None else parse_size(memory, "view: memory")
+    size = Limits.memory if memory is None else parse_size(memory, "view: memory") // AT_ONCE
     limits = Limits(seconds=seconds, memory=size)
     if export is not None:
         if views is not None:
