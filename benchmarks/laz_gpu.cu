@@ -332,7 +332,9 @@ struct Coder {
 
     __device__ u32 some(u32 n) {
         length >>= n;
-        const u32 found = n == 1 ? value >= length : quotient(value, length);
+        const u32 found = n > 1            ? quotient(value, length)
+                          : value < length ? 0
+                                           : 1 + (value - length >= length);
         value -= found * length;
         refill();
         return found;
@@ -341,7 +343,7 @@ struct Coder {
     // Bits without a model.
     __device__ u32 bits(u32 n) {
         if (n <= 19) return some(n);
-        const u32 lower = some(16);
+        const u32 lower = some(16) & 0xffff;
         return lower | some(n - 16) << 16;
     }
 
@@ -644,7 +646,7 @@ struct LayerZ {
         on = on && there;
         u16* at = models + LAST_Z + 2 * (note >> 5 & 7);
         u32 k, before = 0;
-        if (on) before = at[0] | at[1] << 16;
+        if (on) before = at[0] | (u32)at[1] << 16;
         coder.sync();
         const u32 now = coder.integer(on, models + DZ, 32, 20, note & 31, before, k);
         if (on) {
