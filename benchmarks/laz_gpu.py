@@ -1,11 +1,13 @@
-"""Chunks of LAZ decoded on the GPU, x, y and z: three ways, beside lazrs; one JSON file.
+"""Chunks of LAZ decoded on the GPU, x, y and z: in two ways, beside lazrs; one JSON file.
 
 python benchmarks/laz_gpu.py --commit HASH [--out FOLDER] [--points N] [--most N]
 
 An airborne scan is generated, in scan lines with several returns per pulse, and compressed by
 lazrs. Its chunks are copied in the memory of the GPU until there are enough. All points are
-compared with what was compressed. `kernel` is laz_gpu.cu: one thread per chunk, one warp per
-chunk, or one lane per chunk with the lanes of a warp in step, of which so many are used.
+compared with what was compressed. The ways: each thread has a chunk for itself (`alone`,
+laz_gpu.cu), or the lanes of a warp are in step (`lockstep`, spatialq/io/laz.cu), so many of them
+with a chunk. A third one, a warp for each chunk with its models in shared memory, was measured
+once and dropped: see docs/gpu.md.
 """
 
 import argparse
@@ -22,14 +24,14 @@ import lazrs
 import measure
 import numpy as np
 
+from spatialq.io.las.on_gpu import SOURCE
 from spatialq.runtime import cuda
 
-SOURCE = Path(__file__).with_suffix(".cu")
+ALONE = Path(__file__).with_suffix(".cu")
 BATCH = 1_000_000  # points that are generated at once
 RECORDS = {0: 20, 1: 28, 2: 26, 3: 34, 6: 30, 7: 36, 8: 38}
 LAYERS = {6: 9, 7: 10, 8: 11}
 PAGES = 64  # of a chunk of formats 0 to 3: byte values that have a model of their own
-MODEL_256 = 528  # 16-bit words
 SLOW = 3000  # milliseconds of a run that is not repeated
 THREADS = 32  # of a block of the kernel of one thread per chunk
 
@@ -179,46 +181,37 @@ class Copies:
         self.data = cp.tile(cp.asarray(chunks.raw), copies)
         step = np.array([size, 0, self.n_once, 0])
         table = chunks.table[None] + np.arange(copies)[:, None, None] * step
+        table[..., 0] += self.device.address(self.data)
         self.table = cp.asarray(np.ascontiguousarray(table.reshape(-1, 4)))
         self.n_chunks = n_chunks * copies
         self.n = self.n_once * copies
-        sizes = cp.zeros(3, np.int64)
-        self.device.launch(SOURCE, "laz_sizes", (1,), 1, sizes)
-        of_xy, of_z, of_point = map(int, self.device.download(sizes))
+        sizes = cp.zeros(2, np.int64)
+        self.device.launch(SOURCE, "laz_sizes", (1,), 1, channels, 0, PAGES, sizes)
         self.layered = chunks.point_format >= 6
-        if self.layered:
-            self.words = channels * (of_xy + of_z)
-        else:
-            self.words = of_point + PAGES * MODEL_256
-        self.work = cp.empty(0, np.uint16)
+        words = int(self.device.download(sizes)[0 if self.layered else 1])
+        self.work = cp.empty(self.n_chunks * words, np.uint16)
         self.xyz = [cp.empty(self.n, np.int32) for _ in range(3)]
         self.errors = cp.zeros(self.n_chunks, np.int32)
-
-    def _clean(self):
-        if self.work.size == 0:
-            self.work = cp.empty(self.n_chunks * self.words, np.uint16)
-        self.work.fill(0)
 
     def run(self, way, lanes=32):
         """Decode all chunks; `lanes` of a warp have one each in the way `lockstep`."""
         self.errors.fill(0)
+        self.work.fill(0)
         form, n = self.chunks.point_format, self.n_chunks
-        if way != "warp" or not self.layered:
-            self._clean()
-        arguments = [self.data, self.table, n]
         if self.layered:
-            arguments += [self.chunks.record_length, LAYERS[form]]
-            arguments += [] if way == "warp" else [self.work, self.channels]
+            of_kind = [self.chunks.record_length, LAYERS[form], self.work, self.channels]
         else:
-            items = (form in (1, 3)) | (form in (2, 3)) << 1
-            arguments += [items, self.work, self.words, PAGES]
-        if way == "lockstep":
-            arguments += [lanes]
-        per_block = {"alone": THREADS, "warp": 1, "lockstep": lanes}[way]
-        threads = THREADS if way == "alone" else 64 if self.layered else 32
-        kernel = f"laz_{'layers' if self.layered else 'points'}_{way}"
+            of_kind = [(form in (1, 3)) | (form in (2, 3)) << 1, 0, self.work, PAGES]
+        kernel = f"laz_{'layers' if self.layered else 'points'}"
+        if way == "alone":
+            source, kernel, per_block, threads = ALONE, f"{kernel}_alone", THREADS, THREADS
+        else:
+            source, per_block, threads = SOURCE, lanes, 64 if self.layered else 32
+            of_kind.append(lanes)
         blocks = (-(-n // per_block),)
-        self.device.launch(SOURCE, kernel, blocks, threads, *arguments, *self.xyz, self.errors)
+        self.device.launch(
+            source, kernel, blocks, threads, self.table, n, *of_kind, *self.xyz, self.errors
+        )
 
     def check(self):
         """Compare all copies of all points; give the number of chunks with errors."""
@@ -299,16 +292,13 @@ def main():
             chunks = Chunks(form, arguments.once, size)
             print(f"generated in {time.perf_counter() - start:.1f} s", flush=True)
             rivals.append(beside(chunks, arguments.repeat))
-            ways = [("alone", 1), ("warp", 1)]
-            ways += [("lockstep", lanes) for lanes in arguments.lanes]
-            if size != max(arguments.chunk_sizes):
-                ways = ways[1:]
+            ways = [("alone", 1), *(("lockstep", lanes) for lanes in arguments.lanes)]
             copies = max(1, arguments.points // arguments.once)
             decoded.append(figures(chunks, copies, ways, arguments.repeat))
             cuda.device().trim()
             if size == max(arguments.chunk_sizes):
                 copies = max(1, arguments.most // arguments.once)
-                decoded.append(figures(chunks, copies, ways[2:], arguments.repeat))
+                decoded.append(figures(chunks, copies, ways[1:], arguments.repeat))
                 cuda.device().trim()
     report = measure.header("laz_gpu", arguments.commit, decoded=decoded, lazrs=rivals)
     measure.write(arguments.out, report["function"], report)

@@ -6,8 +6,6 @@
 static bool get(void* into, size_t size) { return std::fread(into, 1, size, stdin) == size; }
 
 int main() {
-    i64 sizes[3];
-    laz_sizes(sizes);
     blockDim = {1, 1, 1};
     blockIdx = threadIdx = {0, 0, 0};
     const i64 channels = 4, pages = 3 * 256;
@@ -17,16 +15,14 @@ int main() {
         u8* bytes = (u8*)std::malloc(size);
         if (size > 0 && !get(bytes, size)) return 1;
         std::vector<int> xyz(3 * rows, -1);
-        const i64 chunk[4] = {0, size, 0, rows};
+        const i64 chunk[4] = {(i64)bytes, size, 0, rows};
         int error = 0;
-        const i64 stride = head[0] ? channels * (sizes[0] + sizes[1])
-                                   : sizes[2] + 544 * head[4] + pages * PAGE;
+        const i64 stride = head[0] ? layer_words(channels) : point_words(head[4], pages);
         u16* work = (u16*)std::aligned_alloc(32, 2 * stride);
         std::memset(work, 0, 2 * stride);
         int *x = xyz.data(), *y = x + rows, *z = y + rows;
-        if (head[0])
-            laz_layers_alone(bytes, chunk, 1, head[3], head[4], work, channels, x, y, z, &error);
-        else laz_points_alone(bytes, chunk, 1, head[3], work, stride, pages, x, y, z, &error);
+        if (head[0]) laz_layers_alone(chunk, 1, head[3], head[4], work, channels, x, y, z, &error);
+        else laz_points_alone(chunk, 1, head[3], head[4], work, pages, x, y, z, &error);
         const i64 found = error;
         std::fwrite(&found, 8, 1, stdout);
         std::fwrite(x, 4, 3 * rows, stdout);

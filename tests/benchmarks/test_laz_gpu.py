@@ -1,4 +1,4 @@
-"""The CUDA decoder of LAZ of benchmarks/laz_gpu.cu, on the host, against lazrs."""
+"""The CUDA decoder of LAZ, on the host, against lazrs: as kernels, and one thread alone."""
 
 import io
 import itertools
@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from spatialq.io.las.on_gpu import SOURCE
 from spatialq.io.las.source import LasSource
+from spatialq.runtime.cubins import include_folders
 
 from ..conftest import SHARED, real_file
 from ..host.device import COMPILER, HEADER
@@ -18,10 +20,10 @@ laspy = pytest.importorskip("laspy")
 
 pytestmark = pytest.mark.host
 FOLDER = Path(__file__).parents[2] / "benchmarks"
-SOURCE = FOLDER / "laz_gpu.cu"
+ALONE = FOLDER / "laz_gpu.cu"
 LENGTHS = {0: 20, 1: 28, 2: 26, 3: 34, 6: 30, 7: 36, 8: 38, 9: 59, 10: 67}
 LAYERS = {6: 9, 7: 10, 8: 11, 9: 10, 10: 12}
-PAGES, MODEL_256 = 3 * 256, 528
+PAGES = 3 * 256
 GOOD, CHANNELS, MODELS = 0, 3, 4
 XYZ = lazrs.SELECTIVE_DECOMPRESS_XY_RETURNS_CHANNEL | lazrs.SELECTIVE_DECOMPRESS_Z
 FILES = [
@@ -94,29 +96,29 @@ class Compressed:
         self.expected = np.stack([points[name] for name in "XYZ"])
 
 
-def decode(device, way, point_format, record_length, data, table, *, channels=4, lanes=3):
+def decode(device, way, point_format, record_length, data, table, *, channels=4, pages=PAGES):
     """Decode chunks in one of the ways; give coordinates and errors."""
-    rows, n = int(table[:, 3].sum()), len(table)
-    data, table = device.upload([np.ascontiguousarray(data), np.ascontiguousarray(table)])
-    sizes, errors = device.filled(0, 24).view(np.int64), device.filled(0, 4 * n).view(np.int32)
+    rows, n, lanes = int(table[:, 3].sum()), len(table), 3
+    table = table.copy()
+    (data,) = device.upload([np.ascontiguousarray(data)])
+    table[:, 0] += device.address(data)
+    (table,) = device.upload([table])
+    sizes, errors = device.filled(0, 16).view(np.int64), device.filled(0, 4 * n).view(np.int32)
     xyz = [device.filled(0xA5, 4 * rows).view(np.int32) for _ in range(3)]
-    device.launch(SOURCE, "laz_sizes", (1,), 1, sizes)
-    of_xy, of_z, of_points = map(int, device.download(sizes))
     layered = point_format >= 6
     first, second = arguments_of(point_format, record_length)
-    words = channels * (of_xy + of_z) if layered else of_points + 544 * second + PAGES * MODEL_256
-    memory = device.filled(0, 2 * n * words + 32)
-    work = memory[-device.address(memory) % 32 :].view(np.uint16)
-    arguments = [data, table, n, first]
-    if layered:
-        arguments += [second] if way == "warp" else [second, work, channels]
+    extra = 0 if layered else second
+    device.launch(SOURCE, "laz_sizes", (1,), 1, channels, extra, pages, sizes)
+    words = int(device.download(sizes)[0 if layered else 1])
+    work = device.filled(0, 2 * n * words).view(np.uint16)
+    arguments = [table, n, first, second, work, channels if layered else pages]
+    kernel = f"laz_{'layers' if layered else 'points'}"
+    if way == "alone":
+        source, kernel, blocks, threads = ALONE, f"{kernel}_alone", -(-n // 2), 2
     else:
-        arguments += [work, words, PAGES]
-    arguments += [lanes] if way == "lockstep" else []
-    blocks = {"alone": -(-n // 2), "warp": n, "lockstep": -(-n // lanes)}[way]
-    threads = 2 if way == "alone" else 64 if layered else 32
-    kernel = f"laz_{'layers' if layered else 'points'}_{way}"
-    device.launch(SOURCE, kernel, (blocks,), threads, *arguments, *xyz, errors)
+        source, blocks, threads = SOURCE, -(-n // lanes), 64 if layered else 32
+        arguments.append(lanes)
+    device.launch(source, kernel, (blocks,), threads, *arguments, *xyz, errors)
     return np.stack([device.download(each) for each in xyz]), device.download(errors)
 
 
@@ -127,13 +129,9 @@ def host(request):
     return HostDevice()
 
 
-def assert_decoded(found, errors, table, expected, but=()):
-    """Compare the chunks whose error is not one of some."""
-    for (_, _, first, rows), error in zip(table, errors, strict=True):
-        if error not in but:
-            assert error == GOOD
-            part = slice(first, first + rows)
-            np.testing.assert_array_equal(found[:, part], expected[:, part])
+def assert_decoded(found, errors, expected):
+    assert not errors.any()
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("extra", [0, 3])
@@ -141,48 +139,25 @@ def assert_decoded(found, errors, table, expected, but=()):
 def test_random_points_are_those_that_were_compressed(host, point_format, extra):
     made = Compressed(point_format, [1, 2, 900, 5000], extra, seed=point_format)
     found, errors = decode(host, "alone", point_format, made.record_length, made.data, made.table)
-    assert_decoded(found, errors, made.table, made.expected)
+    assert_decoded(found, errors, made.expected)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point_format", [0, 3, 6, 7])
-@pytest.mark.parametrize("way", ["warp", "lockstep"])
-def test_warps_find_the_same(host, way, point_format):
+def test_lanes_in_step_find_the_same(host, point_format):
     made = Compressed(point_format, [1, 40, 300, 2, 120, 33], 1, seed=5)
-    found, errors = decode(host, way, point_format, made.record_length, made.data, made.table)
-    little = (CHANNELS, MODELS) if way == "warp" and point_format >= 6 else ()
-    assert_decoded(found, errors, made.table, made.expected, but=little)
+    data, table = made.data, made.table
+    found, errors = decode(host, "lockstep", point_format, made.record_length, data, table)
+    assert_decoded(found, errors, made.expected)
 
 
-def smooth(n):
-    """Records of format 6 of one scanner channel, with coordinates in small steps."""
-    points = np.zeros(n, laspy.PointFormat(6).dtype())
-    random = np.random.default_rng(3)
-    for name in "XYZ":
-        points[name] = np.cumsum(random.integers(-40, 41, n))
-    points["bit_fields"] = random.choice([0x11, 0x21, 0x22], n)
-    return points
-
-
-@pytest.mark.slow
-def test_a_warp_with_little_memory_decodes_smooth_points(host):
-    points, file = smooth(400), io.BytesIO()
-    vlr = lazrs.LazVlr.new_for_compression(6, 0)
-    compressor = lazrs.LasZipCompressor(file, vlr)
-    compressor.compress_many(points.view(np.uint8))
-    compressor.done()
-    file.seek(0)
-    ((_, size),) = lazrs.read_chunk_table(file, vlr)
-    table = np.array([[8, size, 0, 400]])
-    data = np.frombuffer(file.getvalue(), np.uint8)
-    found, errors = decode(host, "warp", 6, 30, data, table)
-    assert_decoded(found, errors, table, np.stack([points[name] for name in "XYZ"]))
-
-
-def test_too_little_memory_for_scanner_channels_is_told(host):
+def test_too_little_memory_is_told(host):
     made = Compressed(6, [500], seed=2)
     _, errors = decode(host, "alone", 6, made.record_length, made.data, made.table, channels=1)
     assert errors.tolist() == [CHANNELS]
+    made = Compressed(1, [500], seed=2)
+    _, errors = decode(host, "alone", 1, made.record_length, made.data, made.table, pages=8)
+    assert errors.tolist() == [MODELS]
 
 
 @pytest.mark.slow
@@ -196,7 +171,7 @@ def test_real_files_are_those_of_lazrs(host, name):
     table[:, 2] = np.cumsum([0, *table[:-1, 3]])
     found, errors = decode(host, "alone", header.point_format, header.record_length, raw, table)
     array = laspy.read(source.path).points.array
-    assert_decoded(found, errors, table, np.stack([array[axis] for axis in "XYZ"]))
+    assert_decoded(found, errors, np.stack([array[axis] for axis in "XYZ"]))
 
 
 @pytest.fixture(scope="module")
@@ -204,9 +179,10 @@ def sanitized(tmp_path_factory):
     """Build the decoder with sanitizers, as a program."""
     target = tmp_path_factory.mktemp("laz") / "laz_chunks"
     command = [COMPILER, "-std=c++20", "-O1", "-g", "-w", "-fsanitize=address,undefined"]
-    command += ["-fno-sanitize-recover=all", "-include", HEADER, "-include", SOURCE]
-    subprocess.run([*command, FOLDER.parent / "tests/benchmarks/laz_chunks.cc", "-o", target],
-                   check=True)  # fmt: skip
+    command += ["-fno-sanitize-recover=all", "-include", HEADER, "-include", ALONE]
+    command += [f"-I{folder}" for folder in include_folders(ALONE)]
+    program = Path(__file__).with_name("laz_chunks.cc")
+    subprocess.run([*command, program, "-o", target], check=True)
     return target
 
 
