@@ -1,22 +1,25 @@
 """Chunks of LAZ decoded on the GPU, x, y and z: in two ways, beside lazrs; one JSON file.
 
-python benchmarks/laz_gpu.py --commit HASH [--out FOLDER] [--points N] [--most N]
+python benchmarks/laz_gpu.py --commit HASH [--out FOLDER] [--points N] [--most N] [--files N]
 
 An airborne scan is generated, in scan lines with several returns per pulse, and compressed by
 lazrs. Its chunks are copied in the memory of the GPU until there are enough. All points are
 compared with what was compressed. The ways: each thread has a chunk for itself (`alone`,
 laz_gpu.cu), or the lanes of a warp are in step (`lockstep`, spatialq/io/laz.cu), so many of them
 with a chunk. A third one, a warp for each chunk with its models in shared memory, was measured
-once and dropped: see docs/gpu.md.
+once and dropped: see docs/planner.md. `--files` adds calls of `owm_ground` on so many LAZ files,
+decoded by the GPU and by the CPU.
 """
 
 import argparse
 import io
 import os
 import statistics
+import tempfile
 import time
 from functools import cache
 from pathlib import Path
+from unittest.mock import patch
 
 import cupy as cp
 import laspy
@@ -274,6 +277,53 @@ def beside(chunks, repeat):
     )  # fmt: skip
 
 
+def write_files(folder, count, n):
+    """Write LAZ files of point format 6, side by side, of n points each."""
+    for k in range(count):
+        header = laspy.LasHeader(point_format=6, version="1.4")
+        header.scales, header.offsets = [0.001] * 3, [600.0 * k, 0, 0]
+        cloud = laspy.LasData(header)
+        points = np.concatenate(
+            [records(6, min(BATCH, n - a), a // BATCH) for a in range(0, n, BATCH)]
+        )
+        cloud.points = laspy.ScaleAwarePointRecord(
+            points, header.point_format, header.scales, header.offsets
+        )
+        cloud.write(folder / f"{k}.laz", laz_backend=laspy.LazBackend.LazrsParallel)
+
+
+def from_files(count, n, repeat):
+    """Seconds of `owm_ground` on LAZ files on the GPU, by what decodes them."""
+    import spatialq
+    from spatialq.planner import decoding
+
+    with tempfile.TemporaryDirectory() as folder:
+        write_files(Path(folder), count, n)
+        query = f"SELECT count(*), sum(point_id), max(z) FROM owm_ground('{folder}/*.laz', device := 'gpu')"
+        log = 'SELECT reason FROM spatialq_log() ORDER BY "at" DESC LIMIT 1'
+        answers, reasons = set(), {}
+
+        def call(seconds):
+            per_point = dict.fromkeys((True, False), seconds)
+            with patch.object(decoding, "PER_POINT", per_point), spatialq.connect() as con:
+                answers.update(con.sql(query).fetchall())
+                ((reasons[seconds],),) = con.sql(log).fetchall()
+
+        times = measure.in_turns({"gpu": lambda: call(0.0), "cpu": lambda: call(1e9)}, repeat)
+    assert len(answers) == 1, answers
+    assert "decoded" in reasons[0.0], reasons
+    assert "decoded" not in reasons[1e9], reasons
+    return measure.show(
+        {
+            "files": count,
+            "points": count * n,
+            "s_decoded_by_gpu": times["gpu"].median,
+            "s_decoded_by_cpu": times["cpu"].median,
+            "cpu_threads": os.cpu_count(),
+        }
+    )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     measure.add_arguments(parser)
@@ -284,7 +334,9 @@ def main():
     parser.add_argument("--formats", type=int, nargs="+", default=[6, 1])
     parser.add_argument("--chunk-sizes", type=int, nargs="+", default=[50_000, 5_000])
     parser.add_argument("--lanes", type=int, nargs="+", default=[32, 8])
+    parser.add_argument("--files", type=int, default=0)
     arguments = parser.parse_args()
+    files = from_files(arguments.files, 3_000_000, arguments.repeat) if arguments.files else None
     decoded, rivals = [], []
     for form in arguments.formats:
         for size in arguments.chunk_sizes:
@@ -300,7 +352,7 @@ def main():
                 copies = max(1, arguments.most // arguments.once)
                 decoded.append(figures(chunks, copies, ways[1:], arguments.repeat))
                 cuda.device().trim()
-    report = measure.header("laz_gpu", arguments.commit, decoded=decoded, lazrs=rivals)
+    report = measure.header("laz_gpu", arguments.commit, decoded=decoded, lazrs=rivals, files=files)
     measure.write(arguments.out, report["function"], report)
 
 
