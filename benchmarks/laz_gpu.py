@@ -299,7 +299,8 @@ def from_files(count, n, repeat):
 
     with tempfile.TemporaryDirectory() as folder:
         write_files(Path(folder), count, n)
-        query = f"SELECT count(*), sum(point_id), max(z) FROM owm_ground('{folder}/*.laz', device := 'gpu')"
+        points = f"'{folder}/*.laz', device := 'gpu', crs := 'EPSG:25832'"
+        query = f"SELECT count(*), sum(point_id), max(z) FROM owm_ground({points})"
         log = 'SELECT reason FROM spatialq_log() ORDER BY "at" DESC LIMIT 1'
         answers, reasons = set(), {}
 

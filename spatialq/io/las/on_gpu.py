@@ -125,8 +125,8 @@ def _damaged(
             continue
         kept += device.upload([raw])
         start = device.address(kept[-1]) - begin
-        table = [(start + c.offset, c.size, firsts[k] + c.first, c.rows, k) for c in chunks]
-        kinds.setdefault(_kind_of(laszip.header), []).append(np.array(table, np.int64))
+        rows = [(start + c.offset, c.size, firsts[k] + c.first, c.rows, k) for c in chunks]
+        kinds.setdefault(_kind_of(laszip.header), []).append(np.array(rows, np.int64))
     for kind, tables in kinds.items():
         table = np.concatenate(tables)
         errors = _decode(device, kind, table[:, :4], integers, *LITTLE)
@@ -192,7 +192,7 @@ def _scale(
         blocks = max(1, min(-(-cloud.rows // 256), 32 * device.multiprocessors))
         device.launch(
             SOURCE, "laz_coordinates", (blocks,), 256, values, cloud.rows,
-            float(scale), float(offset), columns[axis], ends,
+            np.float64(scale), np.float64(offset), columns[axis], ends,
         )  # fmt: skip
         found = device.download(ends) * np.float64(scale) + np.float64(offset)
         ranges[axis] = (float(found.min()), float(found.max()))
