@@ -10,6 +10,7 @@ import numpy as np
 from spatialq.data.frame import Frame
 from spatialq.data.points import ids_of
 from spatialq.database.transport.cloud_columns import numbers_in, read_clouds
+from spatialq.database.transport.columns import attributes_of
 from spatialq.database.transport.request import Request
 from spatialq.errors import FileError, files_read_by
 from spatialq.functions.catalogue import Function
@@ -19,8 +20,11 @@ from spatialq.io.clouds import open_cloud, what_reprojects
 from spatialq.io.crs import require_same
 from spatialq.io.files import warn_about
 from spatialq.io.formats import find_sources, means_files, open_source
+from spatialq.io.las.on_gpu import read_xyz
 from spatialq.io.source import PointSource
 from spatialq.io.storage import as_path
+from spatialq.planner.decoding import gpu_for
+from spatialq.runtime import cuda
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -113,6 +117,40 @@ def of_files(function: Function, request: Request) -> dict[str, Any]:
     with files_read_by(function.name):
         clouds = _opened(function, request)
         return read_clouds(function, clouds, bounds=getattr(options, BOUNDS, None))
+
+
+def on_gpu(function: Function, request: Request) -> tuple[dict[str, Any], int, str] | None:
+    """Decode the points of the files that a request names on a GPU, if that is sooner.
+
+    Returns
+    -------
+    columns : dict
+        As from `of_files`, in the memory of a GPU.
+    number : int
+        Of that GPU.
+    note : str
+        What was decoded where, for the log.
+
+    Raises
+    ------
+    FileError
+        As `of_files`.
+    """
+    options, device = request.choose(function)
+    if attributes_of(function) or getattr(options, BOUNDS, None) or request.options.get("memory"):
+        return None
+    with files_read_by(function.name):
+        clouds = _opened(function, request)
+        number = gpu_for(function, clouds, options, device)
+        if number is None:
+            return None
+        try:
+            with cuda.on(number):
+                columns, others = read_xyz(clouds)
+        except MemoryError:  # less was free than the driver said
+            return None
+    note = "; ".join([f"decoded on gpu:{number}", *others])
+    return {"point_id": None, **columns}, number, note
 
 
 def each_near(

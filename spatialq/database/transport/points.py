@@ -78,7 +78,14 @@ def answers(
     choose = request.choose if request.token else partial(choose_of_group, request=request)
     options, device = choose(function)
     with request.within_memory(function.name), ExitStack() as stack:
-        if is_file:
+        decoded = clouds.on_gpu(function, request) if is_file else None
+        note = "" if pin is None else pin.note
+        if decoded is not None:
+            columns, number, note = decoded
+            device = f"gpu:{number}"
+            stack.enter_context(cuda.on(number))
+            stack.enter_context(cuda.device().use())
+        elif is_file:
             columns = clouds.of_files(function, request)
         elif pin is None:
             columns = arrays_of(function.name, parts[0], attributes_of(function))
@@ -90,7 +97,7 @@ def answers(
         way = "files" if is_file else transport
         result, _ = call(
             function, columns, options, device,
-            transport=way, frame=request.frame, note="" if pin is None else pin.note,
+            transport=way, frame=request.frame, note=note,
         )  # fmt: skip
         result = {
             name: to_host(cuda.device(), values) if on_gpu(values) else values

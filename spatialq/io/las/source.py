@@ -137,6 +137,17 @@ class LasSource:
         found._chunks, found.is_whole = chunks, len(chunks) == len(self._chunks)
         return found
 
+    @property
+    def laz(self) -> tuple[Laszip, Sequence[Chunk]] | None:
+        """How the points are compressed, and all chunks; None where not, or not all are read."""
+        return (self._laszip, self._chunks) if self._laszip and self.is_whole else None
+
+    def check_extent(self, ranges: Mapping[str, tuple[float, float]]) -> None:
+        """Warn if coordinates that were read, from so low to so high, leave the header's box."""
+        extent = _Extent()
+        extent.ranges.update(ranges)
+        self._warn_outside(extent)
+
     def spans(self, hint: Box | None = None) -> list[tuple[Chunk, ...]]:
         """Divide the file into parts that `read_span` can read, without those outside the hint."""
         return list(_groups(self._inside(hint), SPAN_ROWS))
@@ -296,21 +307,21 @@ class _Extent:
     """The running minimum and maximum of the coordinates that were read."""
 
     def __init__(self) -> None:
-        self._ranges: dict[str, tuple[float, float]] = {}
+        self.ranges: dict[str, tuple[float, float]] = {}
 
     def add(self, batch: pa.RecordBatch) -> None:
         for axis in "xyz":
             if axis in batch.schema.names and batch.num_rows:
                 values = batch.column(axis).to_numpy()
-                low, high = self._ranges.get(axis, (np.inf, -np.inf))
-                self._ranges[axis] = min(low, float(values.min())), max(high, float(values.max()))
+                low, high = self.ranges.get(axis, (np.inf, -np.inf))
+                self.ranges[axis] = min(low, float(values.min())), max(high, float(values.max()))
 
     def outside(self, box: Box, scales: tuple[float, float, float]) -> str | None:
         """Say where the points leave the box by more than one step of the grid."""
         for i, axis in enumerate("xyz"):
-            if axis not in self._ranges:
+            if axis not in self.ranges:
                 continue
-            lowest, highest = self._ranges[axis]
+            lowest, highest = self.ranges[axis]
             if lowest < box[i] - abs(scales[i]) or highest > box[i + 3] + abs(scales[i]):
                 return (
                     f"its points reach from {axis} = {lowest} to {highest}, outside the header's "
