@@ -113,6 +113,10 @@ __device__ __forceinline__ u32 halved(u32 pair) {
     return ((pair & 0xffff) + 1 >> 1) | ((pair >> 16) + 1 >> 1) << 16;
 }
 
+__device__ __forceinline__ u32 sum_of_warp(u32 value) {
+    for (u32 by = 16; by > 0; by /= 2) value += __shfl_xor_sync(~0u, value, by);
+    return value;
+}
 __device__ __forceinline__ u32 most_of_warp(u32 value) {
     for (u32 by = 16; by > 0; by /= 2) value = most(value, __shfl_xor_sync(~0u, value, by));
     return value;
@@ -137,7 +141,7 @@ __device__ void renew(u16* model, u32 n, bool first) {
         }
         total += sum_of(load_counted(counts + 8 * g));
     }
-    if (LANES > 1) total = __reduce_add_sync(~0u, total);
+    if (LANES > 1) total = sum_of_warp(total);
     if (total > 32768) {
         total = 0;
         for (u32 g = lane; g < groups; g += LANES) {
@@ -146,7 +150,7 @@ __device__ void renew(u16* model, u32 n, bool first) {
             store(counts + 8 * g, v);
             total += sum_of(v);
         }
-        if (LANES > 1) total = __reduce_add_sync(~0u, total);
+        if (LANES > 1) total = sum_of_warp(total);
     }
     const u32 scale = 0x80000000u / total;
     u32 before = 0;
