@@ -334,7 +334,7 @@ def main():
     parser.add_argument("--most", type=int, default=1_000_000_000, help="for one lane per chunk")
     parser.add_argument("--formats", type=int, nargs="+", default=[6, 1])
     parser.add_argument("--chunk-sizes", type=int, nargs="+", default=[50_000, 5_000])
-    parser.add_argument("--lanes", type=int, nargs="+", default=[32, 8])
+    parser.add_argument("--lanes", type=int, nargs="+", default=[1, 32, 8], help="1: alone")
     parser.add_argument("--files", type=int, default=0)
     arguments = parser.parse_args()
     files = from_files(arguments.files, 3_000_000, arguments.repeat) if arguments.files else None
@@ -345,13 +345,14 @@ def main():
             chunks = Chunks(form, arguments.once, size)
             print(f"generated in {time.perf_counter() - start:.1f} s", flush=True)
             rivals.append(beside(chunks, arguments.repeat))
-            ways = [("alone", 1), *(("lockstep", lanes) for lanes in arguments.lanes)]
+            ways = [("alone" if each == 1 else "lockstep", each) for each in arguments.lanes]
             copies = max(1, arguments.points // arguments.once)
             decoded.append(figures(chunks, copies, ways, arguments.repeat))
             cuda.device().trim()
             if size == max(arguments.chunk_sizes):
                 copies = max(1, arguments.most // arguments.once)
-                decoded.append(figures(chunks, copies, ways[1:], arguments.repeat))
+                in_step = [way for way in ways if way[1] > 1]
+                decoded.append(figures(chunks, copies, in_step, arguments.repeat))
                 cuda.device().trim()
     report = measure.header("laz_gpu", arguments.commit, decoded=decoded, lazrs=rivals, files=files)
     measure.write(arguments.out, report["function"], report)

@@ -154,7 +154,7 @@ BENCHMARKS = [
               not_on_host="it asks which GPUs there are, and runs on each of them"),
     Benchmark("ground_surface_gpu", "--kinds tiny --cloud 2000 --points 300 --side 20 --repeat 1",
               gpu=True),
-    Benchmark("laz_gpu", "--once 400 --points 800 --most 1200 --chunk-sizes 200 100 --lanes 4 "
+    Benchmark("laz_gpu", "--once 400 --points 800 --most 1200 --chunk-sizes 200 100 --lanes 1 4 "
               "--repeat 1", gpu=True, slow=True),
     Benchmark("owm_ground_gpu", "tiny", gpu=True),
     Benchmark("penetration_gpu", "{house} --copies 1 --cells 0 2 --repeat 1", "{house}", gpu=True,
