@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spatialq.cli.interruption import uninterrupted
 from spatialq.errors import FileError
 from spatialq.runtime.temporary import why_full
 
@@ -148,7 +149,10 @@ def _connect(command: str, name: str, *, create: bool | None) -> "duckdb.DuckDBP
             hints.append("--create makes a new one")
         raise FileError.of(command, name, "; ".join(["there is no such database", *hints]))
     try:
-        return connect_quietly(name)
+        with (
+            uninterrupted()
+        ):  # a KeyboardInterrupt while functions are created would end the process
+            return connect_quietly(name)
     except duckdb.IOException as error:
         if prefix is None or "xtension" not in str(error):
             raise

@@ -4,7 +4,7 @@ import signal
 import socket
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from threading import Event, Thread
+from threading import Event, Thread, current_thread, main_thread
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -77,6 +77,18 @@ def interruptible(con: "duckdb.DuckDBPyConnection", *, is_deferred: bool = True)
         raise interruptions[0] from failure
     if failure is not None:
         raise failure
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let a signal wait for what must not be interrupted, such as calls of DuckDB into Python."""
+    if current_thread() is not main_thread():  # which handles no signals
+        yield
+        return
+    with _deferred() as interruptions:
+        yield
+    if interruptions:
+        raise interruptions[0]
 
 
 @contextmanager
