@@ -185,7 +185,7 @@ OWN = {
     "spatialq/cluster/files.py:ObjectFiles.__init__": "of a run, which has a thread for it",
     "spatialq/cluster/locks.py:ObjectLock.__init__": "of a run, which has a thread for it",
     "spatialq/serve/app.py:Server.__init__": "of a server, which has threads for it",
-    "spatialq/serve/pool.py:Cancellation.__init__": "of a query of a server, which has threads for it",
+    "spatialq/serve/pool.py:Cancellation.__init__": "of a query of a server",
     "spatialq/serve/pool.py:Pool.__init__": "of a server, which has threads for it",
     "spatialq/serve/views.py:Views.__init__": "of a server, which has threads for it",
 }
