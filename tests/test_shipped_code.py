@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from llvmlite import binding
 
+from spatialq.runtime.compile_cache import for_calls_only
+from spatialq.runtime.packed import pack_small, unpack
+
 KERNEL = """
 from spatialq.runtime.compile_cache import njit
 
@@ -29,15 +32,23 @@ if sys.argv[3:]:
 from kernel import kernel
 print(kernel(3), sum(kernel.stats.cache_hits.values()))
 """
+CALLER = """
+import numba
+from kernel import kernel
+
+@numba.njit(cache=True)
+def caller(value):
+    return kernel(value) + 1
+"""
 FEATURES = [name for name, has in binding.get_host_cpu_features().items() if has]
 FEATURE = "avx" if "avx" in FEATURES else FEATURES[0]
 
 pytestmark = pytest.mark.slow  # each case compiles in a process of its own
 
 
-def call(folder, *lacking, cache, feature=FEATURE, **environment):
+def call(folder, *lacking, cache, feature=FEATURE, script=CALL, **environment):
     result = subprocess.run(
-        [sys.executable, "-c", CALL, str(folder / "shipped"), feature, *lacking],
+        [sys.executable, "-c", script, str(folder / "shipped"), feature, *lacking],
         capture_output=True,
         text=True,
         check=False,
@@ -54,14 +65,17 @@ def call(folder, *lacking, cache, feature=FEATURE, **environment):
 
 
 @pytest.fixture
-def shipped(tmp_path):
+def shipped(tmp_path, monkeypatch):
     """Compile a kernel for a baseline, and put it where a wheel has it."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "kernel", raising=False)
     (tmp_path / "kernel.py").write_text(KERNEL)
     baseline = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": f"+{FEATURE}"}
     assert call(tmp_path, cache=tmp_path / "built", **baseline) == (6, 0)
     (tmp_path / "shipped").mkdir()
     (path,) = tmp_path.glob("built/*/*.code")
-    (tmp_path / "shipped" / path.name).write_bytes(path.read_bytes())
+    code = for_calls_only(unpack(path))
+    (tmp_path / "shipped" / path.name).write_bytes(pack_small(code))
     return tmp_path
 
 
@@ -74,6 +88,15 @@ def test_code_that_fits_is_used_and_nothing_is_written(shipped):
     assert call(shipped, cache=shipped / "cache") == (6, 1)
     assert kept(shipped / "shipped") == before
     assert not list(shipped.glob("cache/**/*.code"))
+
+
+@pytest.mark.parametrize("called_before", [True, False])
+def test_compiled_functions_link_code_of_their_own(shipped, called_before):
+    (shipped / "caller.py").write_text(CALLER)
+    before = CALL if called_before else CALL.rpartition("print")[0]
+    script = f"{before}\nfrom caller import caller\nprint(caller(3), kernel(4))"
+    for _ in range(2):  # the second process has the caller in its cache
+        assert call(shipped, cache=shipped / "cache", script=script)[-2:] == (7, 8)
 
 
 def cut(folder):

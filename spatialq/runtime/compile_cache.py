@@ -4,7 +4,8 @@ Numba's own cache checks the file of a function only. When a function that it ca
 that it uses, changes in another file, the old code stays compiled into it. It also numbers the
 files of a function, so that two processes may give one number to two of them. The cache here names
 a file by a digest of the function, its types, the processor, and the files that the function's
-module imports from, directly or indirectly. What it does not have may be in the wheel.
+module imports from, directly or indirectly. What it does not have may be in the wheel, as code
+that Python can call and other compiled functions can't (`for_calls_only`).
 """
 
 import atexit
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from llvmlite import binding as llvm
 from numba.core import caching
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
@@ -47,6 +49,7 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]
         dispatcher = numba.njit(no_cfunc_wrapper=True, **options)(function)
         if cache and function.__closure__ is None:  # of which no digest tells
             dispatcher._cache = _Cache(function)
+            dispatcher.get_call_template = functools.partial(_for_callers, dispatcher)
         return dispatcher
 
     return compiled
@@ -58,6 +61,8 @@ class _Cache(caching.NullCache):  # type: ignore[misc]
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = f"{function.__module__}.{function.__qualname__}"
         self._module = function.__module__
+        self._called_only = set[Any]()  # types whose code came from the wheel
+        self._may_link = False
         _content(function.__code__.co_filename)  # as it is now: the file may change before a call
 
     @property
@@ -68,10 +73,14 @@ class _Cache(caching.NullCache):  # type: ignore[misc]
     def load_overload(self, types: Any, target: Any) -> Any:
         """Load if possible, also from the wheel; what is missing or damaged is compiled next."""
         target.refresh()
-        for place in self.places(types, target):
+        own, *of_wheel = self.places(types, target)
+        for place in (own,) if self._may_link else (own, *of_wheel):
             with suppress(Exception):  # pickle raises many types of exceptions
                 if code := unpack(place):
-                    return CompileResult._rebuild(target, *pickle.loads(code))
+                    result = CompileResult._rebuild(target, *pickle.loads(code))
+                    if place is not own:
+                        self._called_only.add(types)
+                    return result
         LOGGER.info("compiling %s", self._function)
         return None
 
@@ -92,6 +101,12 @@ class _Cache(caching.NullCache):  # type: ignore[misc]
                 if not other.name.startswith(self._stem()):
                     other.unlink()
 
+    def forget_called_only(self, overloads: dict[Any, Any]) -> None:
+        """Take what lacks the code for linking out of a dispatcher, and load no more of it."""
+        self._may_link = True
+        while self._called_only:
+            overloads.pop(self._called_only.pop(), None)
+
     def places(self, types: Any, target: Any) -> list[Path]:
         """Name the files that may have the code: the user's, and that of the wheel."""
         _, cpu, features = target.codegen().magic_tuple()
@@ -106,6 +121,26 @@ class _Cache(caching.NullCache):  # type: ignore[misc]
     def _name(self, types: Any, cpu: str, features: str) -> str:
         made_for = repr((PLATFORM, types, cpu, features))
         return f"{self._stem()}{sha256(made_for.encode()).hexdigest()[:16]}{SUFFIX}"
+
+
+def _for_callers(dispatcher: Any, arguments: Any, named: Any) -> Any:
+    """Type a call by another compiled function, which links code that a wheel does not have."""
+    dispatcher._cache.forget_called_only(dispatcher.overloads)
+    return type(dispatcher).get_call_template(dispatcher, arguments, named)
+
+
+def for_calls_only(code: bytes) -> bytes:
+    """Give the code of a function without the bitcode that other compiled functions link.
+
+    It is the larger half of the file, and reading it takes more than half of the time of a load.
+    In its place stands a module that names the two entries, which Numba looks up in it. They are
+    variables there, so that LLVM refuses to link them.
+    """
+    (name, kind, (machine_code, _)), described, *rest = pickle.loads(code)
+    entries = described.llvm_func_name, described.llvm_cpython_wrapper_name
+    named = "\n".join(f'@"{entry}" = global i8 0' for entry in entries)
+    module = llvm.parse_assembly(named).as_bitcode()
+    return bytes(dumps(((name, kind, (machine_code, module)), described, *rest)))
 
 
 def kept(function: Any, types: Any) -> list[Path]:
