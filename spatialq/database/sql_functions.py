@@ -346,6 +346,13 @@ ENGINE = (
         volatile=False,
     ),
     SqlFunction(
+        "spatialq_refuse_column",
+        ("VARCHAR", "VARCHAR", "VARCHAR"),
+        "BIGINT",
+        f"{TRANSPORT}.refusal:refuse_column",
+        volatile=False,
+    ),
+    SqlFunction(
         "spatialq_lacking",
         ("VARCHAR", "VARCHAR[]"),
         "UTINYINT",

@@ -196,8 +196,8 @@ def whole(caller: str, name: str, kind: str) -> str:
     )
     sentence = f"{caller}: {name} must be {whole_numbers(kind)}, "
     return (
-        f"CASE WHEN typeof({name}) = '{kind}' OR {name} IS NULL THEN {name}::{kind} "
-        f"WHEN {is_whole} AND TRY_CAST({name} AS {kind}) IS NOT NULL THEN {name}::{kind} "
+        f"CASE WHEN typeof({name}) = '{kind}' OR {name} IS NULL "
+        f"OR ({is_whole} AND TRY_CAST({name} AS {kind}) IS NOT NULL) THEN {name}::{kind} "
         f"ELSE {refusal(sentence, text)}::{kind} END"
     )
 

@@ -40,6 +40,27 @@ def refuse(sentences: Any, values: Any) -> NoReturn:
     raise ValueError(message)
 
 
+def refuse_column(sentences: Any, kinds: Any, values: Any) -> NoReturn:
+    """Fail with the first sentence, and with the type and a value of the column of a wrong type.
+
+    The words are put together here: each expression of a statement takes DuckDB time to bind.
+
+    Parameters
+    ----------
+    sentences : array of str
+        They end in "got ", or in the name of a table and a space.
+    kinds : array of str
+        The type of the column, which is "NULL" where there is none.
+    values : array of str
+    """
+    sentence, kind, value = (each[0].as_py() for each in (sentences, kinds, values))
+    lacking, other = ("none", "one") if sentence.endswith("got ") else ("without it", "with one")
+    got = lacking if kind == '"NULL"' else f"{other} of type {kind}"
+    shown = "" if value is None else f", such as {value[:40]}"
+    message = f"{sentence}{got}{shown}"
+    raise ValueError(message)
+
+
 def table_names(sentences: Any, names: Any) -> pa.Array:
     """Give names of tables as they are; one that means a file is refused.
 

@@ -74,12 +74,9 @@ def typed(whose: str, column: str, of: str = "") -> str:
     elif kind in ("DOUBLE", "INTEGER", "BIGINT"):
         is_right, what = f"regexp_full_match(typeof({name}), '{NUMBER}')", " of numbers"
     sentence = literal(f"{whose} must have a column {column}{what}, got {of}")
-    lacking, other = ("without it", "with one") if of else ("none", "one")
-    got = f"if(typeof({name}) = '\"NULL\"', '{lacking}', '{other} of type ' || typeof({name}))"
-    if kind != MESH:
-        # a value, too: DuckDB would call what has constants alone, also where all is right
-        got += f" || if({name} IS NULL, '', ', such as ' || left({name}::VARCHAR, 40))"
-    refused = f"spatialq_refuse({sentence}, {got})"
+    # a value, too: DuckDB would call what has constants alone, also where all is right
+    value = "NULL" if kind == MESH else f"{name}::VARCHAR"
+    refused = f"spatialq_refuse_column({sentence}, typeof({name}), {value})"
     # not NULL: DuckDB leaves out rows by a condition that cannot hold, and would not ask
     rest = f"WHEN {refused} > 0 THEN {NO_MESH}" if kind == MESH else f"ELSE {refused}::{kind}"
     return f"CASE WHEN {is_right} THEN {name}::{kind} {rest} END"
