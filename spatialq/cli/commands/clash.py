@@ -224,8 +224,8 @@ def clash(
                 con, query, output, bcf_version=bcf_version, sheets=sheets, pictures=drawn
             )
         written = {"output": str(output), "rows": rows}
-        counted = {"left_out": excluded} | ({"statuses": statuses} if project else {})
-        show([written | counted if as_json else written], as_json=as_json)
+        more = {"left_out": excluded} | ({"statuses": statuses} if project else {})
+        show([written | more if as_json else written], as_json=as_json)
         if excluded:
             note(say_left_out(excluded))
         return
