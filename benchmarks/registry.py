@@ -94,6 +94,8 @@ BENCHMARKS = [
               data="ifc/Schependomlaan_ROOT-staal.ifczip", slow=True),
     Benchmark("neighbours", "--points 2000 --repeat 1"),
     Benchmark("owm_ground", "tiny --repeat 1"),
+    Benchmark("clash_revisions", "--models 2 --moved 1 --data {data}/ifc", "--data {data}/ifc",
+              data="ifc/Schependomlaan_ROOT-staal.ifczip", slow=True),
     Benchmark("contours", "--side 80 --repeat 1"),
     Benchmark("coverage", "--rooms 1 --seeds 1 --beams 20000", "--seeds 11 12 13 14", slow=True),
     Benchmark("papers", "owm --points 3000 --repeat 1", "owm --small"),

@@ -1,30 +1,51 @@
--- Clashes with the group that each belongs to: group_id, 1 for the group with the deepest clash, and
--- group_name.
--- clashes: Name of a table or view of rows as intersects_with and spatialq clash give them.
--- per: 'element', that of the two with more clashes; 'space', clusters of clashes; or a column, such as
---     'relation', or one that a and b have, such as 'storey' for a_storey and b_storey.
--- distance: Of 'space': from one clash of a cluster to the next, at most. (metres; >= 0)
--- gives: the columns of clashes, group_id group_name: GlobalId of the element, value of the column, or of
---     'space' the GlobalIds of the deepest clash
--- example: SELECT group_name, a, b FROM grouped_clashes('clashes', per := 'element')
-CREATE OR REPLACE MACRO grouped_clashes(clashes, per := 'element', distance := 1.0) AS TABLE
-WITH given AS (
+-- What grouped_clashes gives, for whichever macro was given the table.
+-- caller: The macro, such as 'clash_groups'.
+-- clashes, per, distance: Its arguments.
+-- example: FROM spatialq_grouped_clashes('clash_groups', 'clashes', 'element', 1.0)
+CREATE OR REPLACE MACRO spatialq_grouped_clashes(caller, clashes, per, distance) AS TABLE
+WITH asked AS (
+    SELECT
+        coalesce(spatialq_text(caller || ': per must be text, got ', per), 'element') AS way,
+        -- a JSON pointer: '*', '' or '$.a' would be paths that mean something else
+        '/' || replace(replace(way, '~', '~0'), '/', '~1') AS own_key,
+        '/a_' || own_key[2:] AS a_key, '/b_' || own_key[2:] AS b_key
+),
+-- materialized, so that it is asked where there are no rows, too
+checked AS MATERIALIZED (
+    SELECT
+        way, own_key, a_key, b_key, json_exists(names, own_key) AS is_column,
+        CASE
+            WHEN way IN ('element', 'space') OR is_column OR json_exists(names, a_key) THEN true
+            ELSE spatialq_refuse(
+                caller || ': per must be ''element'', ''space'' or a column of the clashes such as ''storey'', got ',
+                '''' || way || ''''
+            ) > 0
+        END AS is_known
+    FROM asked CROSS JOIN (
+        SELECT to_json(spatialq_row) AS names
+        FROM (SELECT 1) LEFT JOIN (
+            FROM query(spatialq_rows_sql(
+                caller || ': clashes',
+                spatialq_name(caller || ': clashes must be the name of a table, got ', clashes),
+                ['a', 'b']
+            )) LIMIT 0
+        ) AS spatialq_row ON true
+    )
+),
+given AS (
     SELECT
         spatialq_row AS own, to_json(spatialq_row) AS j, row_number() OVER () AS n,
         spatialq_row.a::VARCHAR AS a, spatialq_row.b::VARCHAR AS b
     FROM query(spatialq_rows_sql(
-        'grouped_clashes: clashes',
-        spatialq_name('grouped_clashes: clashes must be the name of a table, got ', clashes),
+        caller || ': clashes',
+        spatialq_name(caller || ': clashes must be the name of a table, got ', clashes),
         ['a', 'b']
     )) AS spatialq_row
 ),
 said AS (
-    SELECT
-        *, (j ->> 'penetration')::DOUBLE AS penetration,
-        coalesce(spatialq_text('grouped_clashes: per must be text, got ', per), 'element') AS way,
-        -- a JSON pointer: '*', '' or '$.a' would be paths that mean something else
-        replace(replace(way, '~', '~0'), '/', '~1') AS key_of_way
-    FROM given
+    SELECT *, (j ->> 'penetration')::DOUBLE AS penetration
+    FROM given CROSS JOIN checked
+    WHERE is_known
 ),
 degrees AS (
     SELECT element, count(*) AS degree
@@ -35,7 +56,7 @@ clustered AS (
     SELECT unnest(list(n ORDER BY n)) AS n, unnest(spatialq_clusters(
         list((j ->> 'x')::DOUBLE ORDER BY n), list((j ->> 'y')::DOUBLE ORDER BY n),
         list((j ->> 'z')::DOUBLE ORDER BY n),
-        spatialq_length('grouped_clashes: distance must be >= 0 metres, got ', distance)
+        spatialq_length(caller || ': distance must be >= 0 metres, got ', distance)
     )) AS cluster
     FROM said
     WHERE way = 'space'
@@ -45,15 +66,9 @@ keyed AS (
         WHEN way = 'element'
         THEN if(p.degree > q.degree OR (p.degree = q.degree AND a < b), a, b)
         WHEN way = 'space' THEN cluster::VARCHAR
-        WHEN json_exists(j, '/' || key_of_way) THEN j ->> ('/' || key_of_way)
-        WHEN json_exists(j, '/a_' || key_of_way)
-        THEN array_to_string(
-            list_sort(list_distinct([j ->> ('/a_' || key_of_way), j ->> ('/b_' || key_of_way)])), ' / '
-        )
-        ELSE spatialq_refuse(
-            'grouped_clashes: per must be ''element'', ''space'' or a column of the clashes such as ''storey'', got ',
-            '''' || way || ''''
-        )::VARCHAR END AS key
+        WHEN is_column THEN j ->> own_key
+        ELSE array_to_string(list_sort(list_distinct([j ->> a_key, j ->> b_key])), ' / ')
+    END AS key
     FROM said AS s
     LEFT JOIN degrees AS p ON p.element = s.a
     LEFT JOIN degrees AS q ON q.element = s.b
@@ -75,6 +90,18 @@ numbered AS (
 SELECT unnest(own), group_id, group_name
 FROM keyed JOIN numbered ON keyed.key IS NOT DISTINCT FROM numbered.key
 ORDER BY n;
+
+-- Clashes with the group that each belongs to: group_id, 1 for the group with the deepest clash, and
+-- group_name.
+-- clashes: Name of a table or view of rows as intersects_with and spatialq clash give them.
+-- per: 'element', that of the two with more clashes; 'space', clusters of clashes; or a column, such as
+--     'relation', or one that a and b have, such as 'storey' for a_storey and b_storey.
+-- distance: Of 'space': from one clash of a cluster to the next, at most. (metres; >= 0)
+-- gives: the columns of clashes, group_id group_name: GlobalId of the element, value of the column, or of
+--     'space' the GlobalIds of the deepest clash
+-- example: SELECT group_name, a, b FROM grouped_clashes('clashes', per := 'element')
+CREATE OR REPLACE MACRO grouped_clashes(clashes, per := 'element', distance := 1.0) AS TABLE
+FROM spatialq_grouped_clashes('grouped_clashes', clashes, per, distance);
 
 -- Groups of clashes, the one with the deepest clash first: what to talk about, and one clash of each to
 -- look at.
@@ -99,11 +126,7 @@ FROM (
         (j ->> 'x')::DOUBLE AS x, (j ->> 'y')::DOUBLE AS y, (j ->> 'z')::DOUBLE AS z
     FROM (
         SELECT group_id, group_name, a::VARCHAR AS a, b::VARCHAR AS b, to_json(spatialq_row) AS j
-        FROM grouped_clashes(
-            spatialq_name('clash_groups: clashes must be the name of a table, got ', clashes),
-            per := spatialq_text('clash_groups: per must be text, got ', per),
-            distance := spatialq_length('clash_groups: distance must be >= 0 metres, got ', distance)
-        ) AS spatialq_row
+        FROM spatialq_grouped_clashes('clash_groups', clashes, per, distance) AS spatialq_row
     )
 )
 GROUP BY group_id, group_name

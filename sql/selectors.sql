@@ -26,11 +26,36 @@ SEMI JOIN query(
 -- gives: the rows of elements
 -- example: SELECT name, volume FROM elements_where('IfcSlab, material=concrete')
 CREATE OR REPLACE MACRO elements_where(selector, elements := 'elements', objects := NULL) AS TABLE
-FROM query(spatialq_rows_sql(
-    'elements_where: elements',
-    spatialq_name('elements_where: elements must be the name of a table, got ', elements),
-    ['file_name', 'step_id']
-)) AS e
+WITH whole AS NOT MATERIALIZED (
+    FROM query(spatialq_rows_sql(
+        'elements_where: elements',
+        spatialq_name('elements_where: elements must be the name of a table, got ', elements),
+        ['file_name', 'step_id']
+    ))
+),
+models AS NOT MATERIALIZED (
+    SELECT DISTINCT m.file_name FROM query_table(if(
+        objects IS NULL,
+        spatialq_objects_beside(
+            spatialq_name('elements_where: elements must be the name of a table, got ', elements)
+        ),
+        spatialq_name('elements_where: objects must be the name of a table, got ', objects)
+    )) AS m
+),
+-- materialized, so that it is asked where no element is left, too
+checked AS MATERIALIZED (
+    SELECT CASE
+        WHEN own.name IS NULL OR other.name IS NULL OR shared.models > 0 THEN true
+        ELSE spatialq_refuse(
+            'elements_where: objects must be those of the models that the elements are of, such as ',
+            '''' || own.name || ''', got those of ''' || other.name || ''''
+        ) > 0
+    END AS is_right
+    FROM (SELECT min(w.file_name) AS name FROM whole AS w) AS own,
+        (SELECT min(m.file_name) AS name FROM models AS m) AS other,
+        (SELECT count(*) AS models FROM models AS m SEMI JOIN whole AS w USING (file_name)) AS shared
+)
+SELECT e.* FROM whole AS e
 SEMI JOIN query(
     spatialq_selector_sql(
         'elements_where',
@@ -43,4 +68,5 @@ SEMI JOIN query(
             spatialq_name('elements_where: objects must be the name of a table, got ', objects)
         )
     )
-) AS s ON s.step_id = e.step_id AND s.file_name = e.file_name;
+) AS s ON s.step_id = e.step_id AND s.file_name = e.file_name
+WHERE (SELECT c.is_right FROM checked AS c);

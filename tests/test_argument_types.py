@@ -36,7 +36,7 @@ FAMILIES = {
     "read_ifc_": "read_ifc", "read_bcf_": "read_bcf",
     "write_ground": "(classify_)?ground(_surface)?",
     "cluster_run": "owm_ground", "write_lod": "(build_)?lod",
-    "clash_groups": "grouped_clashes", "write_tiles": "tiles|(build_)?lod", "ql4bim": "<script>",
+    "write_tiles": "tiles|(build_)?lod", "ql4bim": "<script>",
     "model_changes": "read_ifc", "check_ids_files": "check_ids",
 }  # fmt: skip
 """Other names in errors about values of the right type: the reader, or what it is composed of."""

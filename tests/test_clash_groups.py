@@ -141,10 +141,13 @@ def test_no_clashes_are_no_groups_and_a_wrong_column_is_named(con):
     made(con, 1, number=0)
     for per in ("element", "space", "storey"):
         assert con.sql(f"FROM clash_groups('clashes', per := '{per}')").fetchall() == []
-    made(con, 1, number=1)
-    assert len(con.sql("FROM clash_groups('clashes', per := 'space')").fetchall()) == 1
-    with pytest.raises(duckdb.Error, match=r"per must be 'element', 'space' or a column .* 'mood'"):
-        con.sql("FROM clash_groups('clashes', per := 'mood')").fetchall()
+    for number in (0, 1):
+        made(con, 1, number=number)
+        assert len(con.sql("FROM clash_groups('clashes', per := 'space')").fetchall()) == number
+        for macro in ("clash_groups", "grouped_clashes"):
+            right = f"{macro}: per must be 'element', 'space' or a column .* got 'mood'"
+            with pytest.raises(duckdb.Error, match=right):
+                con.sql(f"FROM {macro}('clashes', per := 'mood')").fetchall()
 
 
 @pytest.mark.parametrize("per", ["", "*", "**", "$", "$.a", "$x", "/a", "[0]", "~", "a.b", 'a"b'])
@@ -168,7 +171,7 @@ def test_columns_may_have_any_name_and_case_but_there_must_be_a_and_b(con):
     groups = "SELECT * FROM clash_groups('{}')"
     assert con.sql(groups.format("odd")).fetchall() == con.sql(groups.format("clashes")).fetchall()
     con.execute("CREATE OR REPLACE TEMP VIEW one AS SELECT a, penetration FROM clashes")
-    with pytest.raises(duckdb.Error, match="clashes must have a column b, got 'one'"):
+    with pytest.raises(duckdb.Error, match="clash_groups: clashes must have a column b, got 'one'"):
         con.sql(groups.format("one")).fetchall()
 
 

@@ -367,9 +367,10 @@ def test_the_command(models, tmp_path):
     assert found["statuses"] == [{"status": "new", "clashes": 4}]
     assert {row["status"] for row in found["clashes"]} == {"new"}
     result = spatialq_command("clash", *models, "--project", project)
-    assert "active" in result.stdout
+    assert "4 active" in result.stderr
     result = spatialq_command("clash", *models, "--project", project, "-o", tmp_path / "c.xlsx")
     assert result.returncode == 0, result.stderr
+    assert "4 active" in result.stderr
     refused = spatialq_command(
         "clash", *models, "--project", project, "-o", tmp_path / "out", "--executor", "local"
     )

@@ -1,5 +1,7 @@
 """What is written by hand of the kinds of rows; `functions.py` adds the spatial functions."""
 
+import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from inspect import Parameter
@@ -25,6 +27,7 @@ from spatialq.query.values import require_text, value
 
 Kind = TypeVar("Kind", bound=Query)
 Box = Sequence[float]
+BOX_NUMBERS = 6
 NAMES = {"name": "name", "class": "ifc_class", "storey": "storey"}
 """What `with_names` adds for each element of a pair: ending -> column of the elements."""
 
@@ -337,6 +340,137 @@ class ElementVerbs(_Classified):
         )
         call = sql("unified_storeys(", Quoted(self._step), ", ", Quoted(given), ")")
         return self._made("unified_storeys", Step("unified_storeys", call))
+
+    def candidate_pairs(
+        self,
+        b: Query | str | None = None,
+        *,
+        distance: float | str = 0.0,
+        method: Literal["auto", "rtree", "grid", "none"] = "auto",
+    ) -> Query:
+        """Give the pairs of elements whose boxes are near: what spatial operators compare in full.
+
+        Parameters
+        ----------
+        b : Elements or str, optional
+            The other elements, or the name of their table; by default all pairs within these.
+        distance : float or str, >= 0
+            How far apart the boxes are along an axis at most; metres, or such as '2ft'.
+        method : 'auto', 'rtree', 'grid' or 'none'
+            How they are found; the pairs are the same, but for 'none', which are all.
+
+        Returns
+        -------
+        Pairs
+            The GlobalIds a and b.
+        """
+        other = self if b is None else self._rows_of("candidate_pairs", "b", b)
+        if isinstance(distance, str):
+            with said_by("candidate_pairs"):
+                distance = metres("candidate_pairs", "distance", distance)
+        second = () if b is None else (", ", Quoted(other._step))
+        options = {"distance": (distance, 0.0), "method": (method, "auto")}
+        text = [f", {name} := {literal(value)}" for name, (value, usual) in options.items()
+                if value != usual]  # fmt: skip
+        call = sql("candidate_pairs(", Quoted(self._step), *second, *text, ")")
+        step = Step("candidate_pairs", call)
+        origin = Origin(sides=(self, other), pins=self._origin.pins)
+        return self._made("candidate_pairs", step, origin=origin)
+
+    def element_boxes(self) -> Query:
+        """Give the box around each element that spatial operators consider.
+
+        Returns
+        -------
+        Query
+            global_id identity box: xmin ymin zmin xmax ymax zmax, metres.
+        """
+        call = sql("element_boxes(", Quoted(self._step), ")")
+        return self._made("element_boxes", Step("element_boxes", call))
+
+    def elements_in_box(self, bounds: Sequence[float]) -> Self:
+        """Keep the elements whose box meets a box along the axes, with contact.
+
+        Parameters
+        ----------
+        bounds : sequence of float
+            xmin ymin zmin xmax ymax zmax, metres; infinity is no limit.
+
+        Raises
+        ------
+        QueryError
+            If these are not six numbers.
+        """
+        try:
+            (*numbers,) = map(float, bounds)
+        except (TypeError, ValueError):
+            numbers = []
+        if len(numbers) != BOX_NUMBERS or any(math.isnan(each) for each in numbers):
+            message = (
+                "elements_in_box: bounds must be six numbers, xmin ymin zmin xmax ymax zmax, "
+                f"got {bounds!r}"
+            )
+            raise QueryError(message)
+        limits = "".join(f", {literal(each)}" for each in numbers)
+        call = sql("elements_in_box(", Quoted(self._step), f"{limits})")
+        return self._same("elements_in_box", Step(self._step_name(), call))
+
+    def related_elements(self) -> Query:
+        """Give the pairs of elements of these models that belong together, and why.
+
+        Returns
+        -------
+        Query
+            a b rule: 'openings', 'coverings', 'assemblies', 'connections' or 'systems'; each pair
+            in both orders, once for each rule. They are those of the whole models.
+
+        Raises
+        ------
+        QueryError
+            If the relations of these elements are not known.
+        """
+        relations = self._model("related_elements").table("relations")
+        call = sql("related_elements(", Quoted(relations), ")")
+        return self._made("related_elements", Step("related_elements", call))
+
+    def check_ids(self, rules: str | os.PathLike[str]) -> Query:
+        """Check the whole models that these elements are from by an IDS file.
+
+        Parameters
+        ----------
+        rules : path
+            An IDS file.
+
+        Returns
+        -------
+        Query
+            A row for each specification, requirement and object, as of `spatialq.check_ids`.
+        """
+        call = sql("check_ids(", Quoted(self._step), f", {literal(os.fspath(rules))})")
+        return self._made("check_ids", Step("checks", call))
+
+    def model_quality(self) -> Query:
+        """Say what is doubtful about the models of a table that `load` has made.
+
+        Returns
+        -------
+        Query
+            rule rule_number requirement reason ifc_class name global_id step_id file_name: a row
+            for each rule and object that breaks it.
+
+        Raises
+        ------
+        QueryError
+            If these rows are no table, beside which the others of the models are.
+        """
+        if not isinstance(self._step, Table):
+            message = (
+                "model_quality: these rows must be a table of elements as load makes it, "
+                "spatialq.table(con, 'elements'), got a query"
+            )
+            raise QueryError(message)
+        call = sql("model_quality(", Quoted(self._step), ")")
+        return self._made("model_quality", Step("findings", call))
 
 
 class ObjectVerbs(_Classified):

@@ -1,5 +1,6 @@
 """Queries as values, and the connections, tables and names that they live with."""
 
+import math
 import threading
 
 import duckdb
@@ -10,6 +11,7 @@ import spatialq as sq
 from spatialq.query import expressions
 
 from ..element_tables import put, put_room
+from ..ids.ids_files import attribute, entity, specification, write_ids
 
 CLOUD = "SELECT i AS point_id, i % 50 AS x, i // 50 AS y, 1.0 AS z FROM range(2500) AS t(i)"
 
@@ -81,6 +83,74 @@ FROM found AS p JOIN elements AS a ON a.global_id = p.a JOIN elements AS b ON b.
         assert sorted(map(repr, rows)) == sorted(map(repr, site.sql(f"FROM {call}").fetchall()))
     first = clashes.grouped_clashes().where("group_id = 1").elements("a")
     assert 1 <= first.count() <= clashes.clash_groups().limit(1).fetchall()[0][2]
+
+
+def test_macros_of_elements_are_methods_with_the_rows_of_sql(site, files):
+    elements = sq.table(site, "elements")
+    site.execute(
+        "CREATE OR REPLACE TEMP VIEW near_walls AS FROM elements WHERE is_a(ifc_class, 'IfcWall')"
+    )
+    walls = sq.table(site, "near_walls")
+    for made, call in [
+        (elements.candidate_pairs(distance="100mm"),
+         "candidate_pairs('elements', distance := 0.1)"),
+        (elements.candidate_pairs(walls, method="grid"),
+         "candidate_pairs('elements', 'near_walls', method := 'grid')"),
+        (elements.candidate_pairs("near_walls"), "candidate_pairs('elements', 'near_walls')"),
+        (elements.element_boxes(), "element_boxes('elements')"),
+        (elements.elements_in_box([0, 0, 0, 4, math.inf, 2.5]),
+         "elements_in_box('elements', 0, 0, 0, 4, 'inf'::DOUBLE, 2.5)"),
+        (elements.related_elements(), "related_elements('relations')"),
+    ]:  # fmt: skip
+        rows = made.fetchall()
+        assert len(rows) > 1
+        assert sorted(map(repr, rows)) == sorted(map(repr, site.sql(f"FROM {call}").fetchall()))
+    some = elements.elements_in_box((0, 0, 0, 4, math.inf, 2.5))
+    assert type(some) is sq.Elements
+    assert 0 < some.count() < elements.count()
+    pairs = elements.candidate_pairs(walls)
+    assert {row[0] for row in pairs.elements("b").select("global_id").fetchall()} <= {
+        row[0] for row in walls.select("global_id").fetchall()
+    }
+    house = sq.read_ifc(site, files / "house.ifc")
+    expected = elements.related_elements().fetchall()
+    assert sorted(house.is_a("IfcWall").related_elements().fetchall()) == sorted(expected)
+    with pytest.raises(sq.QueryError, match="related_elements: the objects of these rows"):
+        sq.from_sql(site, "FROM elements").related_elements()
+    for bounds in ((0, 0, 1, 1), (0, 0, 0, 1, 1, math.nan), None):
+        with pytest.raises(sq.QueryError, match="elements_in_box: bounds must be six numbers"):
+            elements.elements_in_box(bounds)
+    with pytest.raises(sq.QueryError, match="candidate_pairs: distance must be"):
+        elements.candidate_pairs(distance="far")
+
+
+def test_objects_of_another_model_are_refused(con):
+    for name, file in (("own", "a.ifc"), ("other", "b.ifc")):
+        con.execute(
+            f"CREATE TABLE {name} AS SELECT 'IfcWall' AS ifc_class, 1::BIGINT AS step_id, "
+            f"'{file}' AS file_name, 'IFC4' AS model_schema"
+        )
+    con.execute("CREATE VIEW nothing AS FROM own WHERE false")
+    message = "elements_where: objects must be those of the models .* 'a.ifc', got those of 'b.ifc'"
+    for selector in ("IfcWall", "IfcChimney"):
+        with pytest.raises(duckdb.Error, match=message):
+            con.sql(f"FROM elements_where('{selector}', 'own', 'other')").fetchall()
+    assert len(con.sql("FROM elements_where('IfcWall', 'own', 'own')").fetchall()) == 1
+    assert con.sql("FROM elements_where('IfcWall', 'nothing', 'other')").fetchall() == []
+
+
+def test_elements_are_checked_by_ids_and_for_quality_as_in_sql(site, files, tmp_path):
+    rule = specification(entity("IFCWALL"), attribute("Description"))
+    rules = write_ids(tmp_path / "walls.ids", rule)
+    elements = sq.table(site, "elements")
+    expected = sq.check_ids(site, files / "house.ifc", rules).select("specification", "status")
+    found = elements.check_ids(rules).select("specification", "status")
+    assert found.fetchall() == expected.fetchall() != []
+    assert sorted(map(repr, elements.model_quality().fetchall())) == sorted(
+        map(repr, site.sql("FROM model_quality('elements')").fetchall())
+    )
+    with pytest.raises(sq.QueryError, match="model_quality: these rows must be a table"):
+        elements.is_a("IfcWall").model_quality()
 
 
 def test_storeys_of_elements_are_those_of_sql(site, files):

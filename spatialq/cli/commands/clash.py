@@ -201,6 +201,9 @@ def clash(
     placed = places(con)
     if len(placed) > 1 and not as_json:
         show([readable(each) for each in placed], as_json=False)
+    statuses = dicts(con.execute("FROM statuses")) if project else []
+    if statuses:
+        note("; ".join(f"{each['clashes']:,} {each['status']}" for each in statuses))
     said = [] if project is None else ["clash", "status", "assignee"]
     said += ["rule", "severity"] if ruled else []
     if bcf_in:
@@ -221,7 +224,8 @@ def clash(
                 con, query, output, bcf_version=bcf_version, sheets=sheets, pictures=drawn
             )
         written = {"output": str(output), "rows": rows}
-        show([written | {"left_out": excluded} if as_json else written], as_json=as_json)
+        more = {"left_out": excluded} | ({"statuses": statuses} if project else {})
+        show([written | more if as_json else written], as_json=as_json)
         if excluded:
             note(say_left_out(excluded))
         return
@@ -230,7 +234,6 @@ def clash(
     has_more, shown = len(shown) > limit, shown[:limit]
     summary = counts(con)
     between = clash_matrix.table(con, matrix) if matrix else []
-    statuses = dicts(con.execute("FROM statuses")) if project else []
     by_rule = counts_by_rule(con, ruled) if ruled else []
     if as_json:
         counted: dict[str, Any] = {"models": placed, "counts": summary, "left_out": excluded}
@@ -246,8 +249,6 @@ def clash(
         show([rounded(row) for row in shown], as_json=False)
     else:
         show(by_rule or summary, as_json=False)
-        if statuses:
-            show(statuses, as_json=False)
         if shown:
             is_asked = {
                 "distance": closer_than is not None or bool(ruled),
