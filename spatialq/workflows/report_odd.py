@@ -30,6 +30,8 @@ def sentences(report: Mapping[str, Any], metres: float) -> Iterator[str]:
         Metres in a unit of height.
     """
     files: list[Row] = report["files"]
+    for each in report["unreadable"]:
+        yield f"{_names([each])} cannot be read: {each['reason']}."
     yield from _systems(report)
     yield from _boxes(files)
     yield from _repeated(report)
