@@ -2,6 +2,7 @@
 
 import json
 
+import duckdb
 import laspy
 import numpy as np
 import pyarrow.parquet as pq
@@ -126,6 +127,32 @@ def test_tiles_of_some_points(cloud, polygon, tmp_path):
     with pytest.warns(match="has no colours"):
         row = spatialq.write_tiles(cloud, tmp_path / "tileset.json", to_crs=TO, within=path)
     assert row["points"] == inside.sum()
+
+
+@pytest.mark.parametrize(("call", "name"), [("write_ground", "a.laz"), ("write_lod", "a.copc.laz")])
+def test_in_sql(call, name, cloud, tmp_path):
+    target = tmp_path / name
+    with spatialq.connect() as con:
+        steps = f"to_crs := '{TO}', scale := [0.01, 0.01, 0.1]"
+        con.sql(f"FROM {call}('{cloud}', ['{target}'], {steps})").fetchall()
+        header = header_of(target)
+        assert header.scales.tolist() == [0.01, 0.01, 0.1]
+        assert header.parse_crs().to_epsg() == 25833
+        ours, theirs = there(target), moved(cloud)
+        for k, step in enumerate(header.scales):
+            assert np.abs(np.sort(ours[:, k]) - np.sort(theirs[:, k])).max() <= step * 0.51
+        one = f"FROM {call}('{cloud}', ['{target}'], scale := [0.02], overwrite := true)"
+        con.sql(one).fetchall()
+        assert header_of(target).scales.tolist() == [0.02] * 3
+        with pytest.raises(duckdb.Error, match="scale must be a number or three, of x, y and z"):
+            con.sql(one.replace("[0.02]", "[1, 2]")).fetchall()
+
+
+@pytest.mark.parametrize("name", ["noise", "ground", "planes"])
+def test_a_target_in_degrees_is_not_said_of_the_file(name, cloud, tmp_path):
+    says = r"a\.laz' after to_crs, WGS 84 .* mean nothing: give to_crs a projected CRS"
+    with pytest.raises(CrsError, match=says):
+        WRITERS[name](cloud, tmp_path / "b.laz", to_crs="EPSG:4326")
 
 
 def test_a_file_without_a_crs_is_given_one_first(cloud, tmp_path):

@@ -281,7 +281,7 @@ def test_other_formats_and_attributes(tmp_path):
     said = "\n".join(report["odd"])
     for part in ("No file names a CRS", "No point has a point_source_id",
                  "intensity of all points is 0", "GPS time of all points is 0", "colours go to 255",
-                 "5,000 points have a return number of 0", "list: 30"):  # fmt: skip
+                 "5,000 points with a return number of 0", "list: 30"):  # fmt: skip
         assert part in said, part
     assert report["files"][0]["format"] == "text"
 
