@@ -45,12 +45,15 @@ def subject(paths: Sequence[Path]) -> str:
     return f"'{paths[0]}'" if len(paths) == 1 else named(paths)
 
 
-def frame_of(paths: Sequence[Path], crs: str | None, to_crs: str | None, **known: bool) -> Frame:
+def frame_of(
+    paths: Sequence[Path], crs: str | None, to_crs: str | None, *, is_announced: bool = False
+) -> Frame:
     """Say whose coordinates those of input files are, which may have been reprojected."""
     if to_crs is None:
-        return Frame(subject(paths), crs, **known)
+        return Frame(subject(paths), crs, is_announced=is_announced)
     remedy = "give to_crs a projected CRS, such as EPSG:25832"
-    return Frame(f"{subject(paths)} after to_crs", crs, remedy=remedy, **known)
+    moved = f"{subject(paths)} after to_crs"
+    return Frame(moved, crs, remedy=remedy, is_announced=is_announced)
 
 
 @dataclass(frozen=True)
