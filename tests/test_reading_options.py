@@ -24,6 +24,7 @@ OPTIONS = {
     "load": {"--crs", "--override-crs", "--to-crs"},
     "report": {"--crs", "--override-crs"},
     "verdict": {"--crs", "--override-crs"},
+    "render": {"--within"},
     "features": {"--to-crs"},
     "terrain": {"--to-crs"},
 }
@@ -117,6 +118,22 @@ def test_clip_in_the_crs_of_the_polygons(cloud, polygon, tmp_path):
     row = spatialq.write_clip(cloud, target, path, to_crs=TO)
     assert row["points"] == inside.sum()
     assert np.abs(there(target) - moved(cloud)[inside]).max() < 0.001
+
+
+def test_a_picture_of_some_points(cloud, polygon, tmp_path):
+    """It is that of a file with only these."""
+    path, _ = polygon
+    spatialq.write_clip(cloud, tmp_path / "moved.laz", path, to_crs=TO)
+    spatialq.write_ground(cloud, tmp_path / "all.laz", to_crs=TO)
+    pictures = []
+    for name, chosen in (("moved", ()), ("all", ("--within", path)), ("all", ())):
+        picture = tmp_path / f"{name}.png"
+        done = spatialq_command(
+            "render", tmp_path / f"{name}.laz", "-o", picture, "--size", "90x60", *chosen
+        )
+        assert done.returncode == 0, done.stderr
+        pictures.append(picture.read_bytes())
+    assert pictures[0] == pictures[1] != pictures[2]
 
 
 def test_levels_of_detail_in_another_crs(cloud, polygon, tmp_path):
