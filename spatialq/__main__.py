@@ -31,8 +31,9 @@ def main() -> None:
 
 
 def _leave(outcome: dict[str, int]) -> None:
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # as it is where the shell has closed it
+            stream.flush()
     os._exit(outcome["status"])
 
 

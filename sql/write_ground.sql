@@ -29,6 +29,9 @@
 -- point_resolution: Spacing of points at which the nodes of an octree (COPC, EPT) are dense enough:
 --     finer ones are not read. NULL reads all. (units of x and y; > 0 or NULL)
 -- override_crs: Whether crs also takes the place of one that the file names.
+-- to_crs: CRS to reproject the points to before, such as 'EPSG:25832'.
+-- scale: Steps of x, y and z to which coordinates are rounded, or one for all three; NULL takes
+--     those of the first file.
 -- bounds: xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
 --     border are considered; NULL takes all. ([xmin, ymin, xmax, ymax], finite numbers with the
 --     minima first, or NULL)
@@ -56,6 +59,8 @@ CREATE OR REPLACE MACRO write_ground(
     extrapolate := false,
     point_resolution := NULL,
     override_crs := false,
+    to_crs := NULL,
+    scale := NULL,
     bounds := NULL,
     overwrite := false,
     memory := NULL
@@ -79,6 +84,8 @@ SELECT unnest(
             ground_only: ground_only,
             point_resolution: point_resolution,
             override_crs: override_crs,
+            to_crs: to_crs,
+            scale: scale,
             bounds: bounds,
             crs: crs,
             device: device,

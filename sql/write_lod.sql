@@ -27,6 +27,9 @@
 --     minima first, or NULL)
 -- crs: CRS of files that name none, such as 'EPSG:25832'.
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
+-- to_crs: CRS to reproject the points to before, such as 'EPSG:25832'.
+-- scale: Steps of x, y and z to which coordinates are rounded, or one for all three; NULL takes
+--     those of the first file.
 -- overwrite: Whether files that are there are replaced; else they are an error.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
@@ -48,6 +51,8 @@ CREATE OR REPLACE MACRO write_lod(
     bounds := NULL,
     crs := NULL,
     device := 'auto',
+    to_crs := NULL,
+    scale := NULL,
     overwrite := false,
     memory := NULL
 ) AS TABLE
@@ -64,6 +69,8 @@ SELECT unnest(
             attributes: attributes,
             resolution: resolution,
             override_crs: override_crs,
+            to_crs: to_crs,
+            scale: scale,
             compact: compact,
             resume: resume,
             bounds: bounds,

@@ -25,6 +25,9 @@
 --     (names of columns, each once, none of them 'options', or NULL)
 -- resolution: Spacing of points at which the nodes of an octree (COPC, EPT) are dense enough: finer
 --     ones are not read. NULL reads all. (units of x and y; > 0 or NULL)
+-- to_crs: CRS to reproject the points to before, such as 'EPSG:25832'.
+-- scale: Steps of x, y and z to which coordinates are rounded, or one for all three; NULL takes
+--     those of the first file.
 -- bounds: xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
 --     border are considered; NULL takes all. ([xmin, ymin, xmax, ymax], finite numbers with the
 --     minima first, or NULL)
@@ -50,6 +53,8 @@ CREATE OR REPLACE MACRO write_tiles(
     seed := 0,
     attributes := NULL,
     resolution := NULL,
+    to_crs := NULL,
+    scale := NULL,
     bounds := NULL,
     overwrite := false,
     memory := NULL
@@ -67,6 +72,8 @@ SELECT unnest(
             attributes: attributes,
             resolution: resolution,
             override_crs: override_crs,
+            to_crs: to_crs,
+            scale: scale,
             compress: compress,
             implicit: implicit,
             colour_bits: colour_bits,

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -367,3 +368,20 @@ def test_a_second_signal_ends_what_does_not_end(tmp_path, number):
             assert process.wait(60) in (-number, 128 + number)
         finally:
             process.kill()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_standard_output_that_is_full():
+    command = [sys.executable, "-m", "spatialq", "formats"]
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    said = "error: standard output cannot be written: No space left on device\n"
+    assert done.stderr == said
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="asks for a shell")
+def test_standard_output_that_is_closed():
+    command = f'"{sys.executable}" -m spatialq formats >&-'
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -2,6 +2,7 @@
 
 import json
 
+import duckdb
 import laspy
 import numpy as np
 import pyarrow.parquet as pq
@@ -18,8 +19,16 @@ from spatialq.workflows.steps import steps_in
 from .command_line import spatialq_command
 
 FLAGS = {"--crs", "--override-crs", "--to-crs", "--within", "--scale", "--offset"}
-OF_POINTS = ("noise", "thin", "clip", "ground", "planes", "lod", "tiles")
-"""Commands that read nothing but point clouds, or tiles that may be of other things, too."""
+OPTIONS = {
+    **dict.fromkeys(("noise", "thin", "clip", "ground", "planes", "lod", "tiles"), FLAGS),
+    "load": {"--crs", "--override-crs", "--to-crs"},
+    "report": {"--crs", "--override-crs"},
+    "verdict": {"--crs", "--override-crs"},
+    "render": {"--within"},
+    "features": {"--to-crs"},
+    "terrain": {"--to-crs"},
+}
+"""Which of them each command has; the others of `spatialq` have none."""
 FROM, TO = "EPSG:25832", "EPSG:25833"
 CORNER = (700_000.0, 5_600_000.0)
 WRITERS = {
@@ -31,12 +40,15 @@ WRITERS = {
 """Commands that write points, with options so that all are written."""
 
 
-@pytest.mark.parametrize("name", OF_POINTS)
-def test_every_command_has_the_options(name):
+def test_which_command_has_which_options():
     group = typer.main.get_command(cli.app)
+    found = {}
     with typer.Context(group) as context:
-        _, command, _ = group.resolve_command(context, [name])
-    assert {flag for each in command.params for flag in each.opts} >= FLAGS
+        for each in cli.COMMANDS:
+            name, command, _ = group.resolve_command(context, [each.__name__])
+            flags = {flag for option in command.params for flag in option.opts}
+            found[name] = flags & FLAGS
+    assert {name: flags for name, flags in found.items() if flags} == OPTIONS
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +120,22 @@ def test_clip_in_the_crs_of_the_polygons(cloud, polygon, tmp_path):
     assert np.abs(there(target) - moved(cloud)[inside]).max() < 0.001
 
 
+def test_a_picture_of_some_points(cloud, polygon, tmp_path):
+    """It is that of a file with only these."""
+    path, _ = polygon
+    spatialq.write_clip(cloud, tmp_path / "moved.laz", path, to_crs=TO)
+    spatialq.write_ground(cloud, tmp_path / "all.laz", to_crs=TO)
+    pictures = []
+    for name, chosen in (("moved", ()), ("all", ("--within", path)), ("all", ())):
+        picture = tmp_path / f"{name}.png"
+        done = spatialq_command(
+            "render", tmp_path / f"{name}.laz", "-o", picture, "--size", "90x60", *chosen
+        )
+        assert done.returncode == 0, done.stderr
+        pictures.append(picture.read_bytes())
+    assert pictures[0] == pictures[1] != pictures[2]
+
+
 def test_levels_of_detail_in_another_crs(cloud, polygon, tmp_path):
     path, inside = polygon
     targets = [tmp_path / "a.parquet", tmp_path / "a.copc.laz"]
@@ -126,6 +154,32 @@ def test_tiles_of_some_points(cloud, polygon, tmp_path):
     with pytest.warns(match="has no colours"):
         row = spatialq.write_tiles(cloud, tmp_path / "tileset.json", to_crs=TO, within=path)
     assert row["points"] == inside.sum()
+
+
+@pytest.mark.parametrize(("call", "name"), [("write_ground", "a.laz"), ("write_lod", "a.copc.laz")])
+def test_in_sql(call, name, cloud, tmp_path):
+    target = tmp_path / name
+    with spatialq.connect() as con:
+        steps = f"to_crs := '{TO}', scale := [0.01, 0.01, 0.1]"
+        con.sql(f"FROM {call}('{cloud}', ['{target}'], {steps})").fetchall()
+        header = header_of(target)
+        assert header.scales.tolist() == [0.01, 0.01, 0.1]
+        assert header.parse_crs().to_epsg() == 25833
+        ours, theirs = there(target), moved(cloud)
+        for k, step in enumerate(header.scales):
+            assert np.abs(np.sort(ours[:, k]) - np.sort(theirs[:, k])).max() <= step * 0.51
+        one = f"FROM {call}('{cloud}', ['{target}'], scale := [0.02], overwrite := true)"
+        con.sql(one).fetchall()
+        assert header_of(target).scales.tolist() == [0.02] * 3
+        with pytest.raises(duckdb.Error, match="scale must be a number or three, of x, y and z"):
+            con.sql(one.replace("[0.02]", "[1, 2]")).fetchall()
+
+
+@pytest.mark.parametrize("name", ["noise", "ground", "planes"])
+def test_a_target_in_degrees_is_not_said_of_the_file(name, cloud, tmp_path):
+    says = r"a\.laz' after to_crs, WGS 84 .* mean nothing: give to_crs a projected CRS"
+    with pytest.raises(CrsError, match=says):
+        WRITERS[name](cloud, tmp_path / "b.laz", to_crs="EPSG:4326")
 
 
 def test_a_file_without_a_crs_is_given_one_first(cloud, tmp_path):

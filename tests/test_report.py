@@ -11,7 +11,7 @@ import pyproj
 import pytest
 
 import spatialq
-from spatialq.errors import FileWarning
+from spatialq.errors import FileError, FileWarning
 from spatialq.workflows import survey
 
 from .command_line import spatialq_command
@@ -281,7 +281,7 @@ def test_other_formats_and_attributes(tmp_path):
     said = "\n".join(report["odd"])
     for part in ("No file names a CRS", "No point has a point_source_id",
                  "intensity of all points is 0", "GPS time of all points is 0", "colours go to 255",
-                 "5,000 points have a return number of 0", "list: 30"):  # fmt: skip
+                 "5,000 points with a return number of 0", "list: 30"):  # fmt: skip
         assert part in said, part
     assert report["files"][0]["format"] == "text"
 
@@ -316,6 +316,40 @@ def test_wrong_arguments(clean, tmp_path):
     write(tmp_path / "empty.laz", strips()[:0])
     with pytest.raises(ValueError, match=r"report: a report needs points, '.*empty\.laz' has none"):
         spatialq.write_report(tmp_path / "empty.laz")
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    """The others are reported as if they had come alone; nothing of a damaged file is counted."""
+    points = strips()
+    tiles(tmp_path, points)
+    expected = spatialq.write_report([tmp_path / "00.laz", tmp_path / "11.laz"])
+    (tmp_path / "01.laz").write_bytes(b"no cloud")
+    whole = (tmp_path / "10.laz").read_bytes()
+    (tmp_path / "10.laz").write_bytes(whole[: len(whole) // 2] + bytes(len(whole) // 2))
+    page = tmp_path.parent / "d.html"
+    found = spatialq.write_report(tmp_path, page)
+    reasons = {row["file"]: row["reason"] for row in found["unreadable"]}
+    assert list(reasons) == [str(tmp_path / "01.laz"), str(tmp_path / "10.laz")]
+    counted = ("file", "points", "duplicates", "strips", "classes", "xmin", "zmax")
+    assert [[row[name] for name in counted] for row in found["files"]] == [
+        [row[name] for name in counted] for row in expected["files"]
+    ]
+    assert [found[name] for name in ("classes", "crs")] == [expected["classes"], expected["crs"]]
+    for pair, other in zip(found["strip_pairs"], expected["strip_pairs"], strict=True):
+        assert pair == pytest.approx(other)
+    first, second, *rest = found["odd"]
+    assert first == f"'01.laz' cannot be read: {reasons[str(tmp_path / '01.laz')]}."
+    assert second.startswith("'10.laz' cannot be read: ")
+    assert rest == expected["odd"]
+    assert "Files that cannot be read" in page.read_text("utf-8")
+    done = spatialq_command("report", str(tmp_path), "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["points"] == expected["points"]
+    assert f"error: report: '{tmp_path / '01.laz'}': " in done.stderr
+    with pytest.raises(FileError, match=r"report: .*01\.laz"):
+        spatialq.write_report(tmp_path / "01.laz")
+    with pytest.raises(FileError, match=r"report: .*10\.laz"):
+        spatialq.write_report(tmp_path / "10.laz")
 
 
 def test_the_command(tmp_path):

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from spatialq.data.frame import Frame
 from spatialq.database import instances
-from spatialq.database.lineage import Entry, Lineage, Scope, file_of, read_crs, stated_layout
+from spatialq.database.lineage import Entry, Lineage, Scope, files_of, read_crs, stated_layout
 from spatialq.database.model_tables import beside_elements
 from spatialq.database.pins import Lookup
 from spatialq.database.syntax import parse
@@ -219,8 +219,15 @@ def crs_of_rows(con: duckdb.DuckDBPyConnection, query: str) -> str | None:
     """Give the CRS of the x, y and z of a query, as a table or file states it.
 
     None where it is not known, or their unit cannot be told.
+
+    Warns
+    -----
+    CrsWarning
+        If the rows are in several CRS.
     """
     frame = _lineage(con).frame_of_rows(query)
+    if frame.conflict:
+        warnings.warn(f"query: no CRS is noted, as {frame.conflict}", CrsWarning, stacklevel=2)
     return None if frame.doubt or frame.conflict else frame.crs
 
 
@@ -234,7 +241,8 @@ def layout(con: duckdb.DuckDBPyConnection, query: str) -> Layout | None:
     for node in parse(query):
         for source, _ in known.sources(node, Scope(), frozenset()):
             if source["type"] == "TABLE_FUNCTION":
-                found |= _of_file(*(file_of(source["function"]) or ()))
+                for read in files_of(source["function"]):
+                    found |= _of_file(*read)
                 continue
             path = source["qualified_name"]["path"]
             entry = known.entry(path)

@@ -11,10 +11,10 @@ from spatialq.database.syntax import (
     Node,
     arguments,
     called,
-    first_name_of,
     is_null,
     last,
     name_of,
+    names_of,
     operands,
     parse,
     result_name,
@@ -25,7 +25,7 @@ from spatialq.functions.declaration import ElementsInput
 from spatialq.functions.sql_text import parts_of
 from spatialq.io import crs as crs_text
 from spatialq.io.formats import READ_BY_DUCKDB, find_sources, means_file, means_files, open_source
-from spatialq.io.parquet_crs import crs_of_parquet
+from spatialq.io.parquet_crs import systems_of_parquet
 from spatialq.io.source import Layout
 
 AXES = ("x", "y", "z")
@@ -161,7 +161,7 @@ class Lineage:
         found: dict[str, str] = {}
         for node in parse(query):
             for source, scope in self.sources(node, Scope(), frozenset()):
-                for origin in self._stated(source, scope):
+                for origin in sorted(self._stated(source, scope), key=repr):
                     if origin.crs is not None:
                         found[origin.subject] = origin.crs
         return list(found.items())
@@ -171,15 +171,15 @@ class Lineage:
         if source["type"] == "BASE_TABLE":
             return self._of_table(source["qualified_name"]["path"], "x", scope, ())
         function = source["function"]
-        if read := file_of(function):
-            return frozenset({file_origin(*read)})
+        if read := files_of(function):
+            return frozenset().union(*(file_origins(*each) for each in read))
         if called(function) not in catalogue():
             return frozenset()
         for each in function.get("arguments", ()):
             if each.get("name", "").casefold() == "crs" and (crs := name_of(each["expression"])):
                 is_read = crs_text.is_readable(crs)  # if not, the function itself will say so
                 return frozenset({Origin(f"crs of {called(function)}", crs if is_read else None)})
-        names = filter(None, map(first_name_of, arguments(function)))
+        names = (name for each in arguments(function) for name in names_of(each))
         found = (
             self._of_table([name] if means_files(name) else parts_of(name), "x", scope, ())
             for name in names
@@ -291,8 +291,8 @@ class Lineage:
         subject = f"table {path[-1]}"
         if entry is None:
             name = ".".join(path)
-            origin = file_origin(name) if means_files(name) else Origin(subject)
-            return frozenset({_of_axis(origin.subject, origin.crs, column)})
+            origins = file_origins(name) if means_files(name) else {Origin(subject)}
+            return frozenset(_of_axis(each.subject, each.crs, column) for each in origins)
         if entry.crs is not None:
             return frozenset({_of_axis(subject, entry.crs, column)})
         nodes = parse(entry.sql) if entry.sql else []
@@ -386,21 +386,22 @@ class Lineage:
         """Where a column of the result of a table function comes from."""
         name, (first, *_) = called(function), (*arguments(function), None)
         is_axis = column.casefold() in AXES
-        read = file_of(function) if is_axis else None
-        if read is not None:
-            origin = file_origin(*read)
-            return frozenset({_of_axis(origin.subject, origin.crs, column)})
+        if is_axis and (read := files_of(function)):
+            origins = frozenset().union(*(file_origins(*each) for each in read))
+            return frozenset(_of_axis(each.subject, each.crs, column) for each in origins)
         known = catalogue().get(name)
-        table = None if first is None else first_name_of(first)
+        tables = [] if first is None else names_of(first)
         gives = name == "query_table" or (
             known is not None
             and is_axis
             and column in known.output.columns
             and not isinstance(known.inputs, ElementsInput)
         )
-        if table is not None and gives:
-            is_file = means_files(table) and name != "query_table"
-            return self._of_table([table] if is_file else parts_of(table), column, scope, seen)
+        if tables and gives:
+            of_files = name != "query_table"
+            paths = ([t] if of_files and means_files(t) else parts_of(t) for t in tables)
+            found = (self._of_table(path, column, scope, seen) for path in paths)
+            return frozenset().union(*found)
         return frozenset({Origin(f"function {name}")})
 
     def _of_expression(
@@ -458,13 +459,14 @@ def _is_own(path: Sequence[str], scope: Scope) -> bool:
     return len(path) == 1 and path[0].casefold() in scope.queries
 
 
-def file_of(function: Node) -> tuple[str, str, str | None] | None:
-    """Give the file or pattern that a reader reads, the reader, and the CRS that it reprojects to.
+def files_of(function: Node) -> list[tuple[str, str, str | None]]:
+    """Give the files or patterns that a reader reads, the reader, and the CRS it reprojects to.
 
-    None if it is no reader of rows. Of a CRS that is computed, it is empty.
+    None at all if it is no reader of rows. Of a CRS that is computed, the text is empty.
     """
     first, *_ = (*arguments(function), None)
-    path = None if first is None or called(function) not in READERS else name_of(first)
+    if first is None or called(function) not in READERS:
+        return []
     to_crs = next(
         (
             each["expression"]
@@ -473,29 +475,37 @@ def file_of(function: Node) -> tuple[str, str, str | None] | None:
         ),
         None,
     )
-    if path is None:
-        return None
-    return path, called(function), None if to_crs is None else name_of(to_crs) or ""
+    target = None if to_crs is None else name_of(to_crs) or ""
+    return [(path, called(function), target) for path in names_of(first)]
 
 
-def file_origin(path: str, reader: str | None = None, to_crs: str | None = None) -> Origin:
-    """Give the CRS of a file or pattern; of a name that is no file's, that it is not known."""
+def file_origins(
+    path: str, reader: str | None = None, to_crs: str | None = None
+) -> frozenset[Origin]:
+    """Give the CRS of a file or pattern; of a name that is no file's, that it is not known.
+
+    Files of a pattern that the reader itself does not compare may have several.
+    """
     if to_crs is not None:
-        return Origin(f"'{path}'", to_crs if crs_text.is_readable(to_crs) else None)
+        return frozenset({Origin(path, to_crs if crs_text.is_readable(to_crs) else None)})
     from spatialq.io.clouds import READS_LAS, open_cloud
 
+    unknown = frozenset({Origin(path)})
     if reader in PARQUET or (reader is None and path.lower().endswith(".parquet")):
-        crs = crs_of_parquet("query", path)
-        return Origin(f"'{path}'", crs if crs and crs_text.is_readable(crs) else None)
+        found = systems_of_parquet("query", path)
+        stated = (
+            Origin(file, crs) for crs, file in found.items() if crs and crs_text.is_readable(crs)
+        )
+        return frozenset(stated) or unknown
     if reader is None and (not means_files(path) or path.lower().endswith(READ_BY_DUCKDB)):
-        return Origin(f"table {path}")
+        return frozenset({Origin(f"table {path}")})
     try:
         (first, *_) = find_sources("query", path, "points")
         is_las = reader == READS_LAS
         source = open_cloud(READS_LAS, first) if is_las else open_source("query", first)
-        return Origin(f"'{path}'", source.crs)
+        return frozenset({Origin(path, source.crs)})
     except SpatialqError:  # the reader itself will say so
-        return Origin(f"'{path}'")
+        return unknown
 
 
 def _one_crs(known: Sequence[tuple[str, str]]) -> str | None:

@@ -93,12 +93,12 @@ def name_of(argument: Node) -> str | None:
     return None
 
 
-def first_name_of(argument: Node) -> str | None:
-    """Give the name that an argument is, or the first one of a list of texts."""
+def names_of(argument: Node) -> list[str]:
+    """Give the name that an argument is, or those of a list of texts."""
     if argument["class"] == "FUNCTION" and called(argument) == "list_value":
-        names = [name_of(each) for each in arguments(argument)]
-        return names[0] if names else None
-    return name_of(argument)
+        return [name for each in arguments(argument) if (name := name_of(each)) is not None]
+    name = name_of(argument)
+    return [] if name is None else [name]
 
 
 def is_null(argument: Node) -> bool:

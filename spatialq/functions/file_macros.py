@@ -25,6 +25,12 @@ OVERWRITE = Argument(
 )
 CLOUDS = "or a pattern or folder of point clouds, or a list of these, which together is one cloud"
 
+TO_CRS = "CRS to reproject the points to before, such as 'EPSG:25832'."
+SCALE = (
+    "Steps of x, y and z to which coordinates are rounded, or one for all three; NULL takes those "
+    "of the first file."
+)
+
 
 @dataclass(frozen=True)
 class FileFunction:

@@ -1,4 +1,4 @@
-"""The coordinate reference system that a Parquet file states."""
+"""The coordinate reference systems that Parquet files state."""
 
 import json
 import os
@@ -14,21 +14,27 @@ GEO = b"geo"
 """That of GeoParquet, whose geometries have a CRS."""
 
 
-def crs_of_parquet(reader: str, path: str) -> str | None:
-    """Give the CRS that a Parquet file, or the first one of a pattern, states; PROJJSON or a code.
+def systems_of_parquet(reader: str, path: str) -> dict[str | None, str]:
+    """Give the CRS that Parquet files state, PROJJSON or codes, and of each the first such file.
 
-    None where it states none, or cannot be read, which DuckDB will say.
+    The CRS is None where a file states none. There are none of files that cannot be read, which
+    DuckDB will say, or that are elsewhere.
     """
     import pyarrow as pa
+
+    found: dict[str | None, str] = {}
+    try:
+        for file in () if is_url(path) else find_files(reader, path):
+            found.setdefault(_crs_of(os.fspath(file)), os.fspath(file))
+    except (SpatialqError, OSError, pa.ArrowInvalid):
+        return {}
+    return found
+
+
+def _crs_of(file: str) -> str | None:
     import pyarrow.parquet as pq
 
-    if is_url(path):
-        return None
-    try:
-        (first, *_) = find_files(reader, path)
-        metadata = pq.read_schema(os.fspath(first)).metadata or {}
-    except (SpatialqError, OSError, pa.ArrowInvalid):
-        return None
+    metadata = pq.read_schema(file).metadata or {}
     if stated := metadata.get(KEY.encode()):
         return str(stated.decode("utf-8", "replace"))
     try:

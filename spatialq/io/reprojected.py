@@ -93,9 +93,12 @@ class ReprojectedCloud(SequentialSource):
 
     def _warn_of(self, lost: int) -> None:
         if lost:
+            left_out = "point is left out, as it lies"
+            if lost > 1:
+                left_out = "points are left out, as they lie"
             message = (
-                f"{self._reader}: '{self.path}': {lost} points are left out, as they lie outside "
-                f"the domain of '{self.operation.operation}' to {crs_text.name(self.crs)}"
+                f"{self._reader}: '{self.path}': {lost} {left_out} outside the domain of "
+                f"'{self.operation.operation}' to {crs_text.name(self.crs)}"
             )
             warnings.warn(message, FileWarning, stacklevel=4)
 

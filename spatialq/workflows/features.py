@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.errors import CrsWarning, files_read_by
-from spatialq.export.atomic import together
+from spatialq.export.atomic import PREFIX, together
 from spatialq.export.features_picture import MAX_ROWS, Terrain, write_features_picture
 from spatialq.functions.sql_text import literal
 from spatialq.io.crs import require_same, same
@@ -172,7 +172,7 @@ def write_features(
     # the table may be larger than memory
     with (
         within_memory,
-        temporary_folder(".features-", targets.beside) as folder,
+        temporary_folder(PREFIX, targets.beside) as folder,
         connect_quietly(f"{folder}/features.duckdb") as con,
     ):
         con.execute(f"SET memory_limit = '{budget.current()}B'")

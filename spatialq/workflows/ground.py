@@ -28,7 +28,16 @@ from spatialq.workflows.cloud_points import (
     warn_of_nothing,
 )
 from spatialq.workflows.lengths import with_numbers
-from spatialq.workflows.outputs import PICTURE, RASTER, TABLE, Outputs, input_files, named, subject
+from spatialq.workflows.outputs import (
+    PICTURE,
+    RASTER,
+    TABLE,
+    Outputs,
+    frame_of,
+    input_files,
+    named,
+    subject,
+)
 from spatialq.workflows.tables import write_arrow
 
 if TYPE_CHECKING:
@@ -168,7 +177,7 @@ def write_ground(
         scale=scale,
         offset=offset,
     )
-    frame = Frame(subject(paths), crs, is_announced=crs is None)  # `with_numbers` does it
+    frame = frame_of(paths, crs, to_crs, is_announced=crs is None)  # `with_numbers` does it
     units_for(classify, classify.choose({}), frame)  # refuses degrees
     parameters = (*classify.parameters, *parameters_of(TerrainOptions))
     options = with_numbers(COMMAND, options, parameters, paths[0], crs)

@@ -11,7 +11,6 @@ from math import floor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spatialq.data.frame import Frame
 from spatialq.errors import FileWarning, files_read_by
 from spatialq.export.atomic import together, until_all_appeared
 from spatialq.export.kept import Kept, keeping
@@ -33,7 +32,7 @@ from spatialq.workflows.lod_table import (
     own_options,
 )
 from spatialq.workflows.lod_tree import Reading, TreeBuild
-from spatialq.workflows.outputs import PARQUET, PICTURE, Outputs, input_files, named, subject
+from spatialq.workflows.outputs import PARQUET, PICTURE, Outputs, frame_of, input_files, named
 
 if TYPE_CHECKING:
     from spatialq.udfs.build_lod.additive import Additive
@@ -171,7 +170,7 @@ def write_lod(
         scale=scale,
         offset=offset,
     )
-    frame = Frame(subject(paths), crs)
+    frame = frame_of(paths, crs, to_crs)
     announce(catalogue()[FUNCTION], chosen, [frame])
     frame = replace(frame, is_announced=True)
     if compact and not targets.ending_in(*TABLE):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from spatialq.data.frame import Frame
 from spatialq.errors import FileError
 from spatialq.io.formats import SLASHES, Kind, find_sources, would_match
 from spatialq.io.source import COPC, LAS
@@ -42,6 +43,17 @@ def named(paths: Sequence[Path]) -> str:
 def subject(paths: Sequence[Path]) -> str:
     """Name input files at the beginning of a sentence about their coordinates."""
     return f"'{paths[0]}'" if len(paths) == 1 else named(paths)
+
+
+def frame_of(
+    paths: Sequence[Path], crs: str | None, to_crs: str | None, *, is_announced: bool = False
+) -> Frame:
+    """Say whose coordinates those of input files are, which may have been reprojected."""
+    if to_crs is None:
+        return Frame(subject(paths), crs, is_announced=is_announced)
+    remedy = "give to_crs a projected CRS, such as EPSG:25832"
+    moved = f"{subject(paths)} after to_crs"
+    return Frame(moved, crs, remedy=remedy, is_announced=is_announced)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.data.frame import Frame
 from spatialq.errors import files_read_by
 from spatialq.export.atomic import together
 from spatialq.io.clouds import are_las
@@ -22,7 +21,7 @@ from spatialq.workflows.cloud_files import (
 )
 from spatialq.workflows.cloud_points import Points, checked_bounds, read_points, warn_of_nothing
 from spatialq.workflows.lengths import with_numbers
-from spatialq.workflows.outputs import PICTURE, TABLE, VECTOR, Outputs, input_files, named, subject
+from spatialq.workflows.outputs import PICTURE, TABLE, VECTOR, Outputs, frame_of, input_files, named
 from spatialq.workflows.tables import write_arrow
 
 if TYPE_CHECKING:
@@ -162,7 +161,7 @@ def write_planes(
         scale=scale,
         offset=offset,
     )
-    frame = Frame(subject(paths), crs)
+    frame = frame_of(paths, crs, to_crs)
     units_for(detect, detect.choose({}), frame)
     chosen = detect.choose(with_numbers(COMMAND, options, detect.parameters, paths[0], crs))
     functions = [detect, assign] if wanted or targets.ending_in(*PICTURE) else [detect]

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.data.frame import Frame
 from spatialq.errors import files_read_by
 from spatialq.export.atomic import together
 from spatialq.io.source import LAS, Progress
@@ -15,7 +14,7 @@ from spatialq.workflows.cloud_files import considered, las_outputs, open_clouds
 from spatialq.workflows.cloud_points import IS_NOISE, Points, checked_bounds, read_points
 from spatialq.workflows.ground import write_cloud
 from spatialq.workflows.lengths import with_numbers
-from spatialq.workflows.outputs import Outputs, input_files, subject
+from spatialq.workflows.outputs import Outputs, frame_of, input_files
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -147,7 +146,7 @@ def _write(
         scale=scale,
         offset=offset,
     )
-    frame = Frame(subject(paths), crs, is_announced=crs is None)  # `with_numbers` does it
+    frame = frame_of(paths, crs, to_crs, is_announced=crs is None)  # `with_numbers` does it
     numbers = with_numbers(command, options, declared.parameters, paths[0], crs)
     chosen = declared.choose(numbers)
     with within_memory:

@@ -15,10 +15,13 @@ from spatialq.export.atomic import require_outputs, whole
 from spatialq.export.camera import DEFAULT_FOV, Camera
 from spatialq.export.clash_view import COLOURS, FADED
 from spatialq.export.rasteriser import render
+from spatialq.io.crs import require_same
 from spatialq.io.files import require_file
 from spatialq.io.formats import files_of, open_source, reader_of
+from spatialq.io.source import PointSource
 from spatialq.workflows.given_crs import GivenCrs
 from spatialq.workflows.tiles_elements import elements_of_models
+from spatialq.workflows.within import clipped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,6 +54,7 @@ def write_picture(
     view_height: float | None = None,
     size: tuple[int, int] = SIZE,
     point_size: float = 2.0,
+    within: str | os.PathLike[str] | None = None,
     progress: "Progress | None" = None,
 ) -> dict[str, Any]:
     """Draw building models and point clouds together as a PNG.
@@ -71,6 +75,8 @@ def write_picture(
         Pixels: width and height.
     point_size : float
         Side of a point, pixels.
+    within : path, optional
+        A file of polygons: of clouds, which have one CRS then, only the points in them are drawn.
     progress : callable, optional
 
     Returns
@@ -81,7 +87,9 @@ def write_picture(
     Raises
     ------
     FileError
-        If a file cannot be read or written.
+        If a file cannot be read or written, or the polygons touch none of the clouds.
+    CrsError
+        If clouds and polygons are not in one CRS.
     ValueError
         If there is nothing to draw, or the camera is none.
 
@@ -114,7 +122,11 @@ def write_picture(
         a, b = (np.isin(ids, [pair[side] for pair in pairs]) for side in (0, 1))
         colours = np.where(a[:, None], COLOURS[0], np.where(b[:, None], COLOURS[1], FADED))
         clashing = np.flatnonzero(a | b)
-    clouds = [_cloud(path) for path, kind in kinds if kind == "points"]
+    sources = [open_source(COMMAND, path, ("points",)) for path, kind in kinds if kind == "points"]
+    if within is not None:
+        crs = require_same(COMMAND, ((source.path, source.crs) for source in sources))
+        sources = clipped(COMMAND, sources, within, crs)
+    clouds = list(map(_cloud, sources))
     points = np.concatenate([np.empty((0, 3)), *(each for each, _ in clouds)])
     point_colours = np.concatenate([np.empty((0, 3), np.uint8), *(each for _, each in clouds)])
     places = np.concatenate([meshes.vertices, points])
@@ -208,11 +220,10 @@ def overview(
     return Camera.of(command, given)
 
 
-def _cloud(path: Path) -> "tuple[FloatArray, NDArray[np.uint8]]":
+def _cloud(source: PointSource) -> "tuple[FloatArray, NDArray[np.uint8]]":
     """Read the points of a cloud and their colours: its own, or grey by intensity or height."""
     import pyarrow as pa
 
-    source = open_source(COMMAND, path, ("points",))
     names = set(source.schema.names)
     rgb = ("red", "green", "blue")
     shown = rgb if names.issuperset(rgb) else ("intensity",) if "intensity" in names else ("z",)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.errors import files_read_by
-from spatialq.export.atomic import together, whole
+from spatialq.errors import FileError, files_read_by
+from spatialq.export.atomic import PREFIX, together, whole
 from spatialq.export.page import write_page
 from spatialq.geometry.connected import connected
 from spatialq.io import crs as crs_text
@@ -87,12 +87,12 @@ def write_report(
     -------
     dict
         What docs/report.md says: points, odd (sentences), density, ground, and as lists of dicts
-        files, crs, classes, returns, strips, strip_pairs and overlaps; outputs.
+        files, unreadable, crs, classes, returns, strips, strip_pairs and overlaps; outputs.
 
     Raises
     ------
     FileError
-        If a file cannot be read, or an output cannot be written.
+        If none of the files can be read, or an output cannot be written.
     CrsError
         If PROJ cannot read `crs`.
     ValueError
@@ -104,38 +104,59 @@ def write_report(
     targets = Outputs.of(COMMAND, outputs)
     targets.check(paths, (*PAGE, *JSON))
     targets.require_outside(source, paths)
-    clouds: list[PointSource] = [open_source(COMMAND, path, ["points"]) for path in paths]
     if override_crs and crs is None:
         message = f"{COMMAND}: override_crs needs crs, which is what it puts in their place"
         raise ValueError(message)
     given = None if crs is None else crs_text.from_argument(COMMAND, crs)
+    clouds: list[PointSource] = []
+    boxes: list[list[float]] = []
+    unread: list[FileError] = []
+    for path in paths:
+        try:
+            cloud = open_source(COMMAND, path, ["points"])
+            boxes.append(_claimed_box(cloud))
+        except FileError as error:
+            unread.append(error)
+        else:
+            clouds.append(cloud)
     systems = [
         cloud.crs if cloud.crs is not None and not override_crs else given for cloud in clouds
     ]
+    if unread and not clouds:
+        raise unread[0]
     if not any(cloud.rows for cloud in clouds):
         message = f"{COMMAND}: a report needs points, {subject(paths)} has none"
         raise ValueError(message)
     within_memory = budget.within(COMMAND, memory, targets.beside)
     with (
         within_memory,
-        temporary_folder(".report-", budget.folder()) as folder,
+        temporary_folder(PREFIX, budget.folder()) as folder,
         duckdb.connect(f"{folder}/report.duckdb") as con,
     ):
         con.execute(f"SET memory_limit = '{budget.current()}B'; SET enable_progress_bar = false")
-        survey = Survey(con, clouds, [_claimed_box(cloud) for cloud in clouds])
+        survey = Survey(con, clouds, boxes)
         survey.read(progress or (lambda *_: None))
+        unread += survey.unread.values()
+        if len(unread) == len(paths):
+            raise unread[0]
         delivery = Delivery(survey, systems)
-        found = delivery.report()
-        maps, boxes = delivery.maps(), delivery.boxes()
+        found = {**delivery.report(), "unreadable": [_unreadable(error) for error in unread]}
+        maps, outlines = delivery.maps(), delivery.boxes()
     odd = list(sentences(found, (delivery.units or (1.0, 1.0))[1]))
     report = {**found, "odd": odd, "outputs": targets.names}
     for target in targets.ending_in(*PAGE):
-        write_page(target, f"Quality of {named(paths)}", content(report, maps, boxes))
+        write_page(target, f"Quality of {named(paths)}", content(report, maps, outlines))
     for target in targets.ending_in(*JSON):
         text = json.dumps(report, ensure_ascii=False, allow_nan=False, indent=1)
         with whole(target) as partial:
             partial.write_text(text, encoding="utf-8")
     return report
+
+
+def _unreadable(error: FileError) -> Row:
+    assert error.parts is not None  # which readers give
+    _, path, reason = error.parts
+    return {"file": str(path), "reason": reason}
 
 
 def _claimed_box(cloud: PointSource) -> list[float]:
@@ -168,7 +189,8 @@ class Delivery:
             self._con.sql("SELECT file, sum(points) FROM counted GROUP BY file").fetchall()
         )
         groups: list[list[int]] = []
-        for number, system in enumerate(systems):
+        for number in survey.read_files:
+            system = systems[number]
             for group in groups:
                 if crs_text.same(systems[group[0]], system):
                     group.append(number)
@@ -286,7 +308,8 @@ class Delivery:
             ).fetchall()
         )
         found = []
-        for number, cloud in enumerate(self._clouds):
+        for number in self._survey.read_files:
+            cloud = self._clouds[number]
             row = counted.get(number)
             area = self._area(areas.get(number, 0), self._systems[number])
             boxes = (

@@ -30,6 +30,8 @@ def sentences(report: Mapping[str, Any], metres: float) -> Iterator[str]:
         Metres in a unit of height.
     """
     files: list[Row] = report["files"]
+    for each in report["unreadable"]:
+        yield f"{_names([each])} cannot be read: {each['reason']}."
     yield from _systems(report)
     yield from _boxes(files)
     yield from _repeated(report)
@@ -46,6 +48,10 @@ def _names(rows: Sequence[Row]) -> str:
     """Name files for people."""
     shown = ", ".join(f"'{Path(row['file']).name}'" for row in rows[:MOST])
     return shown if len(rows) <= MOST else f"{shown} and {len(rows) - MOST} more"
+
+
+def _points(count: int) -> str:
+    return f"{count:,} {'point' if count == 1 else 'points'}"
 
 
 def _systems(report: Mapping[str, Any]) -> Iterator[str]:
@@ -71,8 +77,8 @@ def _boxes(files: Sequence[Row]) -> Iterator[str]:
     for each in files:
         if each["outside"]:
             yield (
-                f"{_names([each])}: {each['outside']:,} of {each['points']:,} points lie outside "
-                "of the box in its header."
+                f"{_names([each])}: {each['outside']:,} of {_points(each['points'])} outside of "
+                "the box in its header."
             )
         if not each["points"]:
             yield f"{_names([each])} has no points."
@@ -83,14 +89,15 @@ def _repeated(report: Mapping[str, Any]) -> Iterator[str]:
         if each["duplicates"]:
             share = 100 * each["duplicates"] / each["points"]
             yield (
-                f"{_names([each])}: {each['duplicates']:,} points ({share:.2g} %) repeat another "
-                f"one of the file, {_where(each)}."
+                f"{_names([each])}: {_points(each['duplicates'])} ({share:.2g} %) "
+                f"{'repeats' if each['duplicates'] == 1 else 'repeat'} another one of the file, "
+                f"{_where(each)}."
             )
     for each in report["overlaps"]:
         if each["duplicates"]:
             pair = _names([{"file": each["a"]}, {"file": each["b"]}])
             row = next(row for row in report["files"] if row["file"] == each["a"])
-            yield f"{pair} have {each['duplicates']:,} points in common, {_where(row)}."
+            yield f"{pair} have {_points(each['duplicates'])} in common, {_where(row)}."
 
 
 def _where(row: Row) -> str:
@@ -182,8 +189,8 @@ def _attributes(report: Mapping[str, Any]) -> Iterator[str]:
     for each in files:
         if each["wrong_returns"]:
             yield (
-                f"{_names([each])}: {each['wrong_returns']:,} points have a return number of 0 or "
-                "above their number of returns."
+                f"{_names([each])}: {_points(each['wrong_returns'])} with a return number of 0 or "
+                "above the number of returns."
             )
     classes = {each["class"]: each["points"] for each in report["classes"]}
     total = sum(classes.values())
@@ -195,4 +202,4 @@ def _attributes(report: Mapping[str, Any]) -> Iterator[str]:
     if noise > MUCH_NOISE * total:
         yield f"{100 * noise / total:.1f} % of the points are classified as noise."
     if withheld := sum(each["withheld"] for each in files):
-        yield f"{withheld:,} points are withheld."
+        yield f"{_points(withheld)} {'is' if withheld == 1 else 'are'} withheld."

@@ -59,6 +59,12 @@ def content(report: Mapping[str, Any], maps: Sequence[Map], boxes: Sequence[Box]
     yield from _strips(report)
     yield tag("h2", "Files")
     yield from _files(files)
+    if report["unreadable"]:
+        yield table(
+            "Files that cannot be read",
+            ("file", "reason"),
+            ((_brief(each["file"]), each["reason"]) for each in report["unreadable"]),
+        )
     yield table(
         "Coordinate reference systems",
         ("CRS", "files", "points"),

@@ -105,7 +105,8 @@ def _three(command: str, name: str, given: Any) -> tuple[float, float, float] | 
     """Read three numbers, or one that stands for three."""
     if given is None:
         return None
-    numbers = [given] * 3 if name == "scale" and not isinstance(given, Sequence) else given
+    one = given if isinstance(given, Sequence) else [given]
+    numbers = [*one] * 3 if name == "scale" and len(one) == 1 else given
     try:
         x, y, z = map(float, numbers)
     except (TypeError, ValueError):

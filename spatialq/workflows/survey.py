@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from spatialq.errors import FileError
 from spatialq.functions.sql_text import identifier
 from spatialq.runtime import progress as running
 from spatialq.workflows.cloud_points import AXES, NOISE
@@ -62,6 +63,13 @@ class Survey:
     """Points nearer than half of it are at one place."""
     height: float = field(init=False, default=0.0)
     """From which heights are summed, so that the sums are exact."""
+    unread: dict[int, FileError] = field(init=False, default_factory=dict)
+    """Why files could not be read to their end, by their number; nothing of them is counted."""
+
+    @property
+    def read_files(self) -> list[int]:
+        """The numbers of the files that were read."""
+        return [number for number in range(len(self.clouds)) if number not in self.unread]
 
     def __post_init__(self) -> None:
         """Choose the side of the cells."""
@@ -77,20 +85,21 @@ class Survey:
         self.height = heights[0] if heights else 0.0
 
     def read(self, tick: "Progress") -> None:
-        """Read the points of all files, file by file.
-
-        Raises
-        ------
-        FileError
-            If a file is damaged.
-        """
+        """Read the points of all files, file by file; what is damaged becomes `unread`."""
         for number, cloud in enumerate(self.clouds):
             done = 0
-            for points in _parts(cloud):
-                running.check()
-                self._add(number, cloud, points)
-                done += points.num_rows
-                tick(cloud.path, done, cloud.rows)
+            try:
+                for points in _parts(cloud):
+                    running.check()
+                    self._add(number, cloud, points)
+                    done += points.num_rows
+                    tick(cloud.path, done, cloud.rows)
+            except FileError as error:
+                self.unread[number] = error
+                for (table,) in self.con.execute(TABLES).fetchall():
+                    self.con.execute(f"DELETE FROM {table} WHERE file = {number}")
+        if not self.read_files:
+            return
         sums = ", ".join(f"sum({name})::DOUBLE AS {name}" for name in SUMS)
         self.con.execute(f"""
             CREATE TABLE cells AS

@@ -10,6 +10,7 @@ import pyproj
 import pytest
 
 import spatialq
+from spatialq.errors import CrsError, CrsWarning
 
 from ..command_line import spatialq_command
 
@@ -67,9 +68,27 @@ def created_of_parquet(con, cloud, folder):
     spatialq.from_sql(con, f"FROM read_parquet('{folder}/a.parquet')").create("made")
 
 
+def view_of_a_list_of_parquet(con, cloud, folder):
+    _halves(con, cloud, folder)
+    files = f"['{folder}/0.parquet', '{folder}/1.parquet']"
+    con.execute(f"CREATE VIEW made AS FROM read_parquet({files})")
+
+
+def created_of_a_list_of_parquet(con, cloud, folder):
+    _halves(con, cloud, folder)
+    files = f"['{folder}/1.parquet', '{folder}/0.parquet']"
+    spatialq.from_sql(con, f"FROM parquet_scan({files})").create("made")
+
+
+def _halves(con, cloud, folder):
+    for k in range(2):
+        query = f"FROM read_las('{cloud}') WHERE point_id % 2 = {k}"
+        spatialq.write(con.sql(query), folder / f"{k}.parquet")
+
+
 MADE = (
     view, loaded, created, created_of_table, view_of_parquet, view_of_sorted_parquet,
-    created_of_parquet,
+    created_of_parquet, view_of_a_list_of_parquet, created_of_a_list_of_parquet,
 )  # fmt: skip
 
 
@@ -139,6 +158,28 @@ def test_what_duckdb_drops_is_an_error(make, cloud, tmp_path):
         with pytest.raises(duckdb.Error, match="'made' does not state its CRS, which may be that"):
             ground(con, "made", None)
         con.sql("SELECT count(*) FROM classify_ground('made', crs := 'EPSG:2903')").fetchall()
+
+
+@pytest.mark.parametrize("files", ["'{0}/*.parquet'", "['{0}/a.parquet', '{0}/b.parquet']"])
+def test_parquet_in_several_systems_is_refused(files, cloud, tmp_path):
+    """As the readers of clouds refuse it; where the rows are copied only, it is a warning."""
+    with spatialq.connect() as con:
+        query = f"SELECT point_id, x, y, z FROM read_las('{cloud}')"
+        spatialq.write(con.sql(query), tmp_path / "a.parquet")
+        spatialq.from_sql(con, query).create("other")
+        con.execute("""COMMENT ON TABLE other IS '{"crs": "EPSG:25832"}'""")
+        spatialq.write(con.sql("FROM other"), tmp_path / "b.parquet")
+        both = f"FROM read_parquet({files.format(tmp_path)})"
+        says = r"'[^']*a\.parquet' is in .*EPSG:2903.* but '[^']*b\.parquet' is in .*EPSG:25832"
+        with pytest.raises(CrsError, match=says):
+            spatialq.write(con.sql(both), tmp_path / "c.laz")
+        with pytest.raises(CrsError, match=says):
+            spatialq.from_sql(con, both).create("made")
+        con.execute(f"CREATE VIEW made AS {both}")
+        with pytest.raises(duckdb.Error, match=says):
+            ground(con, "made", None)
+        with pytest.warns(CrsWarning, match=f"no CRS is noted, as {says}"):
+            spatialq.write(con.sql("FROM made"), tmp_path / "c.parquet")
 
 
 def test_parquet_of_others(tmp_path):

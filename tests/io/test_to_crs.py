@@ -153,15 +153,13 @@ def test_points_outside_the_domain_are_left_out_and_counted(con, tmp_path):
     )
     path = tmp_path / "far.las"
     points.write(path)
-    with pytest.warns(
-        FileWarning, match=r"'.*far.las': 1 points are left out, as they lie outside"
-    ):
+    with pytest.warns(FileWarning, match=r"'.*far.las': 1 point is left out, as it lies outside"):
         (record,) = spatialq.load(con, path, to_crs="EPSG:4258")
     assert record.rows == 2
     assert con.sql("SELECT list(point_id), list(z) FROM points").fetchall() == [
         ([0, 2], [1.0, 3.0])
     ]
-    assert "1 points are left out" in record.warnings[0]
+    assert "1 point is left out" in record.warnings[0]
 
 
 def test_a_missing_grid_is_a_warning_of_each_door(con, tmp_path):

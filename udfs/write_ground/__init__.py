@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from spatialq.functions.declaration import parameter, parameters_of
-from spatialq.functions.file_macros import FileFunction
+from spatialq.functions.file_macros import SCALE, TO_CRS, FileFunction
 
 from ..classify_ground import GroundOptions
 from ..ground_surface import TerrainOptions
@@ -27,6 +27,8 @@ class Options(TerrainOptions, GroundOptions):
     override_crs: bool = parameter(
         False, "Whether crs also takes the place of one that the file names."
     )
+    to_crs: str | None = parameter(None, TO_CRS)
+    scale: tuple[float, ...] | None = parameter(None, SCALE)
 
 
 WRITE_GROUND = FileFunction(

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from spatialq.functions.declaration import parameter, parameters_of
-from spatialq.functions.file_macros import FileFunction
+from spatialq.functions.file_macros import SCALE, TO_CRS, FileFunction
 
 from ..build_lod import Options as TreeOptions
 
@@ -23,6 +23,8 @@ class FileOptions(TreeOptions):
     override_crs: bool = parameter(
         False, "Whether crs also takes the place of one that a file names."
     )
+    to_crs: str | None = parameter(None, TO_CRS)
+    scale: tuple[float, ...] | None = parameter(None, SCALE)
 
 
 @dataclass(frozen=True)
@@ -39,14 +41,16 @@ class Options(FileOptions):
     )
 
 
+# without the unit of the coordinates, which follows from the CRS
+PARAMETERS = tuple(each for each in parameters_of(Options) if each.name != "unit")
+
 WRITE_LOD = FileFunction(
     "write_lod",
     "Build levels of detail of point clouds and write them, file to file.",
     "Point cloud file",
     "List of files, by their endings: .copc.laz the points as COPC, metadata.json as Potree, "
     "tileset.json as 3D Tiles, .parquet the nodes of build_lod, .png pictures.",
-    # without the unit of the coordinates, which follows from the CRS
-    tuple(each for each in parameters_of(Options) if each.name != "unit"),
+    PARAMETERS,
     {
         "points": "BIGINT",
         "nodes": "BIGINT",
@@ -58,6 +62,8 @@ WRITE_LOD = FileFunction(
         "outputs": "VARCHAR[]",
     },
     "FROM write_lod('tile.laz', ['tile.copc.laz'])",
+    # those that were there first
+    tuple(each.name for each in PARAMETERS if each.name not in ("to_crs", "scale")),
 )
 
 USES = ("build_lod",)

@@ -85,6 +85,8 @@ class _Attempts:
         try:
             yield
         except (SpatialqError, ValueError, OSError) as error:
+            if isinstance(error, OSError) and error.filename is None:
+                raise  # of standard output, which the others have as well
             self.failed = True
             note(f"error: {sentence(error)}")
 

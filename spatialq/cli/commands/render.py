@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from spatialq.cli.options import SEPARATOR, Json
+from spatialq.cli.options import SEPARATOR, Json, Within
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import show
 
@@ -38,6 +38,7 @@ def render(
     ] = None,
     size: Annotated[str, typer.Option(help="Width x height of the picture.")] = "1200x900",
     point_size: Annotated[float, typer.Option(min=0.0, help="Side of a point, pixels.")] = 2.0,
+    within: Within = None,
     as_json: Json = False,
 ) -> None:
     """Draw building models and point clouds as a PNG: flat shading, the same bytes each time."""
@@ -58,6 +59,7 @@ def render(
             view_height=view_height,
             size=(int(pixels[1]), int(pixels[2])),
             point_size=point_size,
+            within=within,
             progress=update,
         )
     show([row], as_json=as_json, upright=True)

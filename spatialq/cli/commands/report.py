@@ -31,7 +31,10 @@ def report(
     memory: Memory = None,
     as_json: Json = False,
 ) -> None:
-    """Report on the quality of point clouds: density, strips, overlaps, duplicates, headers."""
+    """Report on the quality of point clouds: density, strips, overlaps, duplicates, headers.
+
+    The exit status is 1 if one of them cannot be read; the report is on the others then.
+    """
     from spatialq.workflows.report import write_report
 
     with progress() as update:
@@ -45,9 +48,14 @@ def report(
         )
     if as_json:
         show_json(found)
-        return
-    show([rounded({name: each[name] for name in SHOWN}) for each in found["files"]], as_json=False)
-    for sentence in found["odd"]:
-        typer.echo(sentence)
-    for name in found["outputs"]:
-        note(f"wrote {name}")
+    else:
+        shown = [rounded({name: each[name] for name in SHOWN}) for each in found["files"]]
+        show(shown, as_json=False)
+        for sentence in found["odd"]:
+            typer.echo(sentence)
+        for name in found["outputs"]:
+            note(f"wrote {name}")
+    for each in found["unreadable"]:
+        note(f"error: report: '{each['file']}': {each['reason']}")
+    if found["unreadable"]:
+        raise typer.Exit(1)
