@@ -243,10 +243,12 @@ def header(function, commit, **figures):
     }
 
 
-def add_cases(path, commit, cases):
-    """Enter cases into a JSON file: each replaces that of its model and seed; None is no file."""
-    if path is None:
+def add_cases(folder, name, commit, cases):
+    """Enter cases into NAME.json of a folder, if there is one: each replaces its model and seed."""
+    if folder is None:
         return
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.json"
     known = json.loads(path.read_text())["cases"] if path.exists() else []
     about = {"commit": commit, "date": datetime.now(UTC).date().isoformat()}
     new = {(each["model"], each["seed"]): {**each, **about} for each in cases}

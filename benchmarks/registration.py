@@ -1,14 +1,14 @@
 """How often the place of a scan in a building model is found, and how well.
 
     python benchmarks/registration.py [MODEL.ifc ...] [--poses 20] [--first 0] [--beams 60000]
-        [--results results/registration.json --commit HASH]
+        [--out results]
 
 Simulated scans of about 30 % of each model, with 10 mm of noise and boxes of clutter, are turned
 about the vertical and shifted by up to 100 m. "found" must be within 10 mm, at the middle of the
 scan, and 0.1 degrees; else it is "wrong". "ambiguous" counts where the true place is among those
 that are listed, else it is "wrong", too. "other" is how many of the scans are found in the next
 model, where they do not belong. Without a model, the demo's house is taken. Each pose is a case of
-the file of results; what is not "found" is printed.
+the results; what is not "found" is printed.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from buildings import elements
-from measure import add_cases
+from measure import add_arguments, add_cases
 from spatialq.udfs.registration import MATRIX, STATUSES, Options
 from spatialq.udfs.registration.cpu import run
 
@@ -73,8 +73,7 @@ def main():
     parser.add_argument("--poses", type=int, default=20)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--beams", type=int, default=60_000)
-    parser.add_argument("--results", type=Path)
-    parser.add_argument("--commit", default="unknown")
+    add_arguments(parser)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if not chosen.models:
@@ -104,7 +103,7 @@ def main():
                 "mm": round(1000 * off[0], 2), "degrees": round(off[1], 4),
                 "processor_seconds": round(seconds, 1),
             }  # fmt: skip
-            add_cases(chosen.results, chosen.commit, [case])
+            add_cases(chosen.out, "registration", chosen.commit, [case])
             if said != "found":
                 print(" ", case, flush=True)
             if said == "found":

@@ -25,10 +25,10 @@ GAIN = 0.01
 """Of the score: a step beside a candidate that gains less is the last one."""
 TIGHT = (0.03, 0.02, 0.02, 0.015, 0.015, 0.015)
 """Metres: radii of the last steps. Points of a cell are averaged, so that their noise is less."""
+BESIDE_IT = TIGHT[-1], 0.2
+"""Metres and degrees: placements that are found around one and differ less are one."""
 AROUND = (0.01, 0.02, 0.03)
 """Metres: how far from a placement it is looked for where most surfaces agree exactly."""
-BESIDE_IT = 0.008, 0.1
-"""Metres and degrees: placements that are found around one and differ less are one."""
 SAME = 0.1, 1.0
 """Metres and degrees: candidates that differ less are one."""
 LEAST_SURFELS = 100
@@ -42,6 +42,8 @@ BLOCK = 1.0
 """Metres: surfels in a cube of this edge are explained together or not, so they count as one."""
 SURE = 4.0
 """Standard deviations by which a candidate must explain more than another one."""
+SURE_BESIDE = 3.0
+"""The same, of the dozen places around it: fewer are compared, so chance is less."""
 TIMES = 3.0
 """How many times as much it must explain alone as the other one does."""
 MARGIN = 0.03
@@ -184,7 +186,7 @@ def _settled(
         each.pose
         for each in exact
         if any(each.pose is pose for pose in kept)
-        and (each is exact[0] or not is_better(exact[0], each, cubes))
+        and (each is exact[0] or not is_better(exact[0], each, cubes, SURE_BESIDE))
     ]
     status = found.status if len(chosen) == 1 else "ambiguous"
     judged = [judge(faces, sample, pose, axis, free) for pose in chosen]
@@ -238,7 +240,7 @@ def cubes_of(sample: Surfels) -> Any:
     return np.unique(np.floor(sample.places / BLOCK), axis=0, return_inverse=True)[1].ravel()
 
 
-def is_better(one: Candidate, other: Candidate, cubes: Any) -> bool:
+def is_better(one: Candidate, other: Candidate, cubes: Any, sure: float = SURE) -> bool:
     """Whether one candidate explains more of the scan than another one by more than chance.
 
     The difference is summed up in cubes, which are the independent observations.
@@ -247,7 +249,7 @@ def is_better(one: Candidate, other: Candidate, cubes: Any) -> bool:
     more, less = difference[difference > 0].sum(), -difference[difference < 0].sum()
     chance = np.sqrt((difference**2).sum())
     return bool(
-        more - less >= max(SURE * chance, MARGIN * len(cubes)) and more >= TIMES * less and more > 0
+        more - less >= max(sure * chance, MARGIN * len(cubes)) and more >= TIMES * less and more > 0
     )
 
 
