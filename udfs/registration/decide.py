@@ -214,15 +214,14 @@ def _climbed(
         All that were adjusted.
     """
     found: list[tuple[float, Pose]] = []
-    before = -1.0
     while True:
         poses = [refine(faces, scan, each, radii, free) for each in beside(pose, steps)]
         tried = [(score(faces, scan, each, axis, radius), each) for each in poses]
         found += tried
         best, pose = max(tried, key=lambda each: each[0])
-        if best < before + GAIN:
+        # the first of them is the placement itself
+        if best < tried[0][0] + GAIN:
             return found
-        before = best
 
 
 def is_clear(one: Candidate, other: Candidate, scan: Surfels) -> bool:
