@@ -1,13 +1,15 @@
 """How many changes of a model `coverage` finds, by the truth of simulated scans; and its speed.
 
     python benchmarks/coverage.py [MODEL.ifc ...] [--rooms N] [--seeds N ...] [--changes N]
+        [--out results]
 
 Of each model, or of N generated buildings, and each seed: some of the elements that can be seen are
 moved by 10 to 300 mm along their main normal or missing; boxes of clutter stand on the floors; the
 scan has 3 mm of noise. "moved" and "missing" are the shares with the right status, a movement
 within 3 mm and 5 %; "others" the share of unchanged elements that are installed, of those with 400
 points; "false" that of those called displaced or not found; "hidden" how many of those without a
-ray are called not found.
+ray are called not found. What is not right is printed with its movement; each seed is a case of the
+results.
 """
 
 import argparse
@@ -16,11 +18,14 @@ from collections import Counter
 from pathlib import Path
 
 from buildings import elements
+from measure import add_arguments, add_cases
 from scan_changes import case, judge
 from spatialq.udfs.coverage import STATUSES, Options
 from spatialq.udfs.coverage.cpu import run
 
 from spatialq.demo import scanner
+
+MOVEMENT = ("dx", "dy", "dz")
 
 
 def main():
@@ -32,8 +37,9 @@ def main():
     parser.add_argument("--stations", type=int, default=12)
     parser.add_argument("--beams", type=int, default=200_000)
     parser.add_argument("--tolerance", type=float, default=0.005)
+    add_arguments(parser)
     options = parser.parse_args()
-    worlds = {path.name: elements(path) for path in options.models}
+    worlds = {path.stem: elements(path) for path in options.models}
     if not worlds:
         worlds = {f"rooms {k + 3} x 3": scanner.rooms(k + 3, 3)[0] for k in range(options.rooms)}
     print(
@@ -51,12 +57,23 @@ def main():
             chosen = Options(scanner=tuple(scan.stations.ravel()), tolerance=options.tolerance)
             begin = time.process_time()
             found = run(scan.x, scan.y, scan.z, None, meshes, chosen)
-            seconds += time.process_time() - begin
+            spent, of_seed = time.process_time() - begin, Counter()
+            seconds += spent
             n += len(scan.x)
-            for _, kind, is_right, status in judge(found, changed, STATUSES):
-                total[kind] += 1
-                total[kind, "right"] += bool(is_right)
-                total[kind, status] += 1
+            for row, kind, is_right, status in judge(found, changed, STATUSES):
+                of_seed[kind] += 1
+                of_seed[kind, "right"] += bool(is_right)
+                of_seed[kind, status] += 1
+                if not is_right:
+                    moved = [round(1000 * float(found[each][row]), 1) for each in MOVEMENT]
+                    print(f"  seed {seed}, element {row}, {kind}: {status}, moved by {moved} mm")
+            total += of_seed
+            figures = {
+                "model": name, "seed": seed, "points": len(scan.x),
+                "processor_seconds": round(spent, 1),
+                **{k if isinstance(k, str) else ": ".join(k): v for k, v in of_seed.items() if v},
+            }  # fmt: skip
+            add_cases(options.out, "coverage", options.commit, [figures])
         wrong = total["installed", "displaced"] + total["installed", "not found"]
         shares = [f"{total[k, 'right']}/{total[k]}" for k in ("moved", "missing", "installed")]
         print(

@@ -243,6 +243,20 @@ def header(function, commit, **figures):
     }
 
 
+def add_cases(folder, name, commit, cases):
+    """Enter cases into NAME.json of a folder, if there is one: each replaces its model and seed."""
+    if folder is None:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.json"
+    known = json.loads(path.read_text())["cases"] if path.exists() else []
+    about = {"commit": commit, "date": datetime.now(UTC).date().isoformat()}
+    new = {(each["model"], each["seed"]): {**each, **about} for each in cases}
+    kept = {(each["model"], each["seed"]): each for each in known} | new
+    rows = ",\n  ".join(json.dumps(kept[key]) for key in sorted(kept))
+    path.write_text(f'{{"cases": [\n  {rows}\n]}}\n')
+
+
 def show(report):
     """Print a report at once, and give it back."""
     print(json.dumps(report, indent=1), flush=True)

@@ -1,12 +1,14 @@
 """How often the place of a scan in a building model is found, and how well.
 
-    python benchmarks/registration.py [MODEL.ifc ...] [--poses 20] [--beams 120000]
+    python benchmarks/registration.py [MODEL.ifc ...] [--poses 20] [--first 0] [--beams 60000]
+        [--out results]
 
 Simulated scans of about 30 % of each model, with 10 mm of noise and boxes of clutter, are turned
 about the vertical and shifted by up to 100 m. "found" must be within 10 mm, at the middle of the
 scan, and 0.1 degrees; else it is "wrong". "ambiguous" counts where the true place is among those
 that are listed, else it is "wrong", too. "other" is how many of the scans are found in the next
-model, where they do not belong. Without a model, the demo's house is taken.
+model, where they do not belong. Without a model, the demo's house is taken. Each pose is a case of
+the results; what is not "found" is printed.
 """
 
 import argparse
@@ -17,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from buildings import elements
+from measure import add_arguments, add_cases
 from spatialq.udfs.registration import MATRIX, STATUSES, Options
 from spatialq.udfs.registration.cpu import run
 
@@ -68,7 +71,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("models", nargs="*", type=Path)
     parser.add_argument("--poses", type=int, default=20)
-    parser.add_argument("--beams", type=int, default=120_000)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--beams", type=int, default=60_000)
+    add_arguments(parser)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if not chosen.models:
@@ -84,14 +89,23 @@ def main():
     names = list(models)
     for k, name in enumerate(names):
         counts, worst, spent, other = Counter(), np.zeros(2), 0.0, 0
-        for seed in range(chosen.poses):
+        for seed in range(chosen.first, chosen.first + chosen.poses):
             points, *truth = scan(models[name], seed, chosen.beams)
             x, y, z = np.ascontiguousarray(points.T)
             started = time.process_time()
             rows = run(x, y, z, None, models[name], Options(unit=1.0))
-            spent += time.process_time() - started
+            seconds = time.process_time() - started
+            spent += seconds
             said, *off = verdict(rows, points, *truth)
             counts[said] += 1
+            case = {
+                "model": name, "seed": seed, "points": len(x), "said": said,
+                "mm": round(1000 * off[0], 2), "degrees": round(off[1], 4),
+                "processor_seconds": round(seconds, 1),
+            }  # fmt: skip
+            add_cases(chosen.out, "registration", chosen.commit, [case])
+            if said != "found":
+                print(" ", case, flush=True)
             if said == "found":
                 worst = np.maximum(worst, off)
             if len(names) > 1:

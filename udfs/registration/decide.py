@@ -15,15 +15,18 @@ COARSE, SAMPLE = 3000, 20_000
 """Surfels of the scan with which candidates are compared first, and at last."""
 KEPT = 12
 """Candidates that are compared at last."""
-LIKELY = 0.9
-"""Share of the best score above which a candidate's surroundings are searched."""
-NEARBY = 0.02, 0.2
-"""Metres and degrees: rough candidates that differ less are one."""
+LIKELY = 0.75
+"""Share of the best score above which a candidate's surroundings are searched: layers along three
+axes cost the right one more than a wrong one that happens to lie exactly."""
 BESIDE = (0.06, 0.12)
 """Metres: how far beside a candidate a better one is looked for. Layers of an element, such as
 flooring and slab, hold a placement that is off by their thickness."""
+GAIN = 0.01
+"""Of the score: a step beside a candidate that gains less is the last one."""
 TIGHT = (0.03, 0.02, 0.02, 0.015, 0.015, 0.015)
 """Metres: radii of the last steps. Points of a cell are averaged, so that their noise is less."""
+BESIDE_IT = TIGHT[-1], 0.2
+"""Metres and degrees: placements that are found around one and differ less are one."""
 AROUND = (0.01, 0.02, 0.03)
 """Metres: how far from a placement it is looked for where most surfaces agree exactly."""
 SAME = 0.1, 1.0
@@ -39,6 +42,8 @@ BLOCK = 1.0
 """Metres: surfels in a cube of this edge are explained together or not, so they count as one."""
 SURE = 4.0
 """Standard deviations by which a candidate must explain more than another one."""
+SURE_BESIDE = 3.0
+"""The same, of the dozen places around it: fewer are compared, so chance is less."""
 TIMES = 3.0
 """How many times as much it must explain alone as the other one does."""
 MARGIN = 0.03
@@ -110,10 +115,8 @@ def candidates(
     middle = small.places.mean(axis=0)
     rough.sort(key=lambda each: -each[0])
     likely = [pose for score, pose in rough if score >= LIKELY * rough[0][0]]
-    for pose in _distinct(likely, middle, KEPT, NEARBY):
-        for moved in beside(pose, BESIDE):
-            better = refine(faces, small, moved, FINE)
-            rough.append((score(faces, small, better, axis), better))
+    for pose in _distinct(likely, middle, KEPT, SAME):
+        rough += _climbed(faces, small, pose, axis, BESIDE, FINE)
     rough.sort(key=lambda each: -each[0])
     fine: list[Candidate] = []
     for pose in _distinct([pose for _, pose in rough], middle, KEPT, SAME):
@@ -123,10 +126,13 @@ def candidates(
     kept = _distinct([each.pose for each in fine], middle, KEPT, SAME)
     fine = [each for each in fine if any(each.pose is pose for pose in kept)]
     free = SIX if tilt else FOUR
-    return [
-        each if each.status == "not found" else _settled(faces, small, sample, each, axis, free)
-        for each in _with_status(sample, fine)
-    ]
+    listed = []
+    for each in _with_status(sample, fine):
+        if each.status == "not found":
+            listed.append(each)
+        else:
+            listed += _settled(faces, small, sample, each, axis, free)
+    return listed
 
 
 def _with_status(sample: Surfels, found: list[Candidate]) -> list[Candidate]:
@@ -153,17 +159,69 @@ def _with_status(sample: Surfels, found: list[Candidate]) -> list[Candidate]:
 
 def _settled(
     faces: Faces, small: Surfels, sample: Surfels, found: Candidate, axis: float, free: Any
-) -> Candidate:
+) -> list[Candidate]:
     """Move a placement to where most surfaces agree exactly.
 
     Elements that were built some centimetres off are near enough to their faces to pull at a
     placement. Within `TIGHT` of the others they do not count, whichever way they are off.
+
+    Returns
+    -------
+    list of Candidate
+        The placement; and after it those beside it that fit about as well, such as where layers of
+        a wall lie on others of the model: then all of them are ambiguous.
     """
-    poses = [refine(faces, small, each, TIGHT, free) for each in beside(found.pose, AROUND)]
-    radius = TIGHT[-1]
-    best = max(poses, key=lambda pose: score(faces, small, pose, axis, radius))
-    judged = judge(faces, sample, refine(faces, sample, best, TIGHT[-2:], free), axis, free)
-    return replace(judged, status=found.status, worse=found.worse)
+    radius, middle = TIGHT[-1], small.places.mean(axis=0)
+    tried = _climbed(faces, small, found.pose, axis, AROUND, TIGHT, free, radius)
+    tried.sort(key=lambda each: -each[0])
+    poses = [
+        refine(faces, sample, pose, TIGHT[-2:], free)
+        for pose in _distinct([pose for _, pose in tried], middle, KEPT, BESIDE_IT)
+    ]
+    exact = [judge(faces, sample, pose, axis, free, radius) for pose in poses]
+    exact.sort(key=lambda each: -each.score)
+    kept = _distinct([each.pose for each in exact], middle, KEPT, BESIDE_IT)
+    cubes = cubes_of(sample)
+    chosen = [
+        each.pose
+        for each in exact
+        if any(each.pose is pose for pose in kept)
+        and (each is exact[0] or not is_better(exact[0], each, cubes, SURE_BESIDE))
+    ]
+    status = found.status if len(chosen) == 1 else "ambiguous"
+    judged = [judge(faces, sample, pose, axis, free) for pose in chosen]
+    return [replace(each, status=status, worse=found.worse) for each in judged]
+
+
+def _climbed(
+    faces: Faces,
+    scan: Surfels,
+    pose: Pose,
+    axis: float,
+    steps: tuple[float, ...],
+    radii: tuple[float, ...],
+    free: Any = FOUR,
+    radius: float = TOLERANCE,
+) -> list[tuple[float, Pose]]:
+    """Adjust a placement and those beside it, and those beside the best of these while it gains.
+
+    Layers may hold a placement along two axes at once, and a step along one of them leaves the
+    other.
+
+    Returns
+    -------
+    list of score, Pose
+        All that were adjusted.
+    """
+    found: list[tuple[float, Pose]] = []
+    while True:
+        poses = [refine(faces, scan, each, radii, free) for each in beside(pose, steps)]
+        tried = [(score(faces, scan, each, axis, radius), each) for each in poses]
+        found += tried
+        best, pose = max(tried, key=lambda each: each[0])
+        # the first of them is the placement itself
+        if best < tried[0][0] + GAIN:
+            return found
 
 
 def is_clear(one: Candidate, other: Candidate, scan: Surfels) -> bool:
@@ -181,7 +239,7 @@ def cubes_of(sample: Surfels) -> Any:
     return np.unique(np.floor(sample.places / BLOCK), axis=0, return_inverse=True)[1].ravel()
 
 
-def is_better(one: Candidate, other: Candidate, cubes: Any) -> bool:
+def is_better(one: Candidate, other: Candidate, cubes: Any, sure: float = SURE) -> bool:
     """Whether one candidate explains more of the scan than another one by more than chance.
 
     The difference is summed up in cubes, which are the independent observations.
@@ -190,7 +248,7 @@ def is_better(one: Candidate, other: Candidate, cubes: Any) -> bool:
     more, less = difference[difference > 0].sum(), -difference[difference < 0].sum()
     chance = np.sqrt((difference**2).sum())
     return bool(
-        more - less >= max(SURE * chance, MARGIN * len(cubes)) and more >= TIMES * less and more > 0
+        more - less >= max(sure * chance, MARGIN * len(cubes)) and more >= TIMES * less and more > 0
     )
 
 
