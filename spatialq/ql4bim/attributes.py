@@ -294,9 +294,9 @@ def held_column(use: Caller, objects: Variable, whole: Variable, path: tuple[Tok
         return Column("", value=as_text)
     if held == "truth":
         return Column("", value=as_truth)
-    if path[0] in OWN_COLUMNS:
-        return Column("", value=as_number)
     is_property = path[0] not in schemas.object_attributes()
+    if path[0] in OWN_COLUMNS or (is_property and len(path) == 1):  # an inverse attribute's count
+        return Column("", value=as_number)
     rows = objects.beside("models")
     unit = "length_unit_metres"
     if is_property:

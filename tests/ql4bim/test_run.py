@@ -22,6 +22,20 @@ def names(script, variable=None):
     return sorted(name for (name,) in query.select("name").fetchall())
 
 
+def test_the_value_of_an_inverse_attribute_is_how_many_there_are(con):
+    script = spatialq.run_script(
+        con, M + "w = TF(m is IfcWall)\no[wall|n] = DR(w.HasOpenings)\nt[wall|n] = AF(o, [n] > 0)"
+    )
+    counted = (
+        "SELECT parent, count(*) FROM read_ifc_relations('house.ifc') WHERE kind = 'voids' "
+        "AND parent IN (SELECT global_id FROM read_ifc_objects('house.ifc') "
+        "WHERE ifc_class LIKE 'IfcWall%') GROUP BY ALL"
+    )
+    wanted = con.sql(counted).fetchall()
+    assert wanted
+    assert sorted(script.result.fetchall()) == sorted(wanted)
+
+
 def test_the_published_examples_run(con, tmp_path):
     """Those of the language's own pages, in one script: the model's counts are SQL's."""
     part = tmp_path / "walls.ifc"
