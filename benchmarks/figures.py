@@ -119,6 +119,20 @@ def export_ifc(found):
         ]  # fmt: skip
 
 
+def plane_roofs(found):
+    rows = found["densities"]
+    for density in dict.fromkeys(each["points per m2"] for each in rows):
+        each = {row["parameters"]: row for row in rows if row["points per m2"] == density}
+        yield [
+            f"{density:g}", f"{each['defaults']['faces']}",
+            *(
+                f"{row['found']} ({row['found'] / row['faces']:.0%}), {row['planes of no face']}, "
+                f"{row['greatest rmse']:.2f}"
+                for row in map(each.get, found["parameters"])
+            ),
+        ]  # fmt: skip
+
+
 def small_calls(found):
     before = read("small_calls_before")["functions"]
     for name, now in found["functions"].items():
@@ -137,7 +151,7 @@ TABLES = {
     each.__name__: each
     for each in (
         classify_ground, detect_planes, export_ifc, first_calls, gpu_tiles, large_clouds,
-        owm_ground, small_calls,
+        owm_ground, plane_roofs, small_calls,
     )
 }  # fmt: skip
 

@@ -108,6 +108,7 @@ BENCHMARKS = [
     Benchmark("plane_points", "--points 3000 --repeat 1"),
     Benchmark("plane_flatness", "--data {one}", data="indoor/caixa3.laz", slow=True),
     Benchmark("plane_quality", "--points 3000 --only box --methods detect_planes", slow=True),
+    Benchmark("plane_roofs", "--densities 1 --seeds 7"),
     Benchmark("plane_scans", "--data {one}", "--data {data}/indoor",
               data="indoor/caixa3.laz", slow=True),
     Benchmark("point_elements", "--points 300 --elements 5 --repeat 1"),
