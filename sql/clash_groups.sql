@@ -139,24 +139,42 @@ ORDER BY group_id;
 --     for what clashes among itself; the number of clashes; the largest penetration
 -- example: FROM clash_matrix('named_clashes', per := 'class') ORDER BY clashes DESC
 CREATE OR REPLACE MACRO clash_matrix(clashes, per := 'class') AS TABLE
-WITH said AS (
+WITH asked AS (
     SELECT
-        to_json(t) AS j,
-        coalesce(spatialq_text('clash_matrix: per must be text, got ', per), 'class') AS way
-    FROM query_table(
-        spatialq_name('clash_matrix: clashes must be the name of a table, got ', clashes)
-    ) AS t
+        coalesce(spatialq_text('clash_matrix: per must be text, got ', per), 'class') AS way,
+        -- a JSON pointer: names may have signs that mean something in paths
+        replace(replace(way, '~', '~0'), '/', '~1') AS key
+),
+-- materialized, so that it is asked where there are no rows, too
+checked AS MATERIALIZED (
+    SELECT
+        '/a_' || key AS a_key, '/b_' || key AS b_key,
+        CASE WHEN json_exists(names, a_key) AND json_exists(names, b_key) THEN true
+            ELSE spatialq_refuse(
+                'clash_matrix: per must be a column that a and b have, such as ''class'' or ''file'', got ',
+                '''' || way || ''''
+            ) > 0
+        END AS is_known
+    FROM asked CROSS JOIN (
+        SELECT to_json(t) AS names
+        FROM (SELECT 1) LEFT JOIN (
+            FROM query_table(
+                spatialq_name('clash_matrix: clashes must be the name of a table, got ', clashes)
+            ) LIMIT 0
+        ) AS t ON true
+    )
 ),
 sides AS (
     SELECT
-        coalesce(j ->> ('a_' || way), '') AS a, coalesce(j ->> ('b_' || way), '') AS b,
+        coalesce(j ->> a_key, '') AS a, coalesce(j ->> b_key, '') AS b,
         (j ->> 'penetration')::DOUBLE AS penetration
-    FROM said
-    WHERE CASE WHEN json_exists(j, 'a_' || way) AND json_exists(j, 'b_' || way) THEN true
-        ELSE spatialq_refuse(
-            'clash_matrix: per must be a column that a and b have, such as ''class'' or ''file'', got ',
-            '''' || way || ''''
-        )::VARCHAR IS NULL END
+    FROM (
+        SELECT to_json(t) AS j
+        FROM query_table(
+            spatialq_name('clash_matrix: clashes must be the name of a table, got ', clashes)
+        ) AS t
+    ) CROSS JOIN checked
+    WHERE is_known
 )
 SELECT
     least(a, b) AS one, greatest(a, b) AS other, count(*) AS clashes,

@@ -52,7 +52,10 @@ def test_what_has_no_value_is_counted(con):
     assert con.sql("FROM clash_matrix('clashes')").fetchall() == []
 
 
-def test_what_two_sides_do_not_have_is_refused(con):
+@pytest.mark.parametrize("is_empty", [False, True])
+def test_what_two_sides_do_not_have_is_refused(con, is_empty):
+    if is_empty:
+        con.execute("DELETE FROM clashes")
     message = "clash_matrix: per must be a column that a and b have, such as 'class' or 'file', got"
     for per in ("mood", "penetration"):
         with pytest.raises(duckdb.Error, match=f"{message} '{per}'"):

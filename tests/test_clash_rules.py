@@ -193,8 +193,10 @@ def test_a_key_without_a_value_says_nothing(tmp_path):
 
 
 def test_files_that_are_none(tmp_path):
-    with pytest.raises(FileError, match=r"clash: .*none.yml.: No such file"):
+    with pytest.raises(FileError, match=r"clash: .*none.yml': there is no such file"):
         read_rules(tmp_path / "none.yml")
+    with pytest.raises(FileError, match=r"clash: .*: is a folder, no file"):
+        read_rules(tmp_path)
     path = tmp_path / "rules.yml"
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(FileError, match=r"clash: '.*rules.yml': is no YAML: "):

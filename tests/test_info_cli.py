@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import rasterio
 
+from spatialq.workflows.places import EXTENT, readable
+
 from .command_line import rows, spatialq_command
 from .io.ifc_models import Builder
 from .test_lengths_cli import write_floor
@@ -106,6 +108,14 @@ def test_coordinates_are_shown_as_they_were_written(tmp_path):
     shown = spatialq_command("info", tmp_path / "a.las").stdout
     for text in ("2049993.92,", "1267501.19]", "228.73]"):
         assert text in shown
+
+
+def test_a_storey_without_a_name_is_called_unnamed():
+    place = dict.fromkeys(("georeference", *EXTENT))
+    storeys = [{"name": None, "elevation": 0.0}, {"name": "", "elevation": 3.0}]
+    storeys.append({"name": "attic", "elevation": None})
+    said = readable({**place, "storeys": storeys})
+    assert said["storeys"] == "unnamed: 0, unnamed: 3, attic: unknown"
 
 
 def federation(tmp_path):

@@ -11,6 +11,7 @@ from spatialq.data.units import metres
 from spatialq.database.element_sets import rules_of
 from spatialq.errors import FileError
 from spatialq.functions.sql_text import literal
+from spatialq.io.files import require_file
 from spatialq.workflows.clash_models import COMMAND
 from spatialq.workflows.tables import dicts
 
@@ -112,6 +113,7 @@ def read_rules(path: Path) -> list[Rule]:
     """
     import yaml
 
+    require_file(COMMAND, path)
     try:
         given = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:

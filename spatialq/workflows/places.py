@@ -51,7 +51,9 @@ def places(con: "duckdb.DuckDBPyConnection", elements: str = "elements") -> list
 def readable(place: dict[str, Any]) -> dict[str, Any]:
     """Write extent, storeys and map conversion of a place as a person reads them."""
     said = place["georeference"]
-    storeys = (f"{each['name']}: {_metres(each['elevation'])}" for each in place["storeys"])
+    storeys = (
+        f"{each['name'] or 'unnamed'}: {_metres(each['elevation'])}" for each in place["storeys"]
+    )
     extent = {name: place[name] and [*map(_metres, place[name])] for name in EXTENT}
     return {
         **place,
