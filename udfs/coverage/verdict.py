@@ -182,6 +182,8 @@ def _status(sums: Any, area: Any, is_off: Any, near: Any, options: Options) -> A
         through = through + np.where(near, empty, 0.0)
         may_be_moved = seen_in_view >= least
         sees_through = (through >= least) & (through >= options.min_seen * view)
+        # few points in view are too little for a movement, and too many for an empty place
+        sees_through &= share < options.min_uncertain
         is_out_of_view = view < least
     else:
         share = (seen >= options.min_area).astype(np.float64)
@@ -196,7 +198,7 @@ def _status(sums: Any, area: Any, is_off: Any, near: Any, options: Options) -> A
         area <= 0,
         is_seen & is_off,
         is_seen,
-        sees_through & ~may_be,
+        sees_through,
         may_be,
         ~near,
         is_out_of_view,
