@@ -93,6 +93,8 @@ class Server:
         self._lock = threading.Lock()
         self._queries = anyio.CapacityLimiter(scene.pool.size)
         self._asking = 0
+        self._give_up: set[Callable[[], None]] = set()
+        self._is_ending = False
         # of many tiles that ask for a column, the first reads it and few wait in threads
         self._columns = anyio.CapacityLimiter(COLUMNS)
 
@@ -318,8 +320,12 @@ class Server:
     async def _asked(self, request: Request, work: Callable[[], T], stop: Callable[[], None]) -> T:
         """Wait for an answer in a thread; few may wait, so that tiles come meanwhile.
 
-        Where the client goes, `work` is not begun any more, or `stop` is called to end it.
+        Where the client goes, `work` is not begun any more, or `stop` is called to end it; so it
+        is where the server ends.
         """
+        ending = Refusal(503, "view: the server is ending")
+        if self._is_ending:
+            raise ending
         if self._asking >= self._scene.pool.size + WAITING:
             raise Refusal(503, "view: too many queries are waiting; try again in a moment")
         self._asking += 1
@@ -328,12 +334,16 @@ class Server:
         try:
             async with anyio.create_task_group() as group:
 
-                async def leave() -> None:
-                    while (await request.receive())["type"] != "http.disconnect":
-                        pass
+                def give_up() -> None:
                     stop()
                     group.cancel_scope.cancel()
 
+                async def leave() -> None:
+                    while (await request.receive())["type"] != "http.disconnect":
+                        pass
+                    give_up()
+
+                self._give_up.add(give_up)
                 group.start_soon(leave)
                 try:
                     answers.append(await to_thread.run_sync(work, limiter=self._queries))
@@ -344,9 +354,16 @@ class Server:
                 group.cancel_scope.cancel()
         finally:
             self._asking -= 1
+            self._give_up.discard(give_up)
         if answers:
             return answers[0]
-        raise refusal
+        raise ending if self._is_ending else refusal
+
+    def end(self) -> None:
+        """End all queries, each of which is answered by a refusal; called in the event loop."""
+        self._is_ending = True
+        for give_up in [*self._give_up]:
+            give_up()
 
     def _cloud(self, request: Request) -> "Cloud":
         cloud = self._scene.cloud(request.path_params["cloud"])

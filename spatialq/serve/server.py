@@ -55,7 +55,13 @@ class Listening:
             self.guard, log_level="warning", access_log=False, server_header=False, lifespan="off",
             timeout_graceful_shutdown=1,
         )  # fmt: skip
-        self._server = uvicorn.Server(config)
+
+        class Ending(uvicorn.Server):
+            async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+                answers.end()
+                await super().shutdown(sockets)
+
+        self._server = Ending(config)
         self._thread: threading.Thread | None = None
 
     def run(self) -> None:

@@ -1,14 +1,19 @@
 """`spatialq view` as a person starts it: a process, its address, and its end."""
 
 import json
+import queue
 import re
 import signal
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
 
 import pytest
+
+from spatialq.serve.app import WAITING
+from spatialq.serve.pool import AT_ONCE
 
 pytestmark = pytest.mark.slow
 
@@ -29,10 +34,11 @@ def start(house, *more):
     pytest.fail("the server said no address")
 
 
-def end(process, how=signal.SIGINT):
+def end(process, how=signal.SIGINT, said=None):
     process.send_signal(how)
-    process.stderr.read()
+    text = process.stderr.read()
     process.stderr.close()
+    assert said in (None, text)
     return process.wait(60)
 
 
@@ -57,6 +63,33 @@ def test_it_serves_until_ctrl_c(house, in_cache):
     finally:
         status = end(process)
     assert status in (0, 130)
+
+
+def test_ctrl_c_ends_the_queries_that_run_and_wait(house, in_cache):
+    process, address, port, token = start(house)
+    bearer = {"Authorization": f"Bearer {token}"}
+    answers = queue.Queue()
+
+    def count():
+        try:
+            text = "SELECT count(*) FROM range(1_000_000_000_000)"
+            ask(f"http://127.0.0.1:{port}/sql", {"sql": text}, bearer)
+        except urllib.error.HTTPError as error:
+            answers.put((error.code, json.loads(error.read())["error"]))
+
+    threads = [threading.Thread(target=count) for _ in range(AT_ONCE + WAITING + 1)]
+    for each in threads:
+        each.start()
+    try:
+        refused = answers.get(timeout=60)  # all others are at the server by then
+    finally:
+        status = end(process, said="interrupted: nothing was half written\n")
+    for each in threads:
+        each.join(60)
+    assert status == 130
+    assert refused == (503, "view: too many queries are waiting; try again in a moment")
+    ended = [answers.get_nowait() for _ in range(AT_ONCE + WAITING)]
+    assert set(ended) == {(503, "view: the server is ending")}
 
 
 def test_views_survive_a_server_that_is_killed(house, in_cache, tmp_path):
