@@ -66,7 +66,7 @@ def test_it_serves_until_ctrl_c(house, in_cache):
 
 
 def test_ctrl_c_ends_the_queries_that_run_and_wait(house, in_cache):
-    process, address, port, token = start(house)
+    process, _, port, token = start(house)
     bearer = {"Authorization": f"Bearer {token}"}
     answers = queue.Queue()
 
