@@ -12,7 +12,7 @@ T = 0.2
 """Metres: of a wall or slab."""
 
 
-def storey(z=0.0, x=0.0):
+def storey(z=0.0):
     """Walls of rooms of different sizes, and the slabs below and above: boxes."""
     walls = [
         ((0, 0), (12, T)), ((0, 8.8), (12, 9)), ((0, 0), (T, 9)), ((11.8, 0), (12, 9)),
@@ -21,7 +21,7 @@ def storey(z=0.0, x=0.0):
     ]  # fmt: skip
     boxes = [box((*low, 0), (*high, 2.8)) for low, high in walls]
     boxes += [box((0, 0, -T), (12, 9, 0)), box((0, 0, 2.8), (12, 9, 3))]
-    return [(vertices + np.array([x, 0, z]), faces) for vertices, faces in boxes]
+    return [(vertices + np.array([0, 0, z]), faces) for vertices, faces in boxes]
 
 
 HOUSE = Meshes.of(storey())

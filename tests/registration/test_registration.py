@@ -7,11 +7,10 @@ import pytest
 from spatialq.udfs.registration import MATRIX, UPS
 
 import spatialq
-from spatialq.data.meshes import Meshes
 from spatialq.demo.house import write_house
 from spatialq.demo.house_scan import write_scan
 
-from .cases import HALL, HOUSE, OTHER, ROOMS, TOWER, about_z, pose, scan, storey
+from .cases import HALL, HOUSE, OTHER, ROOMS, TOWER, about_z, pose, scan
 from .oracle import error, moved, share_on
 
 
@@ -47,24 +46,6 @@ def test_a_part_of_a_house_is_found_from_any_pose(seed):
     assert set(status[1:]) <= {"not found"}
     assert rows["explained"][0] > 0.6
     assert np.isfinite([rows[f"sigma_{name}"][0] for name in ("x", "y", "z", "turn")]).all()
-
-
-@pytest.mark.slow
-def test_layers_that_fit_equally_well_are_ambiguous_and_both_are_listed():
-    """Each wall and slab of the model has a second layer, 25 mm beside it."""
-    layers = Meshes.of([part for x in (0.0, 0.025) for part in storey(x=x)])
-    truth = scan(HOUSE, 3, clutter=0)
-    turn, shift = pose(3)
-    points = truth @ turn.T + shift
-    _, status, matrices = placements(points, layers, unit=1.0)
-    assert status[:2] == ["ambiguous", "ambiguous"]
-    off = [
-        (moved(matrix, points) - truth).mean(axis=0)
-        for matrix, each in zip(matrices, status, strict=True)
-        if each == "ambiguous"
-    ]
-    for expected in (0.0, 0.025):
-        assert np.linalg.norm(np.array(off) - [expected, 0, 0], axis=1).min() < 0.005
 
 
 @pytest.mark.slow

@@ -25,8 +25,6 @@ GAIN = 0.01
 """Of the score: a step beside a candidate that gains less is the last one."""
 TIGHT = (0.03, 0.02, 0.02, 0.015, 0.015, 0.015)
 """Metres: radii of the last steps. Points of a cell are averaged, so that their noise is less."""
-BESIDE_IT = TIGHT[-1], 0.2
-"""Metres and degrees: placements that are found around one and differ less are one."""
 AROUND = (0.01, 0.02, 0.03)
 """Metres: how far from a placement it is looked for where most surfaces agree exactly."""
 SAME = 0.1, 1.0
@@ -42,8 +40,6 @@ BLOCK = 1.0
 """Metres: surfels in a cube of this edge are explained together or not, so they count as one."""
 SURE = 4.0
 """Standard deviations by which a candidate must explain more than another one."""
-SURE_BESIDE = 3.0
-"""The same, of the dozen places around it: fewer are compared, so chance is less."""
 TIMES = 3.0
 """How many times as much it must explain alone as the other one does."""
 MARGIN = 0.03
@@ -126,13 +122,10 @@ def candidates(
     kept = _distinct([each.pose for each in fine], middle, KEPT, SAME)
     fine = [each for each in fine if any(each.pose is pose for pose in kept)]
     free = SIX if tilt else FOUR
-    listed = []
-    for each in _with_status(sample, fine):
-        if each.status == "not found":
-            listed.append(each)
-        else:
-            listed += _settled(faces, small, sample, each, axis, free)
-    return listed
+    return [
+        each if each.status == "not found" else _settled(faces, small, sample, each, axis, free)
+        for each in _with_status(sample, fine)
+    ]
 
 
 def _with_status(sample: Surfels, found: list[Candidate]) -> list[Candidate]:
@@ -159,38 +152,16 @@ def _with_status(sample: Surfels, found: list[Candidate]) -> list[Candidate]:
 
 def _settled(
     faces: Faces, small: Surfels, sample: Surfels, found: Candidate, axis: float, free: Any
-) -> list[Candidate]:
+) -> Candidate:
     """Move a placement to where most surfaces agree exactly.
 
     Elements that were built some centimetres off are near enough to their faces to pull at a
     placement. Within `TIGHT` of the others they do not count, whichever way they are off.
-
-    Returns
-    -------
-    list of Candidate
-        The placement; and after it those beside it that fit about as well, such as where layers of
-        a wall lie on others of the model: then all of them are ambiguous.
     """
-    radius, middle = TIGHT[-1], small.places.mean(axis=0)
-    tried = _climbed(faces, small, found.pose, axis, AROUND, TIGHT, free, radius)
-    tried.sort(key=lambda each: -each[0])
-    poses = [
-        refine(faces, sample, pose, TIGHT[-2:], free)
-        for pose in _distinct([pose for _, pose in tried], middle, KEPT, BESIDE_IT)
-    ]
-    exact = [judge(faces, sample, pose, axis, free, radius) for pose in poses]
-    exact.sort(key=lambda each: -each.score)
-    kept = _distinct([each.pose for each in exact], middle, KEPT, BESIDE_IT)
-    cubes = cubes_of(sample)
-    chosen = [
-        each.pose
-        for each in exact
-        if any(each.pose is pose for pose in kept)
-        and (each is exact[0] or not is_better(exact[0], each, cubes, SURE_BESIDE))
-    ]
-    status = found.status if len(chosen) == 1 else "ambiguous"
-    judged = [judge(faces, sample, pose, axis, free) for pose in chosen]
-    return [replace(each, status=status, worse=found.worse) for each in judged]
+    tried = _climbed(faces, small, found.pose, axis, AROUND, TIGHT, free, TIGHT[-1])
+    _, best = max(tried, key=lambda each: each[0])
+    judged = judge(faces, sample, refine(faces, sample, best, TIGHT[-2:], free), axis, free)
+    return replace(judged, status=found.status, worse=found.worse)
 
 
 def _climbed(
@@ -239,7 +210,7 @@ def cubes_of(sample: Surfels) -> Any:
     return np.unique(np.floor(sample.places / BLOCK), axis=0, return_inverse=True)[1].ravel()
 
 
-def is_better(one: Candidate, other: Candidate, cubes: Any, sure: float = SURE) -> bool:
+def is_better(one: Candidate, other: Candidate, cubes: Any) -> bool:
     """Whether one candidate explains more of the scan than another one by more than chance.
 
     The difference is summed up in cubes, which are the independent observations.
@@ -248,7 +219,7 @@ def is_better(one: Candidate, other: Candidate, cubes: Any, sure: float = SURE) 
     more, less = difference[difference > 0].sum(), -difference[difference < 0].sum()
     chance = np.sqrt((difference**2).sum())
     return bool(
-        more - less >= max(sure * chance, MARGIN * len(cubes)) and more >= TIMES * less and more > 0
+        more - less >= max(SURE * chance, MARGIN * len(cubes)) and more >= TIMES * less and more > 0
     )
 
 
