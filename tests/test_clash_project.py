@@ -235,6 +235,7 @@ def test_all_global_ids_are_new_and_the_file_has_another_name(models, tmp_path):
     }
 
 
+@pytest.mark.filterwarnings("ignore:clash. .* seems to be a copy:spatialq.errors.FileWarning")
 def test_a_clash_that_is_left_out_is_not_resolved(models, tmp_path):
     project = tmp_path / "project.duckdb"
     shutil.copy(models[1], models[1].with_name("z.ifc"))

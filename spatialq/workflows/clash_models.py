@@ -40,6 +40,17 @@ SELECT DISTINCT sentence FROM model_alignment('elements')
 WHERE verdict = 'misplaced' ORDER BY sentence
 """
 
+COPIES = """
+SELECT a.file_name, b.file_name, count(*), any_value(n.elements)
+FROM elements AS a JOIN elements AS b USING (global_id, xmin, ymin, zmin, xmax, ymax, zmax)
+JOIN (SELECT file_name, count(*) AS elements FROM elements GROUP BY file_name) AS n
+    ON n.file_name = b.file_name
+WHERE a.file_name < b.file_name
+GROUP BY a.file_name, b.file_name HAVING count(*) > any_value(n.elements) / 2
+ORDER BY a.file_name, b.file_name
+"""
+"""Pairs of files of which the second has most of its elements in the first, at the same place."""
+
 
 def read(
     con: "duckdb.DuckDBPyConnection",
@@ -71,6 +82,7 @@ def read(
     unify_storeys(con)
     if len(models) > 1:
         warn_if_misplaced(con, stacklevel=4)
+        warn_of_copies(con, stacklevel=4)
 
 
 def warn_if_misplaced(con: "duckdb.DuckDBPyConnection", *, stacklevel: int) -> None:
@@ -83,6 +95,22 @@ def warn_if_misplaced(con: "duckdb.DuckDBPyConnection", *, stacklevel: int) -> N
     """
     for (sentence,) in con.execute(MISPLACED).fetchall():
         warnings.warn(f"{COMMAND}: {sentence}", FileWarning, stacklevel=stacklevel + 1)
+
+
+def warn_of_copies(con: "duckdb.DuckDBPyConnection", *, stacklevel: int) -> None:
+    """Warn of models that are the same as another one, or a revision of it.
+
+    Warns
+    -----
+    FileWarning
+        `stacklevel` is as in `warnings.warn`.
+    """
+    for first, second, same, of in con.execute(COPIES).fetchall():
+        message = (
+            f"{COMMAND}: {same} of the {of} elements of '{second}' are in '{first}', too, at the "
+            "same place under the same GlobalIds: it seems to be a copy or a revision of it"
+        )
+        warnings.warn(message, FileWarning, stacklevel=stacklevel)
 
 
 def make_tables(

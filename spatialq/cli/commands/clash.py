@@ -15,6 +15,8 @@ BRIEF = (
     "a", "b_class", "b_name", "b_storey", "b",
 )  # fmt: skip
 """Columns that are printed where no file is written."""
+FILES = {"a_file": "a_storey", "b_file": "b_storey"}
+"""Columns that are printed for several models, without folders, and those that they follow."""
 LIMIT = 20
 GROUPED = """
 CREATE OR REPLACE TABLE clashes AS
@@ -257,7 +259,12 @@ def clash(
             brief = [name for name in said if name != "clash"]
             brief += [name for name in BRIEF if is_asked.get(name, True)]
             brief += ["status", "assigned_to"] if bcf_in and not project else []
-            show([rounded({name: row[name] for name in brief}) for row in shown], as_json=False)
+            for name, before in FILES.items() if len(placed) > 1 else ():
+                brief.insert(brief.index(before) + 1, name)
+            named = [
+                row | {name: row[name] and Path(row[name]).name for name in FILES} for row in shown
+            ]
+            show([rounded({name: row[name] for name in brief}) for row in named], as_json=False)
     if excluded:
         note(say_left_out(excluded))
     if has_more:
