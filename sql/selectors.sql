@@ -34,12 +34,16 @@ WITH whole AS NOT MATERIALIZED (
     ))
 ),
 models AS NOT MATERIALIZED (
-    SELECT DISTINCT m.file_name FROM query_table(if(
-        objects IS NULL,
-        spatialq_objects_beside(
-            spatialq_name('elements_where: elements must be the name of a table, got ', elements)
+    SELECT DISTINCT m.file_name FROM query(spatialq_rows_sql(
+        'elements_where: objects',
+        if(
+            objects IS NULL,
+            spatialq_objects_beside(
+                spatialq_name('elements_where: elements must be the name of a table, got ', elements)
+            ),
+            spatialq_name('elements_where: objects must be the name of a table, got ', objects)
         ),
-        spatialq_name('elements_where: objects must be the name of a table, got ', objects)
+        ['file_name', 'step_id']
     )) AS m
 ),
 -- materialized, so that it is asked where no element is left, too
