@@ -149,9 +149,8 @@ def _connect(command: str, name: str, *, create: bool | None) -> "duckdb.DuckDBP
             hints.append("--create makes a new one")
         raise FileError.of(command, name, "; ".join(["there is no such database", *hints]))
     try:
-        with (
-            uninterrupted()
-        ):  # a KeyboardInterrupt while functions are created would end the process
+        # a KeyboardInterrupt while functions are created would end the process
+        with uninterrupted():
             return connect_quietly(name)
     except duckdb.IOException as error:
         if prefix is None or "xtension" not in str(error):

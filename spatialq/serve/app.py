@@ -92,7 +92,7 @@ class Server:
         self._results: OrderedDict[str, dict[int, Selection]] = OrderedDict()
         self._lock = threading.Lock()
         self._queries = anyio.CapacityLimiter(scene.pool.size)
-        self._asking = 0
+        # of each query that runs or waits, what ends it
         self._give_up: set[Callable[[], None]] = set()
         self._is_ending = False
         # of many tiles that ask for a column, the first reads it and few wait in threads
@@ -326,35 +326,32 @@ class Server:
         ending = Refusal(503, "view: the server is ending")
         if self._is_ending:
             raise ending
-        if self._asking >= self._scene.pool.size + WAITING:
+        if len(self._give_up) >= self._scene.pool.size + WAITING:
             raise Refusal(503, "view: too many queries are waiting; try again in a moment")
-        self._asking += 1
         answers: list[T] = []
         refusal = Refusal(499, "view: the client has gone")
-        try:
-            async with anyio.create_task_group() as group:
+        async with anyio.create_task_group() as group:
 
-                def give_up() -> None:
-                    stop()
-                    group.cancel_scope.cancel()
-
-                async def leave() -> None:
-                    while (await request.receive())["type"] != "http.disconnect":
-                        pass
-                    give_up()
-
-                self._give_up.add(give_up)
-                group.start_soon(leave)
-                try:
-                    answers.append(await to_thread.run_sync(work, limiter=self._queries))
-                except (QueryRefusedError, duckdb.Error) as error:
-                    refusal = Refusal(400, sentence(error))
-                except QueryFailedError as error:
-                    refusal = Refusal(500, str(error))
+            def give_up() -> None:
+                stop()
                 group.cancel_scope.cancel()
-        finally:
-            self._asking -= 1
-            self._give_up.discard(give_up)
+
+            async def leave() -> None:
+                while (await request.receive())["type"] != "http.disconnect":
+                    pass
+                give_up()
+
+            self._give_up.add(give_up)
+            try:
+                group.start_soon(leave)
+                answers.append(await to_thread.run_sync(work, limiter=self._queries))
+            except (QueryRefusedError, duckdb.Error) as error:
+                refusal = Refusal(400, sentence(error))
+            except QueryFailedError as error:
+                refusal = Refusal(500, str(error))
+            finally:
+                self._give_up.discard(give_up)
+            group.cancel_scope.cancel()
         if answers:
             return answers[0]
         raise ending if self._is_ending else refusal

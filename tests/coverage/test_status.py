@@ -1,0 +1,20 @@
+"""The status of an element from areas that are seen, in view and seen through."""
+
+import numpy as np
+import pytest
+from spatialq.udfs.coverage import Options
+from spatialq.udfs.coverage.verdict import STATUSES, _status
+
+AREA, VIEW, THROUGH = 0.332, 0.106, 0.055
+"""Square metres of a small element: its surface, what is in view, and what is seen through."""
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"), [(0.0, "not found"), (0.005, "not found"), (0.024, "not enough data")]
+)
+def test_points_on_a_tenth_of_what_is_in_view_are_no_empty_place(seen, expected):
+    sums = np.array([[seen, seen, VIEW, THROUGH, 0, 0, 0, 0, 0, 0.0]])
+    options = Options(scanner=(0.0, 0.0, 0.0))
+    assert seen < options.min_area, "too little to be called uncertain"
+    (code,) = _status(sums, np.array([AREA]), np.array([False]), np.array([True]), options)
+    assert STATUSES[code] == expected
