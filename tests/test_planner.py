@@ -135,8 +135,13 @@ def test_what_no_tile_fits_into_the_gpu_runs_on_the_cpu(function, machine):
 def test_arrays_of_the_gpu_are_not_divided(function, machine):
     machine(dataclasses.replace(GPU, free_bytes=2**30))
     there = Size(100_000_000, device="gpu")
-    chosen = plan_call([function], there, function.choose({}), "auto")
-    assert (chosen.device, chosen.tiles) == ("cpu", 1)
+    with pytest.raises(DeviceError, match=r"needs 4\.0 GiB, the GPU has 1\.0 GiB"):
+        plan_call([function], there, function.choose({}), "auto")
+    machine(dataclasses.replace(GPU, free_bytes=2**33))
+    for requested in ("auto", "cpu", "gpu"):
+        chosen = plan_call([function], there, function.choose({}), requested)
+        assert (chosen.device, chosen.tiles) == ("gpu", 1)
+        assert chosen.reason == "its input is in the memory of the GPU"
 
 
 @pytest.mark.parametrize("name", [n for n, f in catalogue().items() if f.output.work_in_tiles])

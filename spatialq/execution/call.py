@@ -62,6 +62,7 @@ def call(
     options : Parameters
         As `Function.choose` makes them.
     requested : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'
+        What is in the memory of a GPU is worked on there, whatever was requested.
     transport : 'arrays', 'native', 'lists' or 'files'
         How the data came and will go, for the estimate and the log: as arrays of Python, by the
         extension of DuckDB, in lists of DuckDB, or from files.
@@ -75,7 +76,7 @@ def call(
     columns : dict of arrays
     device : 'cpu' or 'gpu'
         Where it ran. What does not fit into the GPU's memory after all runs in smaller tiles there,
-        and with 'auto' in the end on the CPU.
+        and with 'auto' in the end on the CPU, unless it came in the memory of the GPU.
     """
     found, device = call_outputs(
         [function], arguments, options, requested, transport=transport, frame=frame, note=note
@@ -320,8 +321,8 @@ def planned(
     expected = plan.estimate
     is_short = expected is not None and expected.is_warm and expected.call < SHORT
     execution = Execution(
-        plan.device, plan.reason, requested == "auto", plan.tiles, plan.most_tiles, plan.gpus,
-        is_short=is_short and plan.device == "cpu",
+        plan.device, plan.reason, requested == "auto" and size.device == "cpu",
+        plan.tiles, plan.most_tiles, plan.gpus, is_short=is_short and plan.device == "cpu",
     )  # fmt: skip
     with file_memory.noting() as of_memory:
         try:

@@ -124,10 +124,8 @@ def run(
             columns = {"x": x, "y": y, "z": z, "point_id": point_id}
             chosen, arrays = _divided(first, options)
             columns |= arrays
-            if any(on_gpu(values) for values in columns.values()):
-                with cuda.beside(first.name, *columns.values()):
-                    found = _run_points(functions, columns, given, "gpu", progress, chosen)
-            else:
+            there = any(on_gpu(values) for values in columns.values())
+            with cuda.beside(first.name, *columns.values()) if there else nullcontext():
                 found = _run_points(functions, columns, given, device, progress, chosen)
     return found[first.name] if isinstance(function, str) else found
 
@@ -203,13 +201,9 @@ def run_grid(
             message = f"{name}: {argument} must be {must}, got {value!r}"
             raise ValueError(message)
     frame = x0, y0, dx, dy
-    if on_gpu(z):
-        with cuda.beside(name, z), limited:
-            view = cuda.device().view(z)
-            found = _run_heights(functions, view, frame, "gpu", progress, options)
-    else:
-        with limited:
-            found = _run_heights(functions, np.asanyarray(z), frame, device, progress, options)
+    with cuda.beside(name, z) if on_gpu(z) else nullcontext(), limited:
+        heights = cuda.device().view(z) if on_gpu(z) else np.asanyarray(z)
+        found = _run_heights(functions, heights, frame, device, progress, options)
     return found[name] if isinstance(function, str) else found
 
 
@@ -278,7 +272,6 @@ def run_elements(
     limited = budget.within(name, memory)
     faces = [meshes.faces for meshes in sets.values() if meshes is not None]
     with cuda.beside(name, *faces) if any(there) else nullcontext(), limited:
-        device = "gpu" if any(there) else device
         found, _ = call_outputs(functions, sets, chosen, device, progress)
     return found[name] if isinstance(function, str) else found
 

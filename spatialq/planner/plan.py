@@ -128,7 +128,7 @@ def plan_call(
     shared = None
     if number_of(requested) is None and size.device == "cpu" and not best.problem:
         shared = _shared(function, infos[1:], size, options, best, transport)
-    chosen, reason = _choose(name, function, requested, cpu, shared or best)
+    chosen, reason = _choose(name, function, size, requested, cpu, shared or best)
     if chosen is not cpu:
         reason = f"{reason}{_in_tiles(chosen, best)}{_which(chosen, here)}"
     most = tiles.most(function, size, options) if chosen is not cpu else 1
@@ -233,9 +233,14 @@ def _which(chosen: Candidate, gpus: Sequence[Candidate]) -> str:
 
 
 def _choose(
-    name: str, function: Function, requested: str, cpu: Candidate, gpu: Candidate
+    name: str, function: Function, size: Size, requested: str, cpu: Candidate, gpu: Candidate
 ) -> tuple[Candidate, str]:
-    """Choose the CPU, or the GPU that is best, with the reason."""
+    """Choose the CPU, or the GPU that is best or has the input, with the reason."""
+    if size.device == "gpu":
+        if gpu.problem:
+            message = f"{name}: its input is in the memory of a GPU, but {gpu.problem}"
+            raise DeviceError(message)
+        return gpu, "its input is in the memory of the GPU"
     kind = kind_of(requested)
     if kind == "gpu" and gpu.problem:
         message = f"{name}: device '{requested}' cannot be used: {gpu.problem}"

@@ -1,10 +1,13 @@
 """Calls on LAZ files whose points a GPU decodes: the same rows, and what the log says of it."""
 
 import pytest
+from spatialq.udfs.owm_ground import gpu as gpu_kernel
 
 import spatialq
 from spatialq.planner import decoding, devices
+from spatialq.runtime.cuda import on_gpu
 
+from ..host.device import HostDevice
 from ..io.las_files import write
 
 NONE = {True: 0.0, False: 0.0}
@@ -52,6 +55,8 @@ def test_points_that_a_gpu_decodes_give_the_same_rows(gpu, files):
         found, reason = rows_and_reason(files, device=device)
         assert found == expected
         assert "; decoded on gpu:0; " in reason
+        if not isinstance(gpu, HostDevice):  # whose arrays are no arrays of a GPU
+            assert reason.startswith("its input is in the memory of the GPU; ")
         assert reason.endswith("c.las' by the CPU: it is no LAZ file that is read whole")
 
 
@@ -76,6 +81,29 @@ def test_a_gpu_with_little_memory_decodes_nothing(gpu, monkeypatch, files):
     )
     _, reason = rows_and_reason(files)
     assert "decoded" not in reason
+
+
+def test_a_kernel_that_lacks_memory_beside_the_points_gets_them_from_the_host(
+    gpu, monkeypatch, files
+):
+    expected, _ = rows_and_reason(files, device="cpu")
+    kernel, calls = gpu_kernel.run, []
+
+    def once_full(*arguments, **options):
+        calls.append(options["x"])
+        if len(calls) == 1:
+            message = "out of memory"
+            raise MemoryError(message)
+        return kernel(*arguments, **options)
+
+    monkeypatch.setattr(gpu_kernel, "run", once_full)
+    found, reason = rows_and_reason(files, device="gpu")
+    assert found == expected
+    assert [on_gpu(x) for x in calls] == [not isinstance(gpu, HostDevice), False]
+    assert reason.startswith("device := 'gpu' was asked for; decoded on gpu:0; ")
+    assert reason.endswith(
+        "; again from the memory of the host: owm_ground: not enough memory: out of memory"
+    )
 
 
 def test_columns_that_are_no_coordinates_are_decoded_by_the_cpu(gpu, tmp_path):

@@ -30,6 +30,7 @@ from spatialq.database.transport.queries import (
 from spatialq.database.transport.refusal import refusal
 from spatialq.database.transport.request import Request, Transport
 from spatialq.database.transport.table_rows import typed
+from spatialq.errors import DeviceError
 from spatialq.execution.call import call
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import BOUNDS
@@ -82,7 +83,6 @@ def answers(
         note = "" if pin is None else pin.note
         if decoded is not None:
             columns, number, note = decoded
-            device = f"gpu:{number}"
             stack.enter_context(cuda.on(number))
             stack.enter_context(cuda.device().use())
         elif is_file:
@@ -94,11 +94,20 @@ def answers(
             if pin.device == "gpu":
                 device = "gpu"
                 stack.enter_context(cuda.beside(function.name, *columns.values()))
-        way = "files" if is_file else transport
-        result, _ = call(
-            function, columns, options, device,
-            transport=way, frame=request.frame, note=note,
+        run = partial(
+            call, function, options=options, transport="files" if is_file else transport,
+            frame=request.frame,
         )  # fmt: skip
+        result = None
+        try:
+            result, _ = run(columns, requested=device, note=note)
+        except (DeviceError, MemoryError) as full:
+            if decoded is None:
+                raise
+            note = f"{note}; again from the memory of the host: {full}"
+        if result is None:  # not where the error keeps arrays of the GPU
+            columns = {n: v if v is None else to_host(cuda.device(), v) for n, v in columns.items()}
+            result, _ = run(columns, requested=device, note=note)
         result = {
             name: to_host(cuda.device(), values) if on_gpu(values) else values
             for name, values in result.items()
