@@ -2,12 +2,14 @@
 
     python benchmarks/large_clouds.py make FOLDER --points N [--tile-points N]
     python benchmarks/large_clouds.py run FOLDER --memory 2GB [--temp FOLDER] [function ...]
+    python benchmarks/large_clouds.py run FOLDER --device gpu --memory '' [function ...]
 
 `make` writes a survey of 8 points per square metre as tiles: the terrain of the demo, mirrored
-again and again, with houses and trees. `run` runs
-commands, which write what they find under the folder of temporary files, and functions in SQL, each
-in a process of its own, on all tiles: `seconds` of everything, `points_per_second`, `user_seconds`
-and `system_seconds` of all cores, and `peak_bytes`, the peak of the process's resident memory.
+again and again, with houses and trees. `run` runs commands, which write what they find under the
+folder of temporary files, and functions in SQL, each in a process of its own, on all tiles:
+`seconds` of everything, `kernel_seconds` as the log has them, `points_per_second`, `user_seconds`
+and `system_seconds` of all cores, and `peak_bytes`, the peak of the process's resident memory. With
+an empty `--memory` there is no budget.
 """
 
 import argparse
@@ -103,29 +105,34 @@ def make(folder, n, tile_points):
             tile.result()
 
 
-def run_function(name, folder, memory):
+def run_function(name, folder, memory, device):
     """Count the rows of a function in SQL, and print the line."""
     import spatialq
 
     con = spatialq.connect()
     started = time.perf_counter()
-    query = f"SELECT count(*) FROM {name}('{folder}/*.laz', memory := '{memory}', device := 'cpu')"
+    budget = f", memory := '{memory}'" if memory else ""
+    query = f"SELECT count(*) FROM {name}('{folder}/*.laz', device := '{device}'{budget})"
     ((rows,),) = con.sql(query).fetchall()
     seconds = time.perf_counter() - started
-    ((points, reason),) = con.sql("SELECT row_count, reason FROM spatialq_log() LIMIT 1").fetchall()
+    ((points, reason, kernel),) = con.sql(
+        "SELECT row_count, reason, seconds FROM spatialq_log() LIMIT 1"
+    ).fetchall()
     peak = Path("/proc/self/status").read_text(encoding="ascii").partition("VmHWM:")[2]
     report(
-        function=name, points=points, rows=rows, memory=memory, seconds=seconds, reason=reason,
+        function=name, points=points, rows=rows, device=device, memory=memory, seconds=seconds,
+        kernel_seconds=kernel, reason=reason,
         points_per_second=points / seconds, peak_bytes=int(peak.split()[0]) << 10,
         **processor_seconds(resource.RUSAGE_SELF),
     )  # fmt: skip
 
 
-def run_command(name, folder, memory, temp):
+def run_command(name, folder, memory, device, temp):
     """Run a command in a process of its own, and print the line."""
     with tempfile.TemporaryDirectory(dir=temp) as out:
         output = f"{out}/lod.parquet" if name == "lod" else f"{out}/{name}/"
-        options = ["-o", output, "--memory", memory, "--device", "cpu", "--json"]
+        options = ["-o", output, "--device", device, "--json"]
+        options += ["--memory", memory] if memory else []
         started = time.perf_counter()
         command = [sys.executable, "-m", "spatialq", name, f"{folder}/*.laz", *options]
         told = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
@@ -133,7 +140,7 @@ def run_command(name, folder, memory, temp):
     row = json.loads(told)
     points = (row[0] if isinstance(row, list) else row)["points"]
     report(
-        command=name, points=points, memory=memory, seconds=seconds,
+        command=name, points=points, device=device, memory=memory, seconds=seconds,
         points_per_second=points / seconds,
         peak_bytes=resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10,
         **processor_seconds(resource.RUSAGE_CHILDREN),
@@ -158,6 +165,7 @@ def main():
     parser.add_argument("--points", type=int, default=10_000_000)
     parser.add_argument("--tile-points", type=int, default=4_000_000)
     parser.add_argument("--memory", default="2GB")
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--temp", type=Path)
     given = parser.parse_intermixed_args()
     if given.task == "make":
@@ -165,13 +173,14 @@ def main():
         return
     for name in given.functions:
         if given.task == "run":
-            options = ["--memory", given.memory, *(["--temp", given.temp] if given.temp else [])]
+            options = ["--memory", given.memory, "--device", given.device]
+            options += ["--temp", given.temp] if given.temp else []
             own = [sys.executable, __file__, "one", given.folder, name, *options]
             subprocess.run([str(each) for each in own], check=False)
         elif name in COMMANDS:
-            run_command(name, given.folder, given.memory, given.temp)
+            run_command(name, given.folder, given.memory, given.device, given.temp)
         else:
-            run_function(name, given.folder, given.memory)
+            run_function(name, given.folder, given.memory, given.device)
 
 
 if __name__ == "__main__":
