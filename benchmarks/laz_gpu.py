@@ -1,10 +1,11 @@
-"""Chunks of LAZ decoded on the GPU, x, y and z: in two ways, beside lazrs; one JSON file.
+"""Chunks of LAZ decoded on the GPU, in two ways, beside lazrs; one JSON file.
 
 python benchmarks/laz_gpu.py --commit HASH [--out FOLDER] [--points N] [--most N] [--files N]
 
 An airborne scan is generated, in scan lines with several returns per pulse, and compressed by
 lazrs. Its chunks are copied in the memory of the GPU until there are enough. All points are
-compared with what was compressed. The ways: each thread has a chunk for itself (`alone`,
+compared with what was compressed: x, y and z; in step also with the classification, and with all
+attributes that the kernels decode. The ways: each thread has a chunk for itself (`alone`,
 laz_gpu.cu), or the lanes of a warp are in step (`lockstep`, spatialq/io/laz.cu), so many of them
 with a chunk. A third one, a warp for each chunk with its models in shared memory, was measured
 once and dropped: see docs/planner.md. `--files` adds calls of `owm_ground` on so many LAZ files,
@@ -27,7 +28,7 @@ import lazrs
 import measure
 import numpy as np
 
-from spatialq.io.las.on_gpu import SOURCE
+from spatialq.io.las.on_gpu import ATTRIBUTES, SOURCE
 from spatialq.runtime import cuda
 
 ALONE = Path(__file__).with_suffix(".cu")
@@ -126,7 +127,11 @@ class Chunks:
             for start in range(0, n, BATCH)
         ]
         points = np.concatenate(parts)
-        self.expected = [np.ascontiguousarray(points[name]) for name in "XYZ"]
+        self.expected = {name: np.ascontiguousarray(points[name]) for name in "XYZ"}
+        names = points.dtype.names
+        self.expected |= {n: np.ascontiguousarray(points[n]) for n in ATTRIBUTES if n in names}
+        if "raw_classification" in names:
+            self.expected["classification"] = points["raw_classification"] & 31
         self.vlr = lazrs.LazVlr.new_for_compression(point_format, 0, use_variable_size_chunks=True)
         file = io.BytesIO()
         data = points.view(np.uint8).reshape(n, -1)
@@ -176,10 +181,10 @@ class Chunks:
 class Copies:
     """Copies of compressed chunks on the GPU, and their decoding."""
 
-    def __init__(self, chunks, copies, channels=1):
+    def __init__(self, chunks, copies, attributes=(), channels=1):
         self.device = cuda.device()
         self.chunks, self.copies, self.channels = chunks, copies, channels
-        self.n_once = len(chunks.expected[0])
+        self.n_once = len(chunks.expected["X"])
         n_chunks, size = len(chunks.table), len(chunks.raw)
         self.data = cp.tile(cp.asarray(chunks.raw), copies)
         step = np.array([size, 0, self.n_once, 0])
@@ -188,12 +193,20 @@ class Copies:
         self.table = cp.asarray(np.ascontiguousarray(table.reshape(-1, 4)))
         self.n_chunks = n_chunks * copies
         self.n = self.n_once * copies
-        sizes = cp.zeros(2, np.int64)
+        sizes = cp.zeros(5, np.int64)
         self.device.launch(SOURCE, "laz_sizes", (1,), 1, channels, 0, PAGES, sizes)
+        of_layers, of_points, *more = self.device.download(sizes).tolist()
+        self.wanted = sum({ATTRIBUTES[name][1] for name in attributes})
         self.layered = chunks.point_format >= 6
-        words = int(self.device.download(sizes)[0 if self.layered else 1])
+        self.rows = self.wanted.bit_count() if self.layered else 0
+        words = of_points
+        if self.layered:
+            words = of_layers + sum(m for bit, m in enumerate(more) if self.wanted >> bit & 1)
+        self.before = self.n_chunks * of_layers
         self.work = cp.empty(self.n_chunks * words, np.uint16)
-        self.xyz = [cp.empty(self.n, np.int32) for _ in range(3)]
+        self.found = {name: cp.empty(self.n, np.int32) for name in "XYZ"}
+        self.found |= {name: cp.empty(self.n, ATTRIBUTES[name][0]) for name in attributes}
+        self.notes = cp.empty(self.n if self.rows else 1, np.uint8)
         self.errors = cp.zeros(self.n_chunks, np.int32)
 
     def run(self, way, lanes=32):
@@ -201,46 +214,58 @@ class Copies:
         self.errors.fill(0)
         self.work.fill(0)
         form, n = self.chunks.point_format, self.n_chunks
-        if self.layered:
-            of_kind = [self.chunks.record_length, LAYERS[form], self.work, self.channels]
-        else:
-            of_kind = [(form in (1, 3)) | (form in (2, 3)) << 1, 0, self.work, PAGES]
-        kernel = f"laz_{'layers' if self.layered else 'points'}"
-        if way == "alone":
-            source, kernel, per_block, threads = ALONE, f"{kernel}_alone", THREADS, THREADS
-        else:
-            source, per_block, threads = SOURCE, lanes, 64 if self.layered else 32
-            of_kind.append(lanes)
-        blocks = (-(-n // per_block),)
+        xyz = [self.found[axis] for axis in "XYZ"]
+        outputs = [self.found.get(name, self.errors) for name in ATTRIBUTES]
+        alone = way == "alone"
+        source, end, per_block = (ALONE, "_alone", THREADS) if alone else (SOURCE, "", lanes)
+        blocks, lanes = -(-n // per_block), [] if alone else [lanes]
+        if not self.layered:
+            items = (form in (1, 3)) | (form in (2, 3)) << 1
+            self.device.launch(
+                source, f"laz_points{end}", (blocks,), 32, self.table, n, items, 0, self.work,
+                PAGES, *lanes, *xyz, self.wanted, *outputs, self.errors,
+            )  # fmt: skip
+            return
+        of_chunks = [self.table, n, self.chunks.record_length, LAYERS[form]]
         self.device.launch(
-            source, kernel, blocks, threads, self.table, n, *of_kind, *self.xyz, self.errors
-        )
+            source, f"laz_layers{end}", (blocks,), THREADS if alone else 64, *of_chunks, self.work,
+            self.channels, *lanes, *xyz, self.wanted, self.notes, self.errors,
+        )  # fmt: skip
+        if self.rows:
+            self.device.launch(
+                source, f"laz_attributes{end}", (blocks, 1 if alone else self.rows), 32, *of_chunks,
+                self.work[self.before :], self.channels, *lanes, self.notes, self.wanted, *outputs,
+                self.errors,
+            )  # fmt: skip
 
     def check(self):
         """Compare all copies of all points; give the number of chunks with errors."""
         wrong = int(cuda.count(self.errors != 0))
         if wrong == 0:
-            for found, expected in zip(self.xyz, self.chunks.expected, strict=True):
-                once = cp.asarray(expected)
+            for name, found in self.found.items():
+                once = cp.asarray(self.chunks.expected[name])
                 for copy in range(self.copies):
                     part = found[copy * self.n_once : (copy + 1) * self.n_once]
-                    assert int(cuda.count(part != once)) == 0, "other coordinates"
+                    assert int(cuda.count(part != once)) == 0, f"other values of {name}"
         return wrong
 
 
 def figures(chunks, copies, ways, repeat):
     """Points per second of each way, for so many copies of the chunks."""
-    there = Copies(chunks, copies)
-    rows = []
-    for way, lanes in ways:
-        for values in there.xyz:
-            values.fill(-1)
-        ms = [measure.between_events(lambda w=way, k=lanes: there.run(w, k))]
+    rows, there = [], None
+    for way, lanes, attributes in ways:
+        if there is None or there.found.keys() != {*"XYZ", *attributes}:
+            there = None  # its memory is needed
+            there = Copies(chunks, copies, attributes)
+        for values in there.found.values():
+            values.fill(255)
+        ms = [measure.between_events(lambda t=there, w=way, k=lanes: t.run(w, k))]
         wrong = there.check()
         again = range(repeat if ms[0] < SLOW else 0)
-        ms += [measure.between_events(lambda w=way, k=lanes: there.run(w, k)) for _ in again]
+        ms += [measure.between_events(lambda t=there, w=way, k=lanes: t.run(w, k)) for _ in again]
         median = statistics.median(ms)
-        row = {"way": way, "ms": median, "M_points_per_s": there.n / median / 1e3}
+        row = {"way": way, "attributes": attributes, "ms": median}
+        row["M_points_per_s"] = there.n / median / 1e3
         row["chunks_refused"] = wrong
         if way == "lockstep":
             row["lanes"] = lanes
@@ -345,7 +370,11 @@ def main():
             chunks = Chunks(form, arguments.once, size)
             print(f"generated in {time.perf_counter() - start:.1f} s", flush=True)
             rivals.append(beside(chunks, arguments.repeat))
-            ways = [("alone" if each == 1 else "lockstep", each) for each in arguments.lanes]
+            there = [name for name in ATTRIBUTES if name in chunks.expected]
+            ways = [
+                *(("alone" if each == 1 else "lockstep", each, []) for each in arguments.lanes),
+                ("lockstep", 32, ["classification"]), ("lockstep", 32, there),
+            ]  # fmt: skip
             copies = max(1, arguments.points // arguments.once)
             decoded.append(figures(chunks, copies, ways, arguments.repeat))
             cuda.device().trim()

@@ -1,10 +1,10 @@
-// Decodes x, y and z of LAZ chunks: LASzip's items POINT10, GPSTIME11, RGB12 and BYTE of version 2,
-// and POINT14 of version 3. Each thread has a chunk, ALONE or with the lanes of its warp in step:
+// Decodes x, y, z, classification, intensity and colours of LAZ chunks: LASzip's items POINT10,
+// GPSTIME11, RGB12 and BYTE of version 2, and POINT14 and RGB14 of version 3. Each thread has a chunk, ALONE or with the lanes of its warp in step:
 // then all lanes decode the same kind of symbol at the same time, and renew models together.
 //
-// One symbol of a chunk depends on the one before. What can be had is many chunks at once, the two
-// layers of a chunk at once (z needs 13 bits per point of the layer of x and y), and few dependent
-// accesses to memory per symbol. A model of n symbols is an array of 16-bit words:
+// One symbol of a chunk depends on the one before. What can be had is many chunks at once, the
+// layers of a chunk at once (all need a few bits per point of the layer of x and y), and few
+// dependent accesses to memory per symbol. A model of n symbols is an array of 16-bit words:
 //     [0]                      symbols until it is renewed; 0 before its first use
 //     [1..15]                  every 16th cumulated frequency (every 64th if n > 256)
 //     [16]                     symbols between two renewals
@@ -480,17 +480,21 @@ const u32 Z_WORDS = DZ + integer_words(32, 20);
 
 __device__ __forceinline__ i64 layer_words(i64 channels) { return channels * (XY_WORDS + Z_WORDS); }
 
-// Find the layers of x and y, and of z.
-__device__ u32 open_layers(const Chunk& chunk, u32 record, u32 n_layers, const u8*& xy, u32* sizes) {
+// Find a layer of a chunk.
+__device__ u32 open_layer(
+    const Chunk& chunk, u32 record, u32 n_layers, u32 which, const u8*& layer, u32& size
+) {
     const i64 head = record + 4 + 4 * (i64)n_layers;
-    if (chunk.rows == 0 || chunk.size < head) return CONTRADICTS;
+    if (chunk.rows == 0 || chunk.size < head || which >= n_layers) return CONTRADICTS;
     const u8* table = chunk.begin + record;
-    i64 all = head;
-    for (u32 k = 0; k < n_layers; ++k) all += number(table + 4 + 4 * k);
+    i64 all = head, before = head;
+    for (u32 k = 0; k < n_layers; ++k) {
+        if (k == which) before = all;
+        all += number(table + 4 + 4 * k);
+    }
     if (number(table) != chunk.rows || all > chunk.size) return CONTRADICTS;
-    xy = chunk.begin + head;
-    sizes[0] = number(table + 4);
-    sizes[1] = number(table + 8);
+    layer = chunk.begin + before;
+    size = number(table + 4 + 4 * which);
     return GOOD;
 }
 
@@ -538,7 +542,9 @@ struct LayerXY {
         timed = last.z >> 16;
     }
 
-    // Decode a point; give what the layer of z needs of it: context, level of its return, channel.
+    // Decode a point; give what other layers need of it: 8 bits for that of z, its context and the
+    // level of its return; then its scanner channel, its place in its pulse, whether it is timed, and
+    // the channel that colours are told of.
     __device__ u32 next(bool on) {
         const u32 state = (r == 1) | (r >= n) << 1 | timed << 2;
         const u32 changed = coder.symbol(on, models + CHANGED + state * words(128), 128);
@@ -585,7 +591,8 @@ struct LayerXY {
         }
         const u32 k = (kx + ky) / 2;
         return (single + (k < 18 ? k & ~1u : 18)) | least(distance(n, r), 7) << 5 |
-               ((slots >> 4 * channel & 15) - 1) << 8;
+               ((slots >> 4 * channel & 15) - 1) << 8 | (r >= n) << 10 | (r == 1) << 11 |
+               timed << 12 | (moved ? channel : 0) << 13;
     }
 };
 
@@ -625,7 +632,7 @@ struct LayerZ {
     }
 
     __device__ void next(bool on, u32 note) {
-        if (on && (note >> 8) != slot) move(note >> 8);
+        if (on && (note >> 8 & 3) != slot) move(note >> 8 & 3);
         on = on && there;
         u16* at = models + LAST_Z + 2 * (note >> 5 & 7);
         u32 k, before = 0;
@@ -639,6 +646,206 @@ struct LayerZ {
     }
 };
 
+__device__ __forceinline__ u32 folded(u32 v) { return v & 255; }
+__device__ __forceinline__ u32 clamped(int v) { return v < 0 ? 0 : v > 255 ? 255 : v; }
+
+const u32 COLOUR_WORDS = words(128) + 6 * words(256);
+
+// The colours of a point from those of the one before, by the models of which bytes change, and of
+// the differences of the six bytes.
+template <Way WAY>
+__device__ void next_colours(
+    Coder<WAY>& coder, bool on, u16* models, u32& red, u32& green, u32& blue
+) {
+    const auto difference = [&](bool there, u32 which) {
+        return coder.symbol(there, models + words(128) + which * words(256), 256);
+    };
+    const u32 changed = coder.symbol(on, models, 128);
+    const u32 low = red & 255, high = red >> 8;
+    u32 r0 = low, r1 = high, g0, g1, b0, b1;
+    u32 by = difference(on && (changed & 1), 0);
+    if (changed & 1) r0 = folded(r0 + by);
+    by = difference(on && (changed & 2), 1);
+    if (changed & 2) r1 = folded(r1 + by);
+    const bool grey = !(changed & 64);
+    const u32 old_g0 = green & 255, old_g1 = green >> 8;
+    const u32 old_b0 = blue & 255, old_b1 = blue >> 8;
+    g0 = old_g0, g1 = old_g1, b0 = old_b0, b1 = old_b1;
+    int d = (int)r0 - (int)low;
+    by = difference(on && !grey && (changed & 4), 2);
+    if (changed & 4) g0 = folded(by + clamped(d + (int)old_g0));
+    by = difference(on && !grey && (changed & 16), 4);
+    d = (d + (int)g0 - (int)old_g0) / 2;
+    if (changed & 16) b0 = folded(by + clamped(d + (int)old_b0));
+    d = (int)r1 - (int)high;
+    by = difference(on && !grey && (changed & 8), 3);
+    if (changed & 8) g1 = folded(by + clamped(d + (int)old_g1));
+    by = difference(on && !grey && (changed & 32), 5);
+    d = (d + (int)g1 - (int)old_g1) / 2;
+    if (changed & 32) b1 = folded(by + clamped(d + (int)old_b1));
+    if (on) {
+        red = r0 | r1 << 8;
+        green = grey ? red : g0 | g1 << 8;
+        blue = grey ? red : b0 | b1 << 8;
+    }
+}
+
+// What is asked for beside coordinates, where it goes; the arrays of what is not asked for are not
+// used.
+enum Attribute { CLASS, INTENSITY, COLOURS, ATTRIBUTES };
+
+struct Outputs {
+    i64 wanted;  // a bit each
+    u8* classes;
+    u16 *intensities, *red, *green, *blue;
+
+    __device__ bool wants(u32 which) const { return wanted >> which & 1; }
+    __device__ void put_colours(i64 at, u32 r, u32 g, u32 b) const {
+        red[at] = (u16)r;
+        green[at] = (u16)g;
+        blue[at] = (u16)b;
+    }
+};
+
+// --- Point formats 6 to 10: each attribute in a layer of its own
+
+const u32 HEAD = 16;  // words of a scanner channel: its last three values, whether it has begun; the
+                      // last intensities by return
+
+__device__ constexpr u32 words_of_channel(u32 which) {
+    return HEAD + (which == CLASS       ? 64 * words(256)
+                   : which == INTENSITY ? integer_words(16, 4)
+                                        : COLOUR_WORDS);
+}
+// Colours may have those of channel 0 besides.
+__device__ __forceinline__ i64 attribute_words(u32 which, i64 channels) {
+    return (channels + (which == COLOURS)) * words_of_channel(which);
+}
+
+template <Way WAY>
+struct LayerOfAttribute {
+    Coder<WAY> coder;
+    u16* work = nullptr;    // of all scanner channels
+    u16* models = nullptr;  // of the current one
+    u16* before = nullptr;  // of the channel before, at the first point of one that goes on
+    u32 which = CLASS, slot = 0, slots = 0, n_slots = 1, a = 0, b = 0, c = 0, rows = 0;
+    bool there = false;
+
+    // Begin a scanner channel where the one before is.
+    __device__ void begin() {
+        const u32 both = a | a << 16;
+        store(models + 8, uint4{both, both, both, both});
+    }
+
+    __device__ void start(const u8* point, const u8* layer, u32 size, u32 count) {
+        models = work;
+        rows = count;
+        if (which == CLASS) a = point[16];
+        if (which == INTENSITY) a = point[12] | point[13] << 8;
+        if (which == COLOURS) {
+            slots = 1u << 4 * (point[15] >> 4 & 3);
+            a = point[30] | point[31] << 8;
+            b = point[32] | point[33] << 8;
+            c = point[34] | point[35] << 8;
+        }
+        begin();
+        there = size > 0;
+        if (rows > 1 && there) coder.start(layer, size);
+    }
+
+    __device__ void move(u32 to) {
+        store(models, uint4{a, b, c, 1});
+        before = models;
+        slot = to;
+        models = work + slot * words_of_channel(which);
+        if (!load(models).w) begin();
+        else if (which == COLOURS) return;
+        else recall();
+        before = nullptr;
+    }
+
+    __device__ void recall() {
+        const uint4 last = load(models);
+        a = last.x, b = last.y, c = last.z;
+    }
+
+    // The number of the models of colours for a scanner channel.
+    __device__ u32 slot_of(u32 channel) {
+        if ((slots >> 4 * channel & 15) == 0) slots |= ++n_slots << 4 * channel;
+        return (slots >> 4 * channel & 15) - 1;
+    }
+
+    // The note is what LayerXY gives, without the part of the layer of z. As LASzip has it, colours
+    // are told of a point's channel only where it is another than before, else of channel 0; and
+    // where a channel goes on, its first colours follow, and replace, those of the one before.
+    __device__ void next(bool on, u32 note) {
+        if (on && before) {
+            store(before, uint4{a, b, c, 1});
+            before = nullptr;
+            recall();
+        }
+        if (on) {
+            const u32 to = which == COLOURS ? slot_of(note >> 5 & 3) : note & 3;
+            if (to != slot) move(to);
+        }
+        on = on && there;
+        const u32 place = note >> 2 & 3, timed = note >> 4 & 1;  // among the returns of a pulse
+        if (which == CLASS) {
+            u16* model = models + HEAD + ((a & 31) << 1 | (place == 3)) * words(256);
+            const u32 found = coder.symbol(on, model, 256);
+            if (on) a = found;
+        } else if (which == INTENSITY) {
+            u16* last = models + 8 + (place << 1 | timed);
+            u32 k;
+            const u32 now = coder.integer(on, models + HEAD, 16, 4, place, *last, k);
+            if (on) *last = (u16)(a = now);
+        } else {
+            next_colours(coder, on, models + HEAD, a, b, c);
+        }
+    }
+
+    __device__ void put(const Outputs& to, i64 at) const {
+        if (which == CLASS) to.classes[at] = (u8)a;
+        if (which == INTENSITY) to.intensities[at] = (u16)a;
+        if (which == COLOURS) to.put_colours(at, a, b, c);
+    }
+};
+
+// Decode an attribute of a chunk whose layer of x and y has left a note per point.
+template <Way WAY>
+__device__ void one_attribute(
+    u32 which, const i64* chunks, i64 k, bool mine, i64 record, i64 n_layers, u16* work,
+    const u8* notes, const Outputs& to, int* errors
+) {
+    const u32 layer_of[] = {2, 4, 9};
+    LayerOfAttribute<WAY> of;
+    of.which = which;
+    of.work = of.models = work;
+    u32 rows = 0, error = GOOD;
+    i64 first = 0;
+    if (mine) {
+        const Chunk chunk(chunks, k);
+        const u8* layer;
+        u32 size;
+        error = open_layer(chunk, record, n_layers, layer_of[which], layer, size);
+        if (error == GOOD) {
+            rows = chunk.rows;
+            first = chunk.first;
+            of.start(chunk.begin, layer, size, rows);
+            of.put(to, first);
+        }
+    }
+    const u32 all = WAY == LOCKSTEP ? most_of_warp(rows) : rows;
+    for (u32 i = 1; i < all; ++i) {
+        const bool on = i < rows && of.coder.error == GOOD;
+        if (!of.coder.any(on)) break;
+        of.next(on, on ? notes[first + i] : 0);
+        if (on) of.put(to, first + i);
+    }
+    if (error == GOOD) error = of.coder.error;
+    if (mine && error != GOOD) atomicMax(&errors[k], (int)error);
+}
+
 // --- Point formats 0 to 3: all fields in one stream
 
 const u32 P_CHANGED = 0, P_ANGLE = P_CHANGED + words(64),
@@ -648,7 +855,7 @@ const u32 P_CHANGED = 0, P_ANGLE = P_CHANGED + words(64),
           P_DY = P_DX + integer_words(32, 2), P_DZ = P_DY + integer_words(32, 22),
           P_MULTI = P_DZ + integer_words(32, 20), P_NO_DIFF = P_MULTI + words(516),
           P_TIME = P_NO_DIFF + words(6), P_COLOUR = P_TIME + integer_words(32, 9),
-          P_DIFFS = P_COLOUR + words(128), P_MAPS = P_DIFFS + 6 * words(256),
+          P_MAPS = P_COLOUR + COLOUR_WORDS,
           P_MEDIANS = P_MAPS + 3 * 256, P_STATE = P_MEDIANS + 32 * 16;
 // words of the state: 8 heights of 2, 16 intensities, 4 times of 4, 4 differences of 2, 4 counters
 const u32 HEIGHTS = P_STATE, INTENSITIES = HEIGHTS + 16, TIMES = INTENSITIES + 16,
@@ -659,15 +866,12 @@ __device__ __forceinline__ i64 point_words(i64 extra, i64 pages) {
     return P_EXTRA + extra * EXTRA_WORDS + pages * PAGE;
 }
 
-__device__ __forceinline__ u32 folded(u32 v) { return v & 255; }
-__device__ __forceinline__ u32 clamped(int v) { return v < 0 ? 0 : v > 255 ? 255 : v; }
-
 template <Way WAY>
 struct Points {
     Coder<WAY> coder;
     u16* work = nullptr;
     u32 rows = 0, x = 0, y = 0, flags = 0, class_ = 0, angle = 0, user = 0, source = 0, z = 0;
-    u32 red = 0, green = 0, blue = 0, n_extra = 0, last = 0, next_time = 0;
+    u32 intensity = 0, red = 0, green = 0, blue = 0, n_extra = 0, last = 0, next_time = 0;
     bool timed = false, coloured = false;
 
     __device__ u32 get32(u32 at) const { return work[at] | (u32)work[at + 1] << 16; }
@@ -687,6 +891,7 @@ struct Points {
         x = number(p);
         y = number(p + 4);
         z = number(p + 8);
+        intensity = p[12] | p[13] << 8;
         flags = p[14];
         class_ = p[15];
         angle = p[16];
@@ -706,6 +911,15 @@ struct Points {
         for (u32 k = 0; k < n_extra; ++k) work[P_EXTRA + k * EXTRA_WORDS] = p[k];
         p += n_extra;
         if (rows > 1) coder.start(p, (u32)(chunk.size - (p - chunk.begin)));
+    }
+
+    __device__ void put(int* to_x, int* to_y, int* to_z, const Outputs& to, i64 at) const {
+        to_x[at] = (int)x;
+        to_y[at] = (int)y;
+        to_z[at] = (int)z;
+        if (to.wants(CLASS)) to.classes[at] = (u8)(class_ & 31);
+        if (to.wants(INTENSITY)) to.intensities[at] = (u16)intensity;
+        if (to.wants(COLOURS)) to.put_colours(at, red, green, blue);
     }
 
     // A byte whose model depends on its last value.
@@ -730,6 +944,7 @@ struct Points {
             );
             if (brighter) work[INTENSITIES + m] = now;
         }
+        if (on) intensity = work[INTENSITIES + m];
         by_last(on && (changed & 8), 1, class_);
         const bool turned = on && (changed & 4);
         if (coder.any(turned)) {
@@ -768,7 +983,7 @@ struct Points {
             put32(HEIGHTS + 2 * level, now);
         }
         if (timed) next_gps(on);
-        if (coloured) next_colour(on);
+        if (coloured) next_colours(coder, on, work + P_COLOUR, red, green, blue);
         for (u32 e = 0; e < n_extra; ++e) {
             u16* at = work + P_EXTRA + e * EXTRA_WORDS;
             const u32 old = at[0];
@@ -830,48 +1045,13 @@ struct Points {
             more = jumps && coder.error == GOOD;
         }
     }
-
-    __device__ u32 colour(bool on, u32 which) {
-        return coder.symbol(on, work + P_DIFFS + which * words(256), 256);
-    }
-
-    __device__ void next_colour(bool on) {
-        const u32 changed = coder.symbol(on, work + P_COLOUR, 128);
-        const u32 low = red & 255, high = red >> 8;
-        u32 r0 = low, r1 = high, g0, g1, b0, b1;
-        u32 by = colour(on && (changed & 1), 0);
-        if (changed & 1) r0 = folded(r0 + by);
-        by = colour(on && (changed & 2), 1);
-        if (changed & 2) r1 = folded(r1 + by);
-        const bool grey = !(changed & 64);
-        const u32 old_g0 = green & 255, old_g1 = green >> 8;
-        const u32 old_b0 = blue & 255, old_b1 = blue >> 8;
-        g0 = old_g0, g1 = old_g1, b0 = old_b0, b1 = old_b1;
-        int d = (int)r0 - (int)low;
-        by = colour(on && !grey && (changed & 4), 2);
-        if (changed & 4) g0 = folded(by + clamped(d + (int)old_g0));
-        by = colour(on && !grey && (changed & 16), 4);
-        d = (d + (int)g0 - (int)old_g0) / 2;
-        if (changed & 16) b0 = folded(by + clamped(d + (int)old_b0));
-        d = (int)r1 - (int)high;
-        by = colour(on && !grey && (changed & 8), 3);
-        if (changed & 8) g1 = folded(by + clamped(d + (int)old_g1));
-        by = colour(on && !grey && (changed & 32), 5);
-        d = (d + (int)g1 - (int)old_g1) / 2;
-        if (changed & 32) b1 = folded(by + clamped(d + (int)old_b1));
-        if (on) {
-            red = r0 | r1 << 8;
-            green = grey ? red : g0 | g1 << 8;
-            blue = grey ? red : b0 | b1 << 8;
-        }
-    }
 };
 
 // Decode a chunk of point formats 0 to 3, whose items are: bit 0 a GPS time, bit 1 colours.
 template <Way WAY>
 __device__ void all_points(
     const i64* chunks, i64 k, bool mine, i64 items, i64 extra, u16* work, i64 pages, int* x, int* y,
-    int* z, int* errors
+    int* z, const Outputs& to, int* errors
 ) {
     Points<WAY> points;
     points.work = work + (mine ? k : 0) * point_words(extra, pages);
@@ -890,9 +1070,7 @@ __device__ void all_points(
             rows = chunk.rows;
             first = chunk.first;
             points.start(chunk);
-            x[first] = (int)points.x;
-            y[first] = (int)points.y;
-            z[first] = (int)points.z;
+            points.put(x, y, z, to, first);
         }
     }
     const u32 all = WAY == LOCKSTEP ? most_of_warp(rows) : rows;
@@ -900,11 +1078,7 @@ __device__ void all_points(
         const bool on = i < rows && points.coder.error == GOOD;
         if (!points.coder.any(on)) break;
         points.next(on);
-        if (on) {
-            x[first + i] = (int)points.x;
-            y[first + i] = (int)points.y;
-            z[first + i] = (int)points.z;
-        }
+        if (on) points.put(x, y, z, to, first + i);
     }
     if (mine) errors[k] = (int)(error ? error : points.coder.error);
 }

@@ -5,7 +5,7 @@ from typing import Any
 
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import PointsInput, Size
-from spatialq.io.las.on_gpu import BYTES_PER_POINT, compressed_bytes, why_not
+from spatialq.io.las.on_gpu import bytes_per_point, compressed_bytes, why_not
 from spatialq.io.las.source import LasSource
 from spatialq.io.source import PointSource
 from spatialq.planner import devices, process
@@ -25,7 +25,11 @@ Medians of benchmarks/results/laz_gpu.json, on an H200.
 
 
 def gpu_for(
-    function: Function, clouds: Sequence[PointSource], options: Any, requested: str
+    function: Function,
+    clouds: Sequence[PointSource],
+    attributes: Sequence[str],
+    options: Any,
+    requested: str,
 ) -> int | None:
     """Give the number of a GPU that decodes files sooner than the CPU, and has the memory.
 
@@ -34,7 +38,9 @@ def gpu_for(
     function : Function
         Whose kernel is to run there.
     clouds : sequence of PointSource
-        All of which are read whole, by their coordinates alone.
+        All of which are read whole.
+    attributes : sequence of str
+        What is read beside coordinates.
     options : Parameters
         Of the call.
     requested : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'
@@ -53,7 +59,9 @@ def gpu_for(
     if best is None:
         return None
     rows = sum(cloud.rows for cloud in clouds)
-    needed = function.output.work(Size(rows), options).bytes_kernel + rows * BYTES_PER_POINT
+    needed = function.output.work(Size(rows), options).bytes_kernel + rows * bytes_per_point(
+        attributes
+    )
     if needed + 2 * sum(map(compressed_bytes, compressed)) > best.room:
         return None
     started = 0 if process.is_started("gpu", best.number) else START

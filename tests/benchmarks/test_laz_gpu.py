@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spatialq.io.las.on_gpu import SOURCE
+from spatialq.io.las.on_gpu import ATTRIBUTES, SOURCE
 from spatialq.io.las.source import LasSource
 from spatialq.runtime.cubins import include_folders
 
@@ -25,7 +25,10 @@ LENGTHS = {0: 20, 1: 28, 2: 26, 3: 34, 6: 30, 7: 36, 8: 38, 9: 59, 10: 67}
 LAYERS = {6: 9, 7: 10, 8: 11, 9: 10, 10: 12}
 PAGES = 3 * 256
 GOOD, CHANNELS, MODELS = 0, 3, 4
-XYZ = lazrs.SELECTIVE_DECOMPRESS_XY_RETURNS_CHANNEL | lazrs.SELECTIVE_DECOMPRESS_Z
+COLUMNS = sum(
+    getattr(lazrs, f"SELECTIVE_DECOMPRESS_{name}")
+    for name in ("XY_RETURNS_CHANNEL", "Z", "CLASSIFICATION", "INTENSITY", "RGB")
+)
 FILES = [
     *(path.relative_to(SHARED).as_posix() for path in sorted(SHARED.glob("data/[ilr]*/*.laz"))),
     "data/bad/laspy_extra.laz", "data/bad/laspy_fullwave.laz", "data/bad/loadersgl_pdrf6-1.4.laz",
@@ -43,6 +46,15 @@ def arguments_of(point_format, record_length):
     return timed | coloured << 1 | extra << 2, extra
 
 
+def columns_of(points):
+    """Give the coordinates and attributes that the kernels decode, of records."""
+    names = points.dtype.names
+    found = {axis: points[axis] for axis in "XYZ"}
+    classes = points["raw_classification"] & 31 if "raw_classification" in names else None
+    found["classification"] = points["classification"] if classes is None else classes
+    return found | {name: points[name] for name in ATTRIBUTES if name in names}
+
+
 def random_points(point_format, n, extra, seed):
     """Make records with all bits of all fields in use, and coordinates and times in runs."""
     random = np.random.default_rng(seed)
@@ -57,7 +69,8 @@ def random_points(point_format, n, extra, seed):
     if "gps_time" in dtype.names:
         pulses = np.cumsum(random.integers(0, 3, n)) * random.choice([1e-5, 1.0, 1e9], n)
         points["gps_time"] = pulses
-    for name in ("bit_fields", "classification_flags", "user_data", "intensity"):
+    still_ones = ["bit_fields", "classification_flags", "user_data", "intensity", "classification"]
+    for name in [*still_ones, "red", "blue"]:
         if name in dtype.names:  # what stays as it is takes other paths than what changes
             still = random.random(n) < 0.7
             points[name][still] = points[name][0]
@@ -73,7 +86,7 @@ class Compressed:
     data : uint8
     table : int64[n, 4]
         Offset, size, row of the first point and number of points.
-    expected : int32[3, rows]
+    expected : dict of str to array[rows]
     """
 
     def __init__(self, point_format, chunk_rows, extra=0, seed=1):
@@ -93,33 +106,55 @@ class Compressed:
         begins = np.cumsum([8, *sizes])[:-1]
         self.data = np.frombuffer(file.getvalue(), np.uint8).copy()
         self.table = np.stack([begins, sizes, ends[:-1], chunk_rows], axis=1).astype(np.int64)
-        self.expected = np.stack([points[name] for name in "XYZ"])
+        self.expected = columns_of(points)
 
 
 def decode(device, way, point_format, record_length, data, table, *, channels=4, pages=PAGES):
-    """Decode chunks in one of the ways; give coordinates and errors."""
+    """Decode chunks in one of the ways; give the columns and errors."""
     rows, n, lanes = int(table[:, 3].sum()), len(table), 3
     table = table.copy()
     (data,) = device.upload([np.ascontiguousarray(data)])
     table[:, 0] += device.address(data)
     (table,) = device.upload([table])
-    sizes, errors = device.filled(0, 16).view(np.int64), device.filled(0, 4 * n).view(np.int32)
-    xyz = [device.filled(0xA5, 4 * rows).view(np.int32) for _ in range(3)]
+    sizes, errors = device.filled(0, 40).view(np.int64), device.filled(0, 4 * n).view(np.int32)
+    xyz = {axis: device.filled(0xA5, 4 * rows).view(np.int32) for axis in "XYZ"}
+    has_colours = "red" in laspy.PointFormat(point_format).dtype().names
+    wanted, unused = 7 if has_colours else 3, device.filled(0, 8)
+    attributes = {
+        name: device.filled(0xA5, 2 * rows).view(dtype)[:rows]
+        for name, (dtype, bit) in ATTRIBUTES.items() if bit & wanted
+    }  # fmt: skip
+    outputs = [attributes.get(name, unused) for name in ATTRIBUTES]
+    notes = device.filled(0xA5, rows)
     layered = point_format >= 6
     first, second = arguments_of(point_format, record_length)
     extra = 0 if layered else second
     device.launch(SOURCE, "laz_sizes", (1,), 1, channels, extra, pages, sizes)
-    words = int(device.download(sizes)[0 if layered else 1])
-    work = device.filled(0, 2 * n * words).view(np.uint16)
-    arguments = [table, n, first, second, work, channels if layered else pages]
-    kernel = f"laz_{'layers' if layered else 'points'}"
+    of_layers, of_points, *more = device.download(sizes).tolist()
+    own = n * (of_layers if layered else of_points)
+    work = device.filled(0, 2 * (own + n * sum(more))).view(np.uint16)
+    of_chunks = [table, n, first, second]
     if way == "alone":
-        source, kernel, blocks, threads = ALONE, f"{kernel}_alone", -(-n // 2), 2
+        source, blocks, threads, end, lanes = ALONE, -(-n // 2), [2, 2, 2], "_alone", []
     else:
-        source, blocks, threads = SOURCE, -(-n // lanes), 64 if layered else 32
-        arguments.append(lanes)
-    device.launch(source, kernel, (blocks,), threads, *arguments, *xyz, errors)
-    return np.stack([device.download(each) for each in xyz]), device.download(errors)
+        source, blocks, threads, end, lanes = SOURCE, -(-n // lanes), [64, 32, 32], "", [lanes]
+    if layered:
+        device.launch(
+            source, f"laz_layers{end}", (blocks,), threads[0], *of_chunks, work, channels, *lanes,
+            *xyz.values(), wanted, notes, errors,
+        )  # fmt: skip
+        rows_of_blocks = 1 if way == "alone" else 3 if has_colours else 2
+        device.launch(
+            source, f"laz_attributes{end}", (blocks, rows_of_blocks), threads[1], *of_chunks,
+            work[own:], channels, *lanes, notes, wanted, *outputs, errors,
+        )  # fmt: skip
+    else:
+        device.launch(
+            source, f"laz_points{end}", (blocks,), threads[2], *of_chunks, work, pages, *lanes,
+            *xyz.values(), wanted, *outputs, errors,
+        )  # fmt: skip
+    found = {name: device.download(values) for name, values in (xyz | attributes).items()}
+    return found, device.download(errors)
 
 
 @pytest.fixture
@@ -131,7 +166,9 @@ def host(request):
 
 def assert_decoded(found, errors, expected):
     assert not errors.any()
-    np.testing.assert_array_equal(found, expected)
+    assert found.keys() == expected.keys()
+    for name, values in expected.items():
+        np.testing.assert_array_equal(found[name], values, err_msg=name)
 
 
 @pytest.mark.parametrize("extra", [0, 3])
@@ -171,7 +208,7 @@ def test_real_files_are_those_of_lazrs(host, name):
     table[:, 2] = np.cumsum([0, *table[:-1, 3]])
     found, errors = decode(host, "alone", header.point_format, header.record_length, raw, table)
     array = laspy.read(source.path).points.array
-    assert_decoded(found, errors, np.stack([array[axis] for axis in "XYZ"]))
+    assert_decoded(found, errors, columns_of(array))
 
 
 @pytest.fixture(scope="module")
@@ -187,17 +224,17 @@ def sanitized(tmp_path_factory):
 
 
 def by_lazrs(made, chunk, rows):
-    """Decode one chunk's coordinates by lazrs; None if it does not accept it."""
+    """Decode one chunk's columns by lazrs; None if it does not accept it."""
     records = np.zeros(rows * made.record_length, np.uint8)
-    selection = lazrs.DecompressionSelection(XYZ)
+    selection = lazrs.DecompressionSelection(COLUMNS)
     try:
         lazrs.decompress_points_with_chunk_table(
             chunk.tobytes(), made.vlr.record_data(), records, [(rows, chunk.size)], selection
         )
     except lazrs.LazrsError:
         return None
-    fields = records.reshape(rows, -1)[:, :12].copy().view(np.int32)
-    return fields.T
+    dtype = laspy.PointFormat(made.point_format).dtype()
+    return columns_of(records.reshape(rows, -1)[:, : dtype.itemsize].copy().view(dtype)[:, 0])
 
 
 @pytest.mark.slow
@@ -221,18 +258,24 @@ def test_damaged_chunks_are_refused_or_read_as_lazrs_reads_them(sanitized, point
         damaged = chunk.copy()
         damaged[random.integers(0, from_)] ^= 1 << random.integers(0, 8)
         cases.append(damaged)
-    heads = [np.array([layered, each.size, rows, first, second], np.int64) for each in cases]
+    of_all = [rows, first, second, 7 if "red" in made.expected else 3]
+    heads = [np.array([layered, each.size, *of_all], np.int64) for each in cases]
     sent = b"".join(h.tobytes() + c.tobytes() for h, c in zip(heads, cases, strict=True))
     run = subprocess.run([sanitized], input=sent, capture_output=True, timeout=200, check=False)
     assert run.returncode == 0, run.stderr.decode()[:2000]
-    answers = np.frombuffer(run.stdout, np.uint8).reshape(len(cases), 8 + 12 * rows)
+    answers = np.frombuffer(run.stdout, np.uint8).reshape(len(cases), 8 + 21 * rows)
     assert answers[:250, 0].any()
     for k, answer in enumerate(answers[:250]):
         error = int(answer[:8].copy().view(np.int64)[0])
         expected = by_lazrs(made, cases[k], rows)
         if error == GOOD:
             assert expected is not None
-            found = answer[8:].copy().view(np.int32).reshape(3, rows)
-            np.testing.assert_array_equal(found, expected)
+            xyz = answer[8:][: 12 * rows].copy().view(np.int32).reshape(3, rows)
+            more = answer[8 + 12 * rows :][: 8 * rows].copy().view(np.uint16).reshape(4, rows)
+            found = dict(zip("XYZ", xyz, strict=True))
+            found |= dict(zip(("intensity", "red", "green", "blue"), more, strict=True))
+            found["classification"] = answer[8 + 20 * rows :]
+            for name, values in expected.items():
+                np.testing.assert_array_equal(found[name], values, err_msg=name)
         else:
             assert expected is None

@@ -106,11 +106,26 @@ def test_a_kernel_that_lacks_memory_beside_the_points_gets_them_from_the_host(
     )
 
 
-def test_columns_that_are_no_coordinates_are_decoded_by_the_cpu(gpu, tmp_path):
-    path = write(tmp_path / "a.laz", 7, 400, offsets=(0, 0, 0))
+def log_of(query):
     with spatialq.connect() as con:
-        con.sql(f"SELECT * FROM build_lod('{path}', max_points := 100)").fetchall()
+        rows = con.sql(query).fetchall()
         ((reason,),) = con.sql(
             'SELECT reason FROM spatialq_log() ORDER BY "at" DESC LIMIT 1'
         ).fetchall()
+    return rows, reason
+
+
+def test_attributes_are_decoded_too(gpu, tmp_path):
+    write(tmp_path / "a.laz", 7, 400, offsets=(0, 0, 0))
+    write(tmp_path / "b.laz", 7, 300, offsets=(10, 0, 0), seed=2)
+    query = "FROM build_lod('{}/*.laz', max_points := 100, device := '{}') ORDER BY ALL"
+    found, reason = log_of(query.format(tmp_path, "gpu"))
+    assert "decoded on gpu:0" in reason
+    assert found == log_of(query.format(tmp_path, "cpu"))[0]
+
+
+def test_attributes_that_only_some_files_have_are_read_by_the_cpu(gpu, tmp_path):
+    write(tmp_path / "a.laz", 7, 400, offsets=(0, 0, 0))
+    write(tmp_path / "b.laz", 6, 300, offsets=(10, 0, 0), seed=2)
+    _, reason = log_of(f"FROM build_lod('{tmp_path}/*.laz', max_points := 100, device := 'gpu')")
     assert "decoded" not in reason

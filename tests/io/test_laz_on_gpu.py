@@ -17,22 +17,42 @@ def opened(*paths):
     return [open_source("owm_ground", as_path(path), ["points"]) for path in paths]
 
 
-def by_cpu(clouds):
-    """Read the coordinates of files by lazrs, one after the other."""
-    found = {axis: np.empty(sum(cloud.rows for cloud in clouds)) for axis in "xyz"}
-    first = 0
+def by_cpu(clouds, attributes=()):
+    """Read columns of files by lazrs, one after the other."""
+    types = dict.fromkeys("xyz", np.float64)
+    types |= {name: on_gpu.ATTRIBUTES[name][0] for name in attributes}
+    rows, first = sum(cloud.rows for cloud in clouds), 0
+    found = {name: np.empty(rows, dtype) for name, dtype in types.items()}
     for cloud in clouds:
         part = slice(first, first + cloud.rows)
-        cloud.read_into({axis: values[part] for axis, values in found.items()})
+        cloud.read_into({name: values[part] for name, values in found.items()})
         first += cloud.rows
     return found
 
 
 def assert_same(device, clouds, reasons=()):
-    columns, others = on_gpu.read_xyz(clouds)
-    assert others == list(reasons)
-    for axis, values in by_cpu(clouds).items():
-        np.testing.assert_array_equal(device.download(columns[axis]), values, err_msg=axis)
+    """Compare the coordinates, and all attributes that the files have."""
+    there = [each.schema.names for each in clouds]
+    has = [name for name in on_gpu.ATTRIBUTES if all(name in names for names in there)]
+    for attributes in ([], has):
+        columns, others = on_gpu.read_columns(clouds, attributes)
+        assert others == list(reasons)
+        expected = by_cpu(clouds, attributes)
+        assert columns.keys() == expected.keys()
+        for name, values in expected.items():
+            found = device.download(columns[name])
+            assert found.dtype == values.dtype
+            np.testing.assert_array_equal(found, values, err_msg=name)
+
+
+def test_single_attributes(device, tmp_path):
+    clouds = opened(write(tmp_path / "a.laz", 7, 300))
+    expected = by_cpu(clouds, on_gpu.ATTRIBUTES)
+    for attributes in (["classification"], ["intensity", "red", "green", "blue"], ["intensity"]):
+        columns, _ = on_gpu.read_columns(clouds, attributes)
+        assert list(columns) == [*"xyz", *attributes]
+        for name in attributes:
+            np.testing.assert_array_equal(device.download(columns[name]), expected[name])
 
 
 @pytest.mark.parametrize("point_format", sorted(on_gpu.FORMATS))
@@ -87,7 +107,7 @@ def test_damaged_points_are_those_that_the_cpu_refuses(device, tmp_path):
     data[layers : layers + 4] = (20).to_bytes(4, "little")  # bytes of the layer of x and y
     bad.write_bytes(data)
     with pytest.raises(FileError, match=r"b\.laz': the compressed points are damaged"):
-        on_gpu.read_xyz(opened(good, bad))
+        on_gpu.read_columns(opened(good, bad))
 
 
 def test_points_outside_of_the_box_of_the_header_are_warned_of(device, tmp_path):
@@ -99,7 +119,7 @@ def test_points_outside_of_the_box_of_the_header_are_warned_of(device, tmp_path)
     with pytest.warns(FileWarning) as expected:
         by_cpu(clouds)
     with pytest.warns(FileWarning) as found:
-        on_gpu.read_xyz(clouds)
+        on_gpu.read_columns(clouds)
     assert [str(each.message) for each in found] == [str(each.message) for each in expected]
 
 

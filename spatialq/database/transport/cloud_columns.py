@@ -293,6 +293,15 @@ def _types_in(
     }
 
 
+def common_attributes(function: Function, clouds: Sequence[PointSource]) -> list[str] | None:
+    """Give the attributes of a function that all files have; None if only some have one."""
+    attributes = attributes_of(function)
+    there = [attributes.keys() & _types_in(function, cloud, {}).keys() for cloud in clouds]
+    if any(each != there[0] for each in there[1:]):
+        return None
+    return [name for name in attributes if name in there[0]]
+
+
 def _numbers_of(
     cloud: PointSource, name: str, values: Any, dtype: "np.dtype[Any]", *, keeps_nulls: bool
 ) -> Any:

@@ -9,8 +9,8 @@ import numpy as np
 
 from spatialq.data.frame import Frame
 from spatialq.data.points import ids_of
-from spatialq.database.transport.cloud_columns import numbers_in, read_clouds
-from spatialq.database.transport.columns import attributes_of
+from spatialq.database.transport.cloud_columns import common_attributes, numbers_in, read_clouds
+from spatialq.database.transport.columns import points_of
 from spatialq.database.transport.request import Request
 from spatialq.errors import FileError, files_read_by
 from spatialq.functions.catalogue import Function
@@ -20,7 +20,7 @@ from spatialq.io.clouds import open_cloud, what_reprojects
 from spatialq.io.crs import require_same
 from spatialq.io.files import warn_about
 from spatialq.io.formats import find_sources, means_files, open_source
-from spatialq.io.las.on_gpu import read_xyz
+from spatialq.io.las import on_gpu as laz_on_gpu
 from spatialq.io.source import PointSource
 from spatialq.io.storage import as_path
 from spatialq.planner.decoding import gpu_for
@@ -137,20 +137,23 @@ def on_gpu(function: Function, request: Request) -> tuple[dict[str, Any], int, s
         As `of_files`.
     """
     options, device = request.choose(function)
-    if attributes_of(function) or getattr(options, BOUNDS, None) or request.options.get("memory"):
+    if getattr(options, BOUNDS, None) or request.options.get("memory"):
         return None
     with files_read_by(function.name):
         clouds = _opened(function, request)
-        number = gpu_for(function, clouds, options, device)
+        attributes = common_attributes(function, clouds)
+        if attributes is None or not laz_on_gpu.ATTRIBUTES.keys() >= set(attributes):
+            return None
+        number = gpu_for(function, clouds, attributes, options, device)
         if number is None:
             return None
         try:
             with cuda.on(number):
-                columns, others = read_xyz(clouds)
+                columns, others = laz_on_gpu.read_columns(clouds, attributes)
         except MemoryError:  # less was free than the driver said
             return None
     note = "; ".join([f"decoded on gpu:{number}", *others])
-    return {"point_id": None, **columns}, number, note
+    return {**dict.fromkeys(points_of(function)), **columns}, number, note
 
 
 def each_near(

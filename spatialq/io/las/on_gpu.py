@@ -1,4 +1,4 @@
-"""Coordinates of LAZ files, decoded on a GPU and left there."""
+"""Columns of LAZ files, decoded on a GPU and left there."""
 
 import struct
 from collections.abc import Mapping, Sequence
@@ -27,6 +27,14 @@ FEW = 8192
 """Chunks up to which a warp has less than 32, so that there are more warps."""
 BYTES_PER_POINT = 36
 """Of GPU memory: three integers, and three coordinates."""
+ATTRIBUTES: dict[str, tuple[np.dtype[Any], int]] = {
+    "classification": (np.dtype(np.uint8), 1),
+    "intensity": (np.dtype(np.uint16), 2),
+    "red": (np.dtype(np.uint16), 4),
+    "green": (np.dtype(np.uint16), 4),
+    "blue": (np.dtype(np.uint16), 4),
+}
+"""What can be decoded beside coordinates: type, and bit of laz.cuh's attribute."""
 
 
 @dataclass(frozen=True)
@@ -59,15 +67,29 @@ def compressed_bytes(cloud: LasSource) -> int:
     return sum(chunk.size for chunk in cloud.laz[1])
 
 
-def read_xyz(clouds: Sequence[PointSource]) -> tuple[dict[str, Any], list[str]]:
-    """Read the coordinates of files, one after the other, into memory of the GPU of this thread.
+def bytes_per_point(attributes: Sequence[str]) -> int:
+    """Count the bytes of GPU memory for a point and its attributes."""
+    note = 1 if attributes else 0
+    return BYTES_PER_POINT + note + sum(ATTRIBUTES[name][0].itemsize for name in attributes)
+
+
+def read_columns(
+    clouds: Sequence[PointSource], attributes: Sequence[str] = ()
+) -> tuple[dict[str, Any], list[str]]:
+    """Read columns of files, one after the other, into memory of the GPU of this thread.
 
     What the GPU does not decode, or finds damaged, is read by the CPU, to the same bits.
 
+    Parameters
+    ----------
+    clouds : sequence of PointSource
+    attributes : sequence of str
+        Of `ATTRIBUTES`, which all files have.
+
     Returns
     -------
-    columns : dict of str to float64[n]
-        x, y and z, of the device.
+    columns : dict of str to array[n]
+        x, y and z, and the attributes, of the device.
     reasons : list of str
         Of each file that the CPU read, why.
 
@@ -82,18 +104,23 @@ def read_xyz(clouds: Sequence[PointSource]) -> tuple[dict[str, Any], list[str]]:
     firsts = np.cumsum([0, *(cloud.rows for cloud in clouds)]).tolist()
     with device.use():
         integers = [device.xp.empty(firsts[-1], np.int32) for _ in range(3)]
+        of_attributes = {
+            name: device.xp.empty(firsts[-1], ATTRIBUTES[name][0]) for name in attributes
+        }
         reasons = {k: why for k, cloud in enumerate(clouds) if (why := why_not(cloud))}
-        for k in _damaged(device, clouds, firsts, integers, reasons):
+        for k in _damaged(device, clouds, firsts, integers, of_attributes, reasons):
             reasons[k] = "the GPU found its points damaged"
-        columns = {axis: device.xp.empty(firsts[-1], np.float64) for axis in "xyz"}
+        columns = {axis: device.xp.empty(firsts[-1], np.float64) for axis in "xyz"} | of_attributes
         for k, cloud in enumerate(clouds):
             part = slice(firsts[k], firsts[k + 1])
-            there = {axis: values[part] for axis, values in columns.items()}
+            there = {name: values[part] for name, values in columns.items()}
             if k in reasons:
-                found = {axis: np.empty(cloud.rows) for axis in "xyz"}
+                found = {name: np.empty(cloud.rows, values.dtype) for name, values in there.items()}
                 cloud.read_into(found)
-                for axis, values in zip("xyz", device.upload([*found.values()]), strict=True):
-                    there[axis][...] = values
+                for values, read in zip(
+                    there.values(), device.upload([*found.values()]), strict=True
+                ):
+                    values[...] = read
             else:
                 assert isinstance(cloud, LasSource)
                 _scale(device, cloud, [values[part] for values in integers], there)
@@ -105,6 +132,7 @@ def _damaged(
     clouds: Sequence[PointSource],
     firsts: Sequence[int],
     integers: Sequence[Any],
+    attributes: Mapping[str, Any],
     reasons: Mapping[int, str],
 ) -> list[int]:
     """Decode files into integers; give the numbers of those that the GPU could not decode."""
@@ -129,10 +157,10 @@ def _damaged(
         kinds.setdefault(_kind_of(laszip.header), []).append(np.array(rows, np.int64))
     for kind, tables in kinds.items():
         table = np.concatenate(tables)
-        errors = _decode(device, kind, table[:, :4], integers, *LITTLE)
+        errors = _decode(device, kind, table[:, :4], integers, attributes, *LITTLE)
         again = np.isin(errors, (CHANNELS, MODELS))
         if again.any():
-            errors[again] = _decode(device, kind, table[again, :4], integers, *ENOUGH)
+            errors[again] = _decode(device, kind, table[again, :4], integers, attributes, *ENOUGH)
         bad.update(table[errors != GOOD, 4].tolist())
     return sorted(bad)
 
@@ -151,29 +179,49 @@ def _decode(
     kind: _Kind,
     table: "NDArray[np.int64]",
     integers: Sequence[Any],
+    attributes: Mapping[str, Any],
     channels: int,
     models: int,
 ) -> "NDArray[np.int32]":
     """Decode chunks, as many at a time as there is memory for; give their errors."""
-    sizes = device.filled(0, 16).view(np.int64)
+    sizes = device.filled(0, 40).view(np.int64)
     extra = 0 if kind.layered else kind.second
     device.launch(SOURCE, "laz_sizes", (1,), 1, channels, extra, models, sizes)
-    words = int(device.download(sizes)[0 if kind.layered else 1])
+    of_layers, of_points, *of_attribute = device.download(sizes).tolist()
+    wanted = 0
+    for name in attributes:
+        wanted |= ATTRIBUTES[name][1]
+    more = [size for bit, size in enumerate(of_attribute) if wanted >> bit & 1]
+    words = of_layers + sum(more) if kind.layered else of_points
+    room = len(integers[0]) if wanted and kind.layered else 0
+    notes = device.xp.empty(max(room, 1), np.uint8)
+    unused = device.filled(0, 8)
+    outputs = [attributes.get(name, unused) for name in ATTRIBUTES]
     wave = max(1, min(len(table), device.free_bytes() // (4 * words)))
     errors = []
     for begin in range(0, len(table), wave):
-        chunks = np.ascontiguousarray(table[begin : begin + wave])
+        chunks = device.upload_small(np.ascontiguousarray(table[begin : begin + wave]))
         n = len(chunks)
         work = device.filled(0, 2 * n * words).view(np.uint16)
         failed = device.filled(0, 4 * n).view(np.int32)
         lanes = 32 if n > FEW else 8
-        kernel, threads, room = (
-            ("laz_layers", 64, channels) if kind.layered else ("laz_points", 32, models)
-        )
-        device.launch(
-            SOURCE, kernel, (-(-n // lanes),), threads, device.upload_small(chunks), n,
-            kind.first, kind.second, work, room, lanes, *integers, failed,
-        )  # fmt: skip
+        blocks = -(-n // lanes)
+        if kind.layered:
+            device.launch(
+                SOURCE, "laz_layers", (blocks,), 64, chunks, n, kind.first, kind.second, work,
+                channels, lanes, *integers, wanted, notes, failed,
+            )  # fmt: skip
+            if wanted:
+                device.launch(
+                    SOURCE, "laz_attributes", (blocks, len(more)), 32, chunks, n, kind.first,
+                    kind.second, work[n * of_layers :], channels, lanes, notes, wanted, *outputs,
+                    failed,
+                )  # fmt: skip
+        else:
+            device.launch(
+                SOURCE, "laz_points", (blocks,), 32, chunks, n, kind.first, kind.second, work,
+                models, lanes, *integers, wanted, *outputs, failed,
+            )  # fmt: skip
         errors.append(device.download(failed))
         del work
     return np.concatenate(errors)
