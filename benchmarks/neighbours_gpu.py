@@ -3,11 +3,13 @@
     python benchmarks/neighbours_gpu.py [--points 10000000] [--check 1000000] [--repeat 5]
         [--commit HASH] [--out FOLDER]
 
-Clouds as of `neighbours.py`. "tree_ms" makes the order of points that are on the device,
-"device_ms" is the whole call with points and rows there, "host_to_host_ms" that with arrays of
-NumPy, transfers included. The CPU makes the rows of `--check` points, which must be those of the
-GPU bit by bit; "cpu_points_per_s" is what it does per second of processor time of all threads, and
-"ratio" how many such cores the GPU is worth, with the points on the device.
+Clouds as of `neighbours.py`; the radius is one that has some ten points at any size of the cloud.
+"tree_ms" makes the order of points that are on the device, "device_ms" is the whole call with
+points and rows there, "host_to_host_ms" that with arrays of NumPy, transfers included, and
+"transfer_ms" the copy of the points there and back. The CPU makes the rows of `--check` points,
+which must be those of the GPU bit by bit; "cpu_points_per_s" is what it does per second of
+processor time of all threads, and "ratio" how many such cores the GPU is worth, with the points on
+the device.
 """
 
 import argparse
@@ -21,14 +23,25 @@ from neighbours import scan, survey
 from spatialq.geometry.neighbours_gpu import NeighboursOnGpu
 from spatialq.runtime import cuda
 
-CLOUDS = {"survey": survey, "scan": scan}
-CALLS = {
-    "point_features, 10 neighbours": ("point_features", {}),
-    "point_features, 0.5 m": ("point_features", {"radius": 0.5}),
-    "classify_noise, statistical": ("classify_noise", {}),
-    "classify_noise, isolated": ("classify_noise", {"method": "isolated"}),
-}
-"""Functions with their options."""
+CLOUDS = {"survey": (survey, lambda n: 0.7), "scan": (scan, lambda n: 30 / n**0.5)}
+"""With radii."""
+
+
+def calls_of(name, n):
+    """Name the calls of a cloud of n points: functions with their options."""
+    radius = CLOUDS[name][1](n)
+    return {
+        "10 neighbours": ("point_features", {}),
+        "radius": ("point_features", {"radius": radius}),
+        "statistical": ("classify_noise", {}),
+        "isolated": ("classify_noise", {"method": "isolated", "voxel_size": radius}),
+    }
+
+
+def cloud_of(name, n):
+    """Make n points as three arrays."""
+    points = CLOUDS[name][0](n, np.random.default_rng(1))
+    return [np.ascontiguousarray(points[:, axis]) for axis in range(3)]
 
 
 def processor_seconds(work):
@@ -41,41 +54,56 @@ def processor_seconds(work):
     return min(taken), found
 
 
-def cloud_of(make, n):
-    """Make n points as three arrays."""
-    points = make(n, np.random.default_rng(1))
-    return [np.ascontiguousarray(points[:, axis]) for axis in range(3)]
+def compared(function, options, some):
+    """Compare the devices; give the points per second of the CPU, and how many neighbours."""
+    seconds, expected = processor_seconds(
+        lambda: measure.kernel(function, "cpu")(*some, None, options)
+    )
+    measure.assert_same(measure.kernel(function, "gpu")(*some, None, options), expected)
+    found = {"same_as_cpu": True, "cpu_points_per_s": len(some[0]) / seconds}
+    if "neighbours" in expected:
+        found["neighbours"] = float(expected["neighbours"].mean())
+    return found
 
 
-def figures(name, call, n, check, repeat):
-    function, chosen = CALLS[call]
-    options = measure.options_of(function, **chosen)
-    on_gpu, on_cpu = (measure.kernel(function, kind) for kind in ("gpu", "cpu"))
-    some = cloud_of(CLOUDS[name], check)
-    seconds, expected = processor_seconds(lambda: on_cpu(*some, None, options))
-    measure.assert_same(on_gpu(*some, None, options), expected)
-    here = cloud_of(CLOUDS[name], n)
+def figures(name, n, check, repeat):
+    some, here = cloud_of(name, check), cloud_of(name, n)
     device = cuda.device()
     with device.use():
         there = [cp.asarray(each) for each in here]
         tree_ms = measure.device_ms(lambda: NeighboursOnGpu(device, *there), repeat)
-        device_ms = measure.device_ms(lambda: on_gpu(*there, None, options), repeat)
-        spent = measure.by_kernel(lambda: on_gpu(*there, None, options))
-    return measure.show(
-        {
-            "cloud": name,
-            "call": call,
-            "points": n,
-            "same_as_cpu": True,
-            "tree_ms": tree_ms,
-            "device_ms": device_ms,
-            "host_to_host_ms": measure.wall_ms(lambda: on_gpu(*here, None, options), repeat),
-            "points_per_s": 1000 * n / device_ms,
-            "cpu_points_per_s": check / seconds,
-            "ratio": 1000 * n / device_ms * seconds / check,
-            "kernels_ms": spent,
-        }
-    )
+        transfer_ms = measure.wall_ms(
+            lambda: [cp.asnumpy(cp.asarray(each)) for each in here], repeat
+        )
+        for call, (function, chosen) in calls_of(name, n).items():
+            checked = compared(
+                function, measure.options_of(function, **calls_of(name, check)[call][1]), some
+            )
+            options, on_gpu = (
+                measure.options_of(function, **chosen),
+                measure.kernel(function, "gpu"),
+            )
+
+            def run(cloud, on_gpu=on_gpu, options=options):
+                return on_gpu(*cloud, None, options)
+
+            device_ms = measure.device_ms(lambda run=run: run(there), repeat)
+            yield measure.show(
+                {
+                    "cloud": name,
+                    "function": function,
+                    "call": call,
+                    "points": n,
+                    "tree_ms": tree_ms,
+                    "device_ms": device_ms,
+                    "host_to_host_ms": measure.wall_ms(lambda run=run: run(here), repeat),
+                    "transfer_ms": transfer_ms,
+                    "points_per_s": 1000 * n / device_ms,
+                    **checked,
+                    "ratio": 1000 * n / device_ms / checked["cpu_points_per_s"],
+                    "kernels_ms": measure.by_kernel(lambda run=run: run(there)),
+                }
+            )
 
 
 def main():
@@ -85,12 +113,12 @@ def main():
     parser.add_argument("--repeat", type=int, default=5)
     measure.add_arguments(parser)
     arguments = parser.parse_args()
-    cases = [
-        figures(name, call, arguments.points, arguments.check, arguments.repeat)
+    calls = [
+        each
         for name in CLOUDS
-        for call in CALLS
+        for each in figures(name, arguments.points, arguments.check, arguments.repeat)
     ]
-    report = measure.header("neighbours", arguments.commit, calls=cases)
+    report = measure.header("neighbours", arguments.commit, calls=calls)
     measure.write(arguments.out, "neighbours_gpu", report)
 
 
