@@ -54,7 +54,6 @@ CASES = {
     "strays with classes": (
         {**columns(among_strays(terrain()[:1494])), "classification": CLASSES}, {},
     ),
-    "many": (columns(terrain(70_000)), {"mean_k": 2, "multiplier": 4.0}),
 }  # fmt: skip
 """Those as well that are not for the oracle, which has stray points in its mean, no classes, and
 other ones of several equally far neighbours."""

@@ -35,8 +35,8 @@ COMPARED = {
     "fewer than neighbours": (columns(CUBE[:40]), {"k": 1000, "mode": "normalized"}),
     "a leaf": (columns(CUBE[:13]), {"radius": 0.5}),
     "min_k": (columns(CUBE), {"radius": 0.12, "min_k": 9}),
-    "many": (columns(RNG.random((5000, 3)) * [9, 9, 0.5]), {"k": 8}),
-    "many, radius": (columns(RNG.random((5000, 3)) * [9, 9, 0.5]), {"radius": 0.5}),
+    "many": (columns(RNG.random((1500, 3)) * [5, 5, 0.5]), {"k": 8}),
+    "many, radius": (columns(RNG.random((1500, 3)) * [5, 5, 0.5]), {"radius": 0.5}),
 }
 CASES = {
     **COMPARED,
