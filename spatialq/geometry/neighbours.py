@@ -4,8 +4,9 @@ Points are put in the order of a k-d tree, whose cells hold equally many points,
 takes as long in dense parts as in sparse ones, and no coordinate is too large for a key. A cell has
 the box around its points (Friedman, Bentley, Finkel 1977, An algorithm for finding best matches in
 logarithmic expected time, ACM TOMS 3(3)). All cells of a level have as many points, give or take
-one, so that their numbers say where they begin, and there are no pointers. Each query is by itself
-and has a stack of its own: one thread of a GPU may do what an iteration of the loop does here.
+one, so that their numbers say where they begin, and there are no pointers. The points of a cell
+that is not divided are in the order of the input. Each query is by itself and has a stack of its
+own: one thread of a GPU does what an iteration of the loop does here (`neighbours_gpu.py`).
 
 Of points that are equally far, the first in the order of the input is the nearer one.
 """
@@ -68,7 +69,7 @@ class Neighbours:
     def __init__(self, x: Any, y: Any, z: Any) -> None:
         n = x.size
         self.xyz = x, y, z = read_only(x), read_only(y), read_only(z)
-        self.levels = max(0, (-(-n // LEAF) - 1).bit_length())
+        self.levels = levels_of(n)
         self.points, self.order = buffers.empty((n, 3)), buffers.empty(n, np.int64)
         self.boxes = np.empty(((2 << self.levels) - 1, 6))
         self.lowest = np.empty((2 << self.levels) - 1, np.int64)
@@ -208,6 +209,11 @@ class Neighbours:
         return self.points, self.order, self.levels, self.boxes, self.lowest
 
 
+def levels_of(n: int) -> int:
+    """Count how often the cell of n points is divided, until none has more than `LEAF`."""
+    return max(0, (-(-n // LEAF) - 1).bit_length())
+
+
 @njit(cache=True, nogil=True)
 def _fill(x, y, z, first, stop, points, order):  # type: ignore[no-untyped-def]
     for i in range(first, stop):
@@ -240,6 +246,25 @@ def _divide(  # type: ignore[no-untyped-def]
                     axis, widest = k, high - low
             if level < levels:
                 _select(points, order, axis, first, (2 * j + 1) * n >> (level + 1), last - 1, stop)
+            else:
+                _by_rows(points, order, first, last)
+
+
+@njit(cache=True, nogil=True)
+def _by_rows(points, order, first, last):  # type: ignore[no-untyped-def]
+    """Put the few points first to last in the order of the input, so that there is but one order.
+
+    Insertion sort.
+    """
+    for i in range(first + 1, last):
+        row, x, y, z = order[i], points[i, 0], points[i, 1], points[i, 2]
+        j = i
+        while j > first and order[j - 1] > row:
+            order[j] = order[j - 1]
+            for k in range(3):
+                points[j, k] = points[j - 1, k]
+            j -= 1
+        order[j], points[j, 0], points[j, 1], points[j, 2] = row, x, y, z
 
 
 @njit(cache=True, nogil=True)

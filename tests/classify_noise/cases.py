@@ -19,8 +19,16 @@ def terrain(n=1500, side=40.0, at=(0.0, 0.0, 0.0)):
     return np.concatenate([ground, odd]) + at
 
 
+def among_strays(points):
+    """A cloud with few points that are far from all others."""
+    far = [(0, 0, 1e6)] * 3 + [(-1e5, 0, -5)] * 10
+    return np.concatenate([points[:99], far, points[99:]])
+
+
 UTM = terrain(at=(691_000, 5_334_000, 520))
-CASES = {
+LATTICE = np.stack(np.meshgrid(*[np.arange(7.0)] * 3), -1).reshape(-1, 3)
+CLASSES = np.ma.masked_equal(RNG.integers(0, 7, 1507).astype(np.uint8), 5)
+COMPARED = {
     "empty": (columns([]), {}),
     "one point": (columns([(1, 2, 3)]), {}),
     "one point, isolated": (columns([(1, 2, 3)]), {"method": "isolated"}),
@@ -34,4 +42,18 @@ CASES = {
     "ids, UTM": (columns(UTM, RNG.permutation(len(UTM))), {}),
     "isolated": (columns(terrain()), {"method": "isolated", "voxel_size": 3.0}),
     "isolated, UTM": (columns(UTM), {"method": "isolated", "max_points": 2}),
+    "more neighbours than points": (columns(terrain(200)), {"mean_k": 1000}),
 }  # fmt: skip
+CASES = {
+    **COMPARED,
+    "a lattice": (columns(LATTICE), {"mean_k": 5, "multiplier": 1.0}),
+    "points twice": (columns(np.repeat(terrain(300), 2, axis=0)), {"mean_k": 2}),
+    "with classes": ({**columns(terrain()), "classification": CLASSES}, {}),
+    "strays": (columns(among_strays(terrain()[:1500])), {}),
+    "strays, isolated": (columns(among_strays(terrain()[:1500])), {"method": "isolated"}),
+    "strays with classes": (
+        {**columns(among_strays(terrain()[:1494])), "classification": CLASSES}, {},
+    ),
+}  # fmt: skip
+"""Those as well that are not for the oracle, which has stray points in its mean, no classes, and
+other ones of several equally far neighbours."""

@@ -5,7 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from spatialq.geometry import clusters, eigen, prepared_meshes_gpu, rtree, triangles, winding
+from spatialq.geometry import (
+    clusters,
+    eigen,
+    elementary,
+    neighbours,
+    prepared_meshes_gpu,
+    rtree,
+    triangles,
+    winding,
+)
 
 FOLDER = Path(triangles.__file__).parent
 
@@ -19,6 +28,10 @@ FOLDER = Path(triangles.__file__).parent
         ("triangles.cuh", "THIN", triangles.THIN),
         ("winding.cuh", "TURN", winding.TURN),
         ("eigen.cuh", "SWEEPS", eigen.SWEEPS),
+        ("elementary.cuh", "HALF_ROOT", elementary.HALF_ROOT),
+        ("elementary.cuh", "LN2_HIGH", elementary.LN2_HIGH),
+        ("elementary.cuh", "NEWTON_STEPS", elementary.NEWTON_STEPS),
+        ("neighbours.cuh", "ROOM", neighbours.ROOM),
         ("rtree.cu", "FAN_BITS", rtree.FAN_OUT.bit_length() - 1),
     ],
 )

@@ -11,6 +11,7 @@ from spatialq.runtime import buffers, progress
 from spatialq.runtime.compile_cache import njit
 
 from . import HIGH_NOISE, LOW_NOISE, NEVER_CLASSIFIED, Options
+from .limit import RUN, limit_of
 
 
 def run(
@@ -81,7 +82,7 @@ def _classify(options: Options, x: Any, y: Any, z: Any, found: Any) -> Neighbour
 
     near.nearest(near.points, k, measure)
     if x.size > 1:
-        limit = distance.mean() + options.multiplier * distance.std(ddof=1)
+        limit = limit_of(distance, options.multiplier, np.empty, _add)
         np.copyto(found, level, where=distance > limit)
     return near
 
@@ -103,6 +104,17 @@ def _mean_distance(starts, squared, first, order, distance):  # type: ignore[no-
         for i in range(starts[q] + 1, starts[q + 1]):
             total += np.sqrt(squared[i])
         distance[order[first + q]] = total / count if count > 0 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def _add(values, centre, power, sums):  # type: ignore[no-untyped-def]
+    """Add up, of each run, how far values are from the centre, or the squares of that."""
+    for run in range(sums.size):
+        total = 0.0
+        for i in range(run * RUN, min((run + 1) * RUN, values.size)):
+            value = values[i] - centre
+            total += value if power == 1 else value * value
+        sums[run] = total
 
 
 @njit(cache=True, nogil=True)

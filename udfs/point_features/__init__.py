@@ -18,6 +18,7 @@ FEATURES = (
     "nx", "ny", "nz", "linearity", "planarity", "scattering", "verticality", "demantke_verticality",
     "omnivariance", "anisotropy", "eigenentropy", "eigenvalue_sum", "surface_variation", "density",
 )  # fmt: skip
+MODES = ("sqrt", "raw", "normalized")
 MOST_NEIGHBOURS = 1000
 
 

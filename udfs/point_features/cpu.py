@@ -6,17 +6,17 @@ import numpy as np
 
 from spatialq.data.points import ids_of
 from spatialq.geometry.eigen import eigen
+from spatialq.geometry.elementary import cube_root, logarithm
 from spatialq.geometry.neighbours import NeighbourLists, Neighbours
 from spatialq.runtime import buffers, progress
 from spatialq.runtime.compile_cache import njit
 
-from . import FEATURES, Options
+from . import FEATURES, MODES, Options
 
 FLAT = 1e-12
 """Share of the largest eigenvalue below which the next one is rounding: the points are a line."""
 NO_REACH = 1e-100
 """A ball of this radius has no volume: points divided by its third power would be infinite."""
-MODES = ("sqrt", "raw", "normalized")
 
 
 def run(x: Any, y: Any, z: Any, point_id: Any, options: Options) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def _describe(  # type: ignore[no-untyped-def]
         for k in range(3):
             share = values[k] / total
             if share > 0.0:
-                entropy -= share * np.log(share)
+                entropy -= share * logarithm(share)
         if middle > FLAT * most:
             nx, ny, nz = vectors[0, 0], vectors[0, 1], vectors[0, 2]
             if nz < 0.0 or (nz == 0.0 and (ny < 0.0 or (ny == 0.0 and nx < 0.0))):
@@ -131,7 +131,7 @@ def _describe(  # type: ignore[no-untyped-def]
         uy = a * abs(vectors[2, 1]) + b * abs(vectors[1, 1]) + c * abs(vectors[0, 1])
         uz = a * abs(vectors[2, 2]) + b * abs(vectors[1, 2]) + c * abs(vectors[0, 2])
         features[6, at] = uz / np.sqrt(ux * ux + uy * uy + uz * uz)
-        features[8, at] = np.cbrt(a * b * c)
+        features[8, at] = cube_root(a * b * c)
         features[9, at] = (a - c) / a
         features[10, at] = entropy
         features[11, at] = total
