@@ -32,6 +32,8 @@ NUMBERS = {0: 2, 1: 3, 2: 3, 3: 4}
 CELLS_PER_POLYGON, FEWEST_CELLS, MOST_CELLS = 1024, 1 << 12, 1 << 23
 MOST_IN_BOXES = 1 << 25
 """Cells in the boxes of all polygons: where they overlap much, cells are larger."""
+MOST_ROWS = 2.0**62
+"""Of a polygon, were it as high as all of them together: what a whole number has room for."""
 FINEST = 64.0
 """Units in the last place of the largest coordinate that a cell is wide at least."""
 RUN = 1 << 17
@@ -101,19 +103,20 @@ class PolygonIndex:
             if len(read)
             else np.empty(0)
         )
-        # so many rows that an edge is in three of them on average
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rows = np.where(has & (climbed > 0), 2 * np.diff(starts) * height / climbed, 0.0)
-        rows = np.clip(rows, 1, None).astype(np.int64)
-        with np.errstate(divide="ignore"):
-            scale = np.where((rows > 1) & (height > 0), rows / height, 0.0)
-        row_starts = np.cumsum([0, *rows])
-        begins, listed = rows_of_edges(edges, starts, bottom, scale, row_starts)
         box = np.array([np.inf, np.inf, -np.inf, -np.inf])
         grid, nx, ny, most = np.zeros(4), 1, 1, 1
         if has.any():
             box = np.concatenate([boxes[has, :2].min(axis=0), boxes[has, 2:].max(axis=0)])
             grid, nx, ny, most = _grid(box, boxes[has])
+        # so many rows that an edge is in three of them on average; one where they would be so low
+        # that the row of a point elsewhere has no number
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            rows = np.where(has & (climbed > 0), 2 * np.diff(starts) * height / climbed, 0.0)
+            rows = np.clip(rows, 1, None).astype(np.int64)
+            rows[~(rows / height * (box[3] - box[1]) < MOST_ROWS)] = 1
+            scale = np.where(rows > 1, rows / height, 0.0)
+        row_starts = np.cumsum([0, *rows])
+        begins, listed = rows_of_edges(edges, starts, bottom, scale, row_starts)
         cells, lists = cells_of_polygons(
             grid, nx, ny, edges, starts, boxes, bottom, scale, row_starts, begins, listed, most
         )

@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from spatialq.geometry import clusters, eigen, prepared_meshes_gpu, rtree, triangles, winding
+from spatialq.geometry import (
+    clusters,
+    eigen,
+    point_polygons,
+    prepared_meshes_gpu,
+    rtree,
+    triangles,
+    winding,
+)
 
 FOLDER = Path(triangles.__file__).parent
 
@@ -19,6 +27,9 @@ FOLDER = Path(triangles.__file__).parent
         ("triangles.cuh", "THIN", triangles.THIN),
         ("winding.cuh", "TURN", winding.TURN),
         ("eigen.cuh", "SWEEPS", eigen.SWEEPS),
+        ("point_polygons.cuh", "NOTHING", point_polygons.NOTHING),
+        ("point_polygons.cuh", "ROUNDING", point_polygons.ROUNDING),
+        ("point_polygons.cuh", "SPLITTER", point_polygons.SPLITTER),
         ("rtree.cu", "FAN_BITS", rtree.FAN_OUT.bit_length() - 1),
     ],
 )

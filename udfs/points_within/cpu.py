@@ -46,7 +46,7 @@ def run(x: Any, y: Any, point_id: Any, polygons: Polygons, options: Options) -> 
     index = PolygonIndex.kept(polygons, options.function)
     progress.stage("points", 1.0)
     found = [_pairs(index, x, y, point_id, *part) for part in chunks(len(x), ROUND)]
-    return {name: _joined([each[k] for each in found]) for k, name in enumerate(COLUMNS)}
+    return {name: joined([each[k] for each in found]) for k, name in enumerate(COLUMNS)}
 
 
 def _pairs(index: PolygonIndex, x: Any, y: Any, ids: Any, first: int, stop: int) -> tuple[Any, Any]:
@@ -60,7 +60,8 @@ def _pairs(index: PolygonIndex, x: Any, y: Any, ids: Any, first: int, stop: int)
     return columns
 
 
-def _joined(parts: list[Any]) -> Any:
+def joined(parts: list[Any]) -> Any:
+    """Put parts of a column one behind the other; the list is empty afterwards."""
     if len(parts) == 1:
         return parts[0]
     joined, at = buffers.empty(sum(map(len, parts)), np.int64), 0
