@@ -18,7 +18,10 @@ UTM = np.array([652_000.0, 5_606_000.0])
 SLIVER = shapely.Polygon([(0, 0), (1000, 0), (500, 1e-20)])
 NESTED = [shapely.box(-k, -k, k, k) for k in range(1, 9)]
 NESTED += [shapely.box(-8, 8, -6, 10), shapely.box(8, 8, 9, 9), *NESTED[2:4]]
-SLANTED = [shapely.Polygon(UTM + RNG.uniform(0, 12, (3, 2))) for _ in range(20)]
+SLANTED = [shapely.Polygon(RNG.uniform(-1, 1, (3, 2))) for _ in range(20)]
+ZIGZAG = shapely.Polygon(
+    [(y % 2, y) for y in range(8)] + [(4 + y % 2, y) for y in range(7, -1, -1)]
+)
 
 
 def on_edges(shapes, step=0.37):
@@ -43,6 +46,10 @@ CASES = {
                             [shapely.affinity.translate(each, *UTM) for each in PLOTS], {}),
     "nested, touching and twice": (np.vstack([GRID - 6, GRID * 1.5 - 9.5]), NESTED, {}),
     "on edges and beside": (on_edges(SLANTED), SLANTED, {}),
+    "at the height of corners": (
+        np.vstack([np.add(shapely.get_coordinates(ZIGZAG), (x, 0)) for x in (-0.01, 0, 0.01)]),
+        [ZIGZAG], {},
+    ),
     "points far away": (np.vstack([UTM + GRID, 1e9 + GRID, -1e11 * (GRID + 1)]),
                         [shapely.affinity.translate(RING, *UTM)], {}),
     "lower than a number's last place": (

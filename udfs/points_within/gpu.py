@@ -65,8 +65,9 @@ def run(
         cloud = [read_only(each) for each in (x, y, point_id) if each is not None]
         found = []
         for run_of in runs_of(len(x), tiles):
-            there = (*device.upload([each[run_of] for each in cloud]), None)[:3]
-            found.append([to_host(device, each) for each in search.pairs(*there, run_of.start)])
+            px, py, *ids = device.upload([each[run_of] for each in cloud])
+            there = search.pairs(px, py, ids[0] if ids else None, run_of.start)
+            found.append([to_host(device, each) for each in there])
         found = found or [[np.empty(0, np.int64) for _ in COLUMNS]]
         return {name: joined([each[k] for each in found]) for k, name in enumerate(COLUMNS)}
 
