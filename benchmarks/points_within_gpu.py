@@ -17,28 +17,12 @@ import cupy as cp
 import measure
 import numpy as np
 import shapely
-from points_within import polygons
+from points_within import ORDERS, polygons
 from spatialq.udfs.points_within import Options, cpu, gpu
 
 from spatialq.data.polygons import Polygons
 from spatialq.geometry.polygon_index import PolygonIndex
 from spatialq.runtime import cuda
-
-CORNER = 652_000.0, 5_606_000.0
-LINE = 10_000
-"""Points of a scan line."""
-
-
-def in_scan_lines(n, side, rng):
-    """Make points that are sorted by x in lines from south to north, as in files."""
-    place = np.arange(n)
-    x = (place % LINE + rng.uniform(size=n)) / LINE
-    y = (place // LINE + rng.uniform(size=n)) / -(-n // LINE)
-    return [start + side * share for start, share in zip(CORNER, (x, y), strict=True)]
-
-
-def in_no_order(n, side, rng):
-    return [start + rng.uniform(0, side, n) for start in CORNER]
 
 
 def figures(order, here, given, repeat, check):
@@ -91,7 +75,7 @@ def main():
     index_ms = measure.wall_ms(lambda: PolygonIndex.of(wkb), min(arguments.repeat, 3))
     given = Polygons.of(wkb)
     clouds = []
-    for order, points in (("scan lines", in_scan_lines), ("no order", in_no_order)):
+    for order, points in ORDERS.items():
         here = points(arguments.points, side, rng)
         clouds.append(figures(order, here, given, arguments.repeat, arguments.check))
     report = measure.header("points_within", arguments.commit, index_ms=index_ms, clouds=clouds)

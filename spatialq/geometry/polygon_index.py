@@ -161,30 +161,34 @@ class PolygonIndex:
         place : int32[m]
             The polygon, ascending for each point.
         """
+        nothing = np.empty(0, np.int64), np.empty(0, np.int32), True
+        found = [nothing, *self.find_in_parts(x, y)]
+        rows, places, _ = zip(*found, strict=True)
+        return np.concatenate(rows), np.concatenate(places)
+
+    def find_in_parts(self, x: Any, y: Any) -> "list[tuple[Any, Any, bool]]":
+        """Find the same in parts of the points, and whether those of each are finite."""
         with workers() as pool:
             spans = pool.spans(len(x), 1, RUN) if len(x) else []
-            found = pool.map(lambda span: self.find_some(x, y, *span), spans)
-        found.append((np.empty(0, np.int64), np.empty(0, np.int32)))
-        rows, places = map(np.concatenate, zip(*found, strict=True))
-        return rows, places
+            return pool.map(lambda span: self._find_some(x, y, *span), spans)
 
-    def find_some(self, x: Any, y: Any, first: int, stop: int) -> "tuple[Any, Any]":
+    def _find_some(self, x: Any, y: Any, first: int, stop: int) -> "tuple[Any, Any, bool]":
         """Find the polygons of the points from `first` to `stop`, in this thread."""
         x, y = read_only(x), read_only(y)  # of one type, for which the loop is compiled
         parts: list[tuple[Any, Any]] = []
-        room, reached = stop - first + 64, first
+        room, reached, are_finite = stop - first + 64, first, True
         while reached < stop:
             rows, places = np.empty(room, np.int64), np.empty(room, np.int32)
-            count, reached_now = locate(
+            count, reached_now, is_finite = locate(
                 x, y, reached, stop, self.box, *self.of_kernel, rows, places
             )
             room = 2 * room if reached_now == reached else room
-            reached = reached_now
+            reached, are_finite = reached_now, are_finite and is_finite
             parts.append((rows[:count], places[:count]))
         if len(parts) == 1:
-            return parts[0]
+            return *parts[0], are_finite
         rows, places = map(np.concatenate, zip(*parts, strict=True))
-        return rows, places
+        return rows, places, are_finite
 
 
 def _grid(box: "NDArray[np.float64]", boxes: "NDArray[np.float64]") -> tuple[Any, int, int, int]:
