@@ -163,6 +163,7 @@ BENCHMARKS = [
     Benchmark("penetration_gpu", "{house} --copies 1 --cells 0 2 --repeat 1", "{house}", gpu=True,
               slow=True),
     Benchmark("neighbours_gpu", "--points 3000 --check 2000 --repeat 1", gpu=True, slow=True),
+    Benchmark("points_within_gpu", "--points 3000 --polygons 20 --check 2000 --repeat 1", gpu=True),
     Benchmark("pops_features_gpu", "--side 80 --cpu-side 80 --patches-side 80", gpu=True,
               slow=True),
 ]  # fmt: skip

@@ -9,6 +9,7 @@ import shapely
 from spatialq.data.columns import Lists, Text
 from spatialq.data.grid import Grid
 from spatialq.data.meshes import Meshes
+from spatialq.data.polygons import Polygons
 from spatialq.functions.catalogue import catalogue
 from spatialq.functions.declaration import PointsAndElementsInput, PointsAndTableInput
 
@@ -124,13 +125,13 @@ def assert_same(found, expected):
 
 
 def on_device(device, value):
-    """Copy an array, a grid or meshes to the memory of a device."""
+    """Copy an array, a grid or meshes to the memory of a device; polygons stay."""
     if isinstance(value, Grid):
         return replace(value, z=on_device(device, value.z))
     if isinstance(value, Meshes):
         return Meshes(*(on_device(device, getattr(value, each.name)) for each in fields(value)))
-    if value is None:
-        return None
+    if value is None or isinstance(value, Polygons):  # which the host indexes
+        return value
     array = device.upload_small(np.ascontiguousarray(value))
     return array.view(OnDevice) if isinstance(device, HostDevice) else array
 

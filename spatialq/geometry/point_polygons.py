@@ -273,13 +273,16 @@ def locate(
         Pairs.
     reached : int
         The first point that was not looked at.
+    is_finite : bool
+        Whether the others have neither NaN nor infinity.
     """
     west, south, per_x, per_y = grid[0], grid[1], grid[2], grid[3]
     xmin, ymin, xmax, ymax = box[0], box[1], box[2], box[3]
-    found = 0
+    found, is_finite = 0, True
     for i in range(first, stop):
         px, py = x[i], y[i]
         if not (xmin <= px <= xmax and ymin <= py <= ymax):
+            is_finite &= px - px == 0.0 and py - py == 0.0
             continue
         column = min(int((px - west) * per_x), nx - 1)
         cell = cells[min(int((py - south) * per_y), ny - 1) * nx + column]
@@ -290,7 +293,7 @@ def locate(
             at = -2 - cell
             several = lists[at]
         if found + several > rows.size:
-            return found, i
+            return found, i, is_finite
         for n in range(several):
             code = cell if cell >= 0 else lists[at + 1 + n]
             k = code >> 1
@@ -315,7 +318,7 @@ def locate(
                         is_within = True
                         break
                     is_within ^= where > 0.0 and py < y1
-            if is_within:
-                rows[found], places[found] = i, k
-                found += 1
-    return found, stop
+            # written in any case: a branch on what nothing foretells would take longer
+            rows[found], places[found] = i, k
+            found += is_within
+    return found, stop, is_finite

@@ -32,6 +32,8 @@ NUMBERS = {0: 2, 1: 3, 2: 3, 3: 4}
 CELLS_PER_POLYGON, FEWEST_CELLS, MOST_CELLS = 1024, 1 << 12, 1 << 23
 MOST_IN_BOXES = 1 << 25
 """Cells in the boxes of all polygons: where they overlap much, cells are larger."""
+MOST_ROWS = 2.0**62
+"""Of a polygon, were it as high as all of them together: what a whole number has room for."""
 FINEST = 64.0
 """Units in the last place of the largest coordinate that a cell is wide at least."""
 RUN = 1 << 17
@@ -101,19 +103,20 @@ class PolygonIndex:
             if len(read)
             else np.empty(0)
         )
-        # so many rows that an edge is in three of them on average
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rows = np.where(has & (climbed > 0), 2 * np.diff(starts) * height / climbed, 0.0)
-        rows = np.clip(rows, 1, None).astype(np.int64)
-        with np.errstate(divide="ignore"):
-            scale = np.where((rows > 1) & (height > 0), rows / height, 0.0)
-        row_starts = np.cumsum([0, *rows])
-        begins, listed = rows_of_edges(edges, starts, bottom, scale, row_starts)
         box = np.array([np.inf, np.inf, -np.inf, -np.inf])
         grid, nx, ny, most = np.zeros(4), 1, 1, 1
         if has.any():
             box = np.concatenate([boxes[has, :2].min(axis=0), boxes[has, 2:].max(axis=0)])
             grid, nx, ny, most = _grid(box, boxes[has])
+        # so many rows that an edge is in three of them on average; one where they would be so low
+        # that the row of a point elsewhere has no number
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            rows = np.where(has & (climbed > 0), 2 * np.diff(starts) * height / climbed, 0.0)
+            rows = np.clip(rows, 1, None).astype(np.int64)
+            rows[~(rows / height * (box[3] - box[1]) < MOST_ROWS)] = 1
+            scale = np.where(rows > 1, rows / height, 0.0)
+        row_starts = np.cumsum([0, *rows])
+        begins, listed = rows_of_edges(edges, starts, bottom, scale, row_starts)
         cells, lists = cells_of_polygons(
             grid, nx, ny, edges, starts, boxes, bottom, scale, row_starts, begins, listed, most
         )
@@ -158,30 +161,34 @@ class PolygonIndex:
         place : int32[m]
             The polygon, ascending for each point.
         """
+        nothing = np.empty(0, np.int64), np.empty(0, np.int32), True
+        found = [nothing, *self.find_in_parts(x, y)]
+        rows, places, _ = zip(*found, strict=True)
+        return np.concatenate(rows), np.concatenate(places)
+
+    def find_in_parts(self, x: Any, y: Any) -> "list[tuple[Any, Any, bool]]":
+        """Find the same in parts of the points, and whether those of each are finite."""
         with workers() as pool:
             spans = pool.spans(len(x), 1, RUN) if len(x) else []
-            found = pool.map(lambda span: self.find_some(x, y, *span), spans)
-        found.append((np.empty(0, np.int64), np.empty(0, np.int32)))
-        rows, places = map(np.concatenate, zip(*found, strict=True))
-        return rows, places
+            return pool.map(lambda span: self._find_some(x, y, *span), spans)
 
-    def find_some(self, x: Any, y: Any, first: int, stop: int) -> "tuple[Any, Any]":
+    def _find_some(self, x: Any, y: Any, first: int, stop: int) -> "tuple[Any, Any, bool]":
         """Find the polygons of the points from `first` to `stop`, in this thread."""
         x, y = read_only(x), read_only(y)  # of one type, for which the loop is compiled
         parts: list[tuple[Any, Any]] = []
-        room, reached = stop - first + 64, first
+        room, reached, are_finite = stop - first + 64, first, True
         while reached < stop:
             rows, places = np.empty(room, np.int64), np.empty(room, np.int32)
-            count, reached_now = locate(
+            count, reached_now, is_finite = locate(
                 x, y, reached, stop, self.box, *self.of_kernel, rows, places
             )
             room = 2 * room if reached_now == reached else room
-            reached = reached_now
+            reached, are_finite = reached_now, are_finite and is_finite
             parts.append((rows[:count], places[:count]))
         if len(parts) == 1:
-            return parts[0]
+            return *parts[0], are_finite
         rows, places = map(np.concatenate, zip(*parts, strict=True))
-        return rows, places
+        return rows, places, are_finite
 
 
 def _grid(box: "NDArray[np.float64]", boxes: "NDArray[np.float64]") -> tuple[Any, int, int, int]:

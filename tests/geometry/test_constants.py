@@ -10,6 +10,7 @@ from spatialq.geometry import (
     eigen,
     elementary,
     neighbours,
+    point_polygons,
     prepared_meshes_gpu,
     rtree,
     triangles,
@@ -32,6 +33,9 @@ FOLDER = Path(triangles.__file__).parent
         ("elementary.cuh", "LN2_HIGH", elementary.LN2_HIGH),
         ("elementary.cuh", "NEWTON_STEPS", elementary.NEWTON_STEPS),
         ("neighbours.cuh", "ROOM", neighbours.ROOM),
+        ("point_polygons.cuh", "NOTHING", point_polygons.NOTHING),
+        ("point_polygons.cuh", "ROUNDING", point_polygons.ROUNDING),
+        ("point_polygons.cuh", "SPLITTER", point_polygons.SPLITTER),
         ("rtree.cu", "FAN_BITS", rtree.FAN_OUT.bit_length() - 1),
     ],
 )

@@ -9,7 +9,7 @@ from spatialq.functions.declaration import (
     PointsAndTableInput,
 )
 
-from .cost import work
+from .cost import work, work_in_tiles
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ DECLARATION = Declaration(
             "polygon. Points on an edge or a corner are within, those in a hole are not.",
             columns={"point_id": "BIGINT", "polygon_id": "BIGINT"},
             work=work,
+            work_in_tiles=work_in_tiles,
             examples=(
                 "SELECT polygon_id, count(*) FROM points_within('points', 'plots') GROUP BY ALL",
                 "FROM points JOIN points_within('points', 'plots') USING (point_id)",

@@ -1,14 +1,15 @@
 """`points_within` on the CPU: an index of the polygons, past which the points go in threads."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from spatialq.data.points import all_finite, not_finite
+from spatialq.data.points import in_parts, not_finite
 from spatialq.data.polygons import Polygons
 from spatialq.geometry.polygon_index import PolygonIndex
 from spatialq.runtime import buffers, progress
-from spatialq.runtime.threads import chunks
+from spatialq.runtime.threads import chunks, workers
 
 from . import Options
 
@@ -41,31 +42,49 @@ def run(x: Any, y: Any, point_id: Any, polygons: Polygons, options: Options) -> 
         If coordinates are not finite, or as `PolygonIndex.of`.
     """
     progress.stage("polygons", 0.3)
-    if not all_finite(x, y):
-        raise ValueError(not_finite(options.function, x, y, None, point_id))
     index = PolygonIndex.kept(polygons, options.function)
     progress.stage("points", 1.0)
-    found = [_pairs(index, x, y, point_id, *part) for part in chunks(len(x), ROUND)]
-    return {name: _joined([each[k] for each in found]) for k, name in enumerate(COLUMNS)}
+    found = [
+        _pairs(index, x, y, point_id, *part, options.function) for part in chunks(len(x), ROUND)
+    ]
+    return {name: joined([each[k] for each in found]) for k, name in enumerate(COLUMNS)}
 
 
-def _pairs(index: PolygonIndex, x: Any, y: Any, ids: Any, first: int, stop: int) -> tuple[Any, Any]:
+def _pairs(
+    index: PolygonIndex, x: Any, y: Any, ids: Any, first: int, stop: int, function: str
+) -> tuple[Any, Any]:
     """Give the columns of the pairs of some points, in memory that may be in files."""
-    rows, places = index.find(x[first:stop], y[first:stop])
-    columns = buffers.empty(len(rows), np.int64), buffers.empty(len(rows), np.int64)
-    np.add(rows, first, out=columns[0])
-    if ids is not None:
-        columns[0][:] = ids[columns[0]]
-    columns[1][:] = places
+    found = index.find_in_parts(x[first:stop], y[first:stop])
+    if not all(is_finite for *_, is_finite in found):
+        raise ValueError(not_finite(function, x, y, None, ids))
+    ends = np.cumsum([0, *(len(rows) for rows, *_ in found)])
+    columns = buffers.empty(int(ends[-1]), np.int64), buffers.empty(int(ends[-1]), np.int64)
+
+    def fill(part: tuple[Any, Any, bool], start: int, end: int) -> None:
+        rows, places, _ = part
+        point_id, polygon_id = (column[start:end] for column in columns)
+        np.add(rows, first, out=point_id)
+        if ids is not None:
+            point_id[:] = ids[point_id]
+        polygon_id[:] = places
+
+    with workers() as pool:
+        pool.map(fill, found, ends[:-1], ends[1:])
     return columns
 
 
-def _joined(parts: list[Any]) -> Any:
+def joined(parts: list[Any]) -> Any:
+    """Put parts of a column one behind the other; the list is empty afterwards."""
     if len(parts) == 1:
         return parts[0]
-    joined, at = buffers.empty(sum(map(len, parts)), np.int64), 0
+    result, at = buffers.empty(sum(map(len, parts)), np.int64), 0
     while parts:
         part = parts.pop(0)
-        joined[at : at + len(part)] = part
+        into = result[at : at + len(part)]
+        in_parts(partial(_copy, part, into), len(part))
         at += len(part)
-    return joined
+    return result
+
+
+def _copy(values: Any, into: Any, first: int, stop: int) -> None:
+    into[first:stop] = values[first:stop]
