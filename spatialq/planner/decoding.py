@@ -1,10 +1,9 @@
 """Whether the points of LAZ files are decoded on a GPU, for a kernel that runs there."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from spatialq.functions.catalogue import Function
-from spatialq.functions.declaration import PointsInput, Size
+from spatialq.functions.declaration import Parameters, PointsInput, Size
 from spatialq.io.las.on_gpu import BYTES_PER_POINT, compressed_bytes, why_not
 from spatialq.io.las.source import LasSource
 from spatialq.io.source import PointSource
@@ -25,7 +24,7 @@ Medians of benchmarks/results/laz_gpu.json, on an H200.
 
 
 def gpu_for(
-    function: Function, clouds: Sequence[PointSource], options: Any, requested: str
+    function: Function, clouds: Sequence[PointSource], options: Parameters, requested: str
 ) -> int | None:
     """Give the number of a GPU that decodes files sooner than the CPU, and has the memory.
 
