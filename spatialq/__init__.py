@@ -143,7 +143,7 @@ _registered.update(
         "query_to_page": "spatialq.workflows.clash_page:write",
         "query_to_tiles": "spatialq.workflows.lod_query:write_tiles",
         "query_to_view": "spatialq.serve.notebook:shown",
-        "run_jobs": "spatialq.cluster.sql_calls:run_jobs",
+        "run_job": "spatialq.cluster.sql_calls:run_job",
         "unpack_lod_samples": "spatialq.workflows.lod_samples:unpacked",
         "lod_view": "spatialq.workflows.lod_view:view",
         "write_bcf": "spatialq.workflows.clash_bcf:write_bcf",

@@ -10,6 +10,16 @@ WITH asked AS (
         '/' || replace(replace(way, '~', '~0'), '/', '~1') AS own_key,
         '/a_' || own_key[2:] AS a_key, '/b_' || own_key[2:] AS b_key
 ),
+given AS (
+    SELECT
+        spatialq_row AS own, to_json(spatialq_row) AS j, row_number() OVER () AS n,
+        spatialq_row.a::VARCHAR AS a, spatialq_row.b::VARCHAR AS b
+    FROM query(spatialq_rows_sql(
+        caller || ': clashes',
+        spatialq_name(caller || ': clashes must be the name of a table, got ', clashes),
+        ['a', 'b']
+    )) AS spatialq_row
+),
 -- materialized, so that it is asked where there are no rows, too
 checked AS MATERIALIZED (
     SELECT
@@ -23,24 +33,8 @@ checked AS MATERIALIZED (
         END AS is_known
     FROM asked CROSS JOIN (
         SELECT to_json(spatialq_row) AS names
-        FROM (SELECT 1) LEFT JOIN (
-            FROM query(spatialq_rows_sql(
-                caller || ': clashes',
-                spatialq_name(caller || ': clashes must be the name of a table, got ', clashes),
-                ['a', 'b']
-            )) LIMIT 0
-        ) AS spatialq_row ON true
+        FROM (SELECT 1) LEFT JOIN (SELECT unnest(own) FROM given LIMIT 0) AS spatialq_row ON true
     )
-),
-given AS (
-    SELECT
-        spatialq_row AS own, to_json(spatialq_row) AS j, row_number() OVER () AS n,
-        spatialq_row.a::VARCHAR AS a, spatialq_row.b::VARCHAR AS b
-    FROM query(spatialq_rows_sql(
-        caller || ': clashes',
-        spatialq_name(caller || ': clashes must be the name of a table, got ', clashes),
-        ['a', 'b']
-    )) AS spatialq_row
 ),
 said AS (
     SELECT *, (j ->> 'penetration')::DOUBLE AS penetration

@@ -11,6 +11,7 @@ from spatialq.workflows.clash import columns
 
 from .command_line import rows, spatialq_command
 from .conftest import made_once
+from .examples import combinations
 from .io.ifc_models import Builder
 
 COLUMNS = (
@@ -78,8 +79,7 @@ def components(places, distance):
     return label
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("distance", [0.0, 0.7, 1.5, 20.0])
+@pytest.mark.parametrize(("seed", "distance"), combinations(range(3), [0.0, 0.7, 1.5, 20.0]))
 def test_clusters_in_space_are_connected_components(con, seed, distance):
     given = made(con, seed)
     places = [None if row[3] is None else row[3:6] for row in given]

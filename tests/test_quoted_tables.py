@@ -18,6 +18,7 @@ from spatialq.functions.declaration import (
 )
 from spatialq.functions.sql_text import identifier, literal
 from tests.element_tables import box, put
+from tests.examples import combinations
 
 NAMES = ("a*b", "a?b", "a[1]", "x[y", 'a"*b')
 ARGUMENTS = {
@@ -95,8 +96,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("call", sorted(OTHERS))
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "call"), combinations(NAMES, sorted(OTHERS)))
 def test_and_so_do_macros(con, call, name):
     plain, odd = (
         con.sql(OTHERS[call].format(**{kind: written(kind) for kind in ("points", "elements")}))

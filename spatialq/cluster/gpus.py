@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any
 
 from spatialq.errors import DeviceError
 from spatialq.functions.catalogue import Function
+from spatialq.functions.declaration import Parameters
 from spatialq.planner import devices
 from spatialq.planner.plan import kind_of, number_of
 
@@ -14,14 +14,14 @@ OF_CONTEXT = 600 << 20
 """Bytes of a GPU that a process takes beside what `SPATIALQ_GPU_MEMORY` counts."""
 
 
-def may_use_gpus(device: str, function: Function, options: Any) -> bool:
+def may_use_gpus(device: str, function: Function, options: Parameters) -> bool:
     """Whether a call may run on a GPU, wherever there is one."""
     has_kernel = function.has_kernel("gpu") and not function.declaration.cpu_only(options)
     return has_kernel and kind_of(device) != "cpu"
 
 
 def gpus_for(
-    caller: str, device: str, function: Function, options: Any
+    caller: str, device: str, function: Function, options: Parameters
 ) -> list[devices.DeviceInfo]:
     """List the GPUs of this machine that workers may use.
 

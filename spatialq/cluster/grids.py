@@ -13,6 +13,7 @@ from spatialq.errors import CrsWarning, FileError
 from spatialq.execution.units import Fitted, announce
 from spatialq.execution.validation import is_finite
 from spatialq.functions.catalogue import Function
+from spatialq.functions.declaration import CoordinateParameters
 from spatialq.io.formats import reader_of
 from spatialq.io.grid.grids import find_grids
 from spatialq.io.grid.source import GridSource
@@ -46,7 +47,7 @@ def _require(is_right: bool, name: str, must: str, value: Any) -> None:  # noqa:
 
 
 def open_grids(
-    function: Function, paths: Sequence[str], options: Any, more: dict[str, Any]
+    function: Function, paths: Sequence[str], options: CoordinateParameters, more: dict[str, Any]
 ) -> tuple[Fitted, str | None]:
     """Give the parameters, which are fitted to each grid by its own tasks, and the CRS.
 

@@ -17,6 +17,7 @@ from spatialq.cluster.task import Done, Task
 from spatialq.cluster.warned import Warned
 from spatialq.data.reach import require_reach
 from spatialq.errors import FileWarning, JobError
+from spatialq.functions.declaration import Parameters
 from spatialq.io.source import Progress
 from spatialq.io.storage import as_path
 from spatialq.runtime.callers import level_of_caller
@@ -51,7 +52,7 @@ class Call:
     device: str
 
 
-def given(options: Any) -> dict[str, Any]:
+def given(options: Parameters) -> dict[str, Any]:
     """Write the parameters of a call as values of JSON."""
     return {name: value for name, value in asdict(options).items() if name != "caller"}
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TextIO
 
 from spatialq.cluster.names import CALLER, JOURNAL, LOCK, MANIFEST, PARTS, UNFINISHED
 from spatialq.errors import FileError, JobError
@@ -62,7 +62,7 @@ class LocalLock:
                 if not (self._folder / MANIFEST).exists():
                     _remove_empty(made)
 
-    def _is_locked(self, lock: Any) -> bool:
+    def _is_locked(self, lock: TextIO) -> bool:
         """Lock the file, unless another run has, or has removed it as it was refused."""
         for _ in range(TRIES):  # `is_held` of another process has it for a moment
             try:

@@ -10,6 +10,7 @@ from spatialq.cluster.job import Job
 from spatialq.data.frame import Frame
 from spatialq.execution.units import Fitted, fit
 from spatialq.functions.catalogue import Function
+from spatialq.functions.declaration import Parameters
 from spatialq.io.clouds import what_reprojects
 from spatialq.io.formats import open_source
 from spatialq.io.storage import as_path
@@ -21,7 +22,7 @@ before there is a job."""
 
 
 def open_points(
-    function: Function, paths: Sequence[str], options: Any, _: dict[str, Any]
+    function: Function, paths: Sequence[str], options: Parameters, _: dict[str, Any]
 ) -> tuple[Fitted, str | None]:
     """Give the parameters of a function of points as its kernel takes them, and the CRS.
 
@@ -38,7 +39,7 @@ def open_points(
     return fit(function, {"z": np.empty(0)}, options, frame), crs
 
 
-def check_nothing(more: Mapping[str, Any], tile_size: float | None, options: Any) -> None:
+def check_nothing(more: Mapping[str, Any], tile_size: float | None, options: Parameters) -> None:
     """Accept whatever `Method.check` is asked."""
 
 

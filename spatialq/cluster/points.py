@@ -12,10 +12,11 @@ from spatialq.errors import FileError
 from spatialq.execution.call import call_as_given
 from spatialq.export.spatial_order import cells_of, hilbert
 from spatialq.functions.catalogue import catalogue
+from spatialq.functions.declaration import Parameters
 from spatialq.functions.stages import Box, Columns
 from spatialq.io.filters import INFINITY
 from spatialq.io.formats import open_source
-from spatialq.io.source import ROW_GROUP, numbers_of
+from spatialq.io.source import ROW_GROUP, PointSource, numbers_of
 from spatialq.io.source import Box as BoxOfPoints
 from spatialq.io.storage import as_path
 
@@ -127,7 +128,7 @@ class CorePart:
                 found["point_id"] += first
                 yield found
 
-    def clouds(self, box: Sequence[float]) -> Iterator[tuple[Any, int]]:
+    def clouds(self, box: Sequence[float]) -> Iterator[tuple[PointSource, int]]:
         """Give the files, only with rows that may be in a box, and the ids of their first rows."""
         data = self.data
         for (path, first, *stamp), runs in zip(data["sources"], data["runs"], strict=True):
@@ -152,7 +153,7 @@ class CorePart:
         return {name: values[own] for name, values in rows.items()}
 
     def call(
-        self, function: str, arguments: Mapping[str, Any], options: Any
+        self, function: str, arguments: Mapping[str, Any], options: Parameters
     ) -> "dict[str, NDArray[Any]]":
         """Run the kernel of a function as it is planned."""
         found, device = call_as_given(

@@ -1,18 +1,13 @@
-"""Jobs in SQL: rows of arguments, checked as Python checks them."""
+"""Jobs in SQL: arguments checked as Python checks them."""
 
 import json
 from datetime import datetime
-from itertools import chain
 from typing import Any
-
-import pyarrow as pa
 
 from spatialq.cluster.driver import run
 from spatialq.cluster.error_names import called
 from spatialq.cluster.methods import methods
 from spatialq.cluster.results import jobs, query_of
-from spatialq.data.arrow import arrow_fields
-from spatialq.database.sql_functions import JOB, JOBS
 from spatialq.functions.catalogue import divisible
 from spatialq.io import access
 
@@ -20,14 +15,19 @@ RUN, LIST, TABLE = "cluster_run", "cluster_jobs", "cluster_table"
 NEEDED = ("executor", "resume", "device")
 
 
-def run_jobs(functions: Any, paths: Any, folders: Any, options: Any) -> pa.Array:
-    """Run the job of each row.
+def run_job(
+    function: str | None, path: str | None, folder: str | None, options: str
+) -> list[dict[str, Any]]:
+    """Run a job.
 
     Parameters
     ----------
-    functions, paths, folders, options : Arrow array
-        Names of functions, paths and lists of them as JSON, folders, and JSON of the other
-        arguments, of which `options` has the parameters of the function.
+    function : str
+    path : str
+        Or a list of them, as JSON.
+    folder : str
+    options : str
+        JSON of the other arguments, of which `options` has the parameters of the function.
 
     Raises
     ------
@@ -36,20 +36,16 @@ def run_jobs(functions: Any, paths: Any, folders: Any, options: Any) -> pa.Array
         read-only.
     """
     access.require_writing(RUN)
-    columns = (each.to_pylist() for each in (functions, paths, folders, options))
-    rows = []
-    for function, path, folder, text in zip(*columns, strict=True):
-        source: Any = None if path is None else json.loads(path)
-        given = json.loads(text)
-        chosen = _chosen(function, given.pop("options"))
-        named = {"function": function, "path": source, "folder": folder}
-        for name, value in (named | {each: given[each] for each in NEEDED}).items():
-            if value is None:
-                message = f"{RUN}: {name} must not be NULL"
-                raise ValueError(message)
-        with called(RUN):
-            rows.append([run(function, source, folder, **given, **chosen)])
-    return pa.array(rows, pa.list_(pa.struct(arrow_fields(JOB))))
+    source: Any = None if path is None else json.loads(path)
+    given = json.loads(options)
+    chosen = _chosen(function, given.pop("options"))
+    named: dict[str, Any] = {"function": function, "path": source, "folder": folder}
+    for name, value in (named | {each: given[each] for each in NEEDED}).items():
+        if value is None:
+            message = f"{RUN}: {name} must not be NULL"
+            raise ValueError(message)
+    with called(RUN):
+        return [run(*named.values(), **given, **chosen)]
 
 
 def _chosen(function: str | None, options: Any) -> dict[str, Any]:
@@ -71,8 +67,8 @@ def _chosen(function: str | None, options: Any) -> dict[str, Any]:
     return options
 
 
-def jobs_table(folders: Any) -> pa.Array:
-    """List the jobs in each folder and in the folders in it; times are in UTC.
+def jobs_table(folder: str | None) -> list[dict[str, Any]]:
+    """List the jobs in a folder and in the folders in it; times are in UTC.
 
     Raises
     ------
@@ -80,14 +76,14 @@ def jobs_table(folders: Any) -> pa.Array:
         If a folder is NULL.
     """
     with called(LIST):
-        tables = [jobs(_required(LIST, folder)) for folder in folders.to_pylist()]
-    for row in chain.from_iterable(tables):
+        rows = jobs(_required(LIST, folder))
+    for row in rows:
         row |= {name: datetime.fromisoformat(row[name]) for name in ("started", "active")}
-    return pa.array(tables, pa.list_(pa.struct(arrow_fields(JOBS))))
+    return rows
 
 
-def table_sql(folders: Any) -> pa.Array:
-    """Write the query of the rows of the job in each folder.
+def table_sql(folder: str | None) -> str:
+    """Write the query of the rows of the job in a folder.
 
     Raises
     ------
@@ -95,7 +91,7 @@ def table_sql(folders: Any) -> pa.Array:
         If a folder is NULL.
     """
     with called(TABLE):
-        return pa.array([query_of(_required(TABLE, folder)) for folder in folders.to_pylist()])
+        return query_of(_required(TABLE, folder))
 
 
 def _required(function: str, folder: str | None) -> str:

@@ -15,7 +15,7 @@ from spatialq.cluster.points import CorePart, write_rows
 from spatialq.cluster.survey import Survey
 from spatialq.cluster.task import Task, name_of, named
 from spatialq.functions.catalogue import divisible
-from spatialq.functions.stages import Cloud, OfAll, OfCores, TaskResult
+from spatialq.functions.stages import Cloud, Do, OfAll, OfCores, TaskResult
 
 COORDINATES = frozenset("xyz")
 Make = Callable[[CorePart], Any]
@@ -56,7 +56,7 @@ class StagedWork:
             "device": call.device,
         }
 
-    def each(self, stage: str, do: Callable[..., Any], *inputs: Any, halo: float = 0.0) -> OfCores:
+    def each(self, stage: str, do: Do, *inputs: Any, halo: float = 0.0) -> OfCores:
         """Have a task done for each core, which writes what it finds."""
         return self.write_each(stage, write_found, do, inputs, halo)
 
@@ -70,7 +70,7 @@ class StagedWork:
             pass
         return OfCores(stage)
 
-    def once(self, stage: str, do: Callable[..., Any], *inputs: Any) -> OfAll:
+    def once(self, stage: str, do: Do, *inputs: Any) -> OfAll:
         """Have one task done, which writes what it finds."""
         (done,) = self.job.files(stage, [self.task(stage, write_found, do, inputs)], 1)
         return OfAll(stage, done.facts)

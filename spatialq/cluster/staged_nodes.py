@@ -17,10 +17,11 @@ from spatialq.cluster.staged import Make, StagedWork, Write, found_in, write_fou
 from spatialq.cluster.task import Task, name_of, second_of
 from spatialq.errors import FileError
 from spatialq.functions.catalogue import catalogue
-from spatialq.functions.declaration import Size
+from spatialq.functions.declaration import Parameters, Size
 from spatialq.functions.node_stages import Execution, Node, NodeResult, OfNode
-from spatialq.functions.stages import Box, OfAll, OfCores, TaskResult
+from spatialq.functions.stages import Box, Do, OfAll, OfCores, TaskResult
 from spatialq.io.formats import open_source
+from spatialq.io.source import PointSource
 from spatialq.io.storage import as_path
 
 ATTRIBUTES = "attributes"
@@ -39,7 +40,7 @@ class AttributePart(CorePart):
         """The columns that the parameters name, and their types in all files."""
         return {name: np.dtype(kind) for name, kind in self.data["types"].items()}
 
-    def batches(self) -> Iterator[Any]:
+    def batches(self) -> Iterator[dict[str, Any]]:
         """Read the points some at a time, with their attributes."""
         return self._attributed(self.clouds(read_box(self.data)[0]), {})
 
@@ -53,7 +54,7 @@ class AttributePart(CorePart):
         return joined(function, [cloud for cloud, _ in opened], batches, types)
 
     def _attributed(
-        self, opened: Iterable[tuple[Any, int]], more: Mapping[str, np.dtype[Any]]
+        self, opened: Iterable[tuple[PointSource, int]], more: Mapping[str, np.dtype[Any]]
     ) -> Iterator[dict[str, Any]]:
         """Read the points of files, as `clouds` gives them."""
         from spatialq.database.transport.cloud_columns import batches_of_clouds
@@ -72,7 +73,7 @@ class AttributePart(CorePart):
         return FileError.of(self.data["caller"], names, reason)
 
     @contextmanager
-    def planned(self, function: str, rows: int, options: Any) -> Iterator[Execution]:
+    def planned(self, function: str, rows: int, options: Parameters) -> Iterator[Execution]:
         """Plan the kernel of a function, for what calls it itself."""
         from spatialq.execution.call import planned
 
@@ -129,7 +130,7 @@ class StagedNodes(StagedWork):
     def each(
         self,
         stage: str,
-        do: Callable[..., Any],
+        do: Do,
         *inputs: Any,
         halo: float = 0.0,
         near: Sequence[Box] | None = None,

@@ -9,6 +9,7 @@ MESH = "STRUCT(vertices DOUBLE[], faces INTEGER[])"
 
 ARROW_TYPES = {
     "BIGINT": pa.int64(),
+    "BLOB": pa.binary(),
     "BOOLEAN": pa.bool_(),
     "DOUBLE": pa.float64(),
     "FLOAT": pa.float32(),
@@ -34,7 +35,10 @@ def arrow_fields(columns: Mapping[str, str]) -> list[tuple[str, pa.DataType]]:
 
 
 def arrow_type(kind: str) -> pa.DataType:
-    """Give the Arrow type of a SQL type: a plain one, a struct of plain ones, or a list of them."""
+    """Give the Arrow type of a SQL type: a plain one, a struct, or a list of them.
+
+    A struct may have structs of plain ones as fields, or lists of these.
+    """
     if kind in ARROW_TYPES:
         return ARROW_TYPES[kind]
     if kind.endswith("[]"):
@@ -43,5 +47,5 @@ def arrow_type(kind: str) -> pa.DataType:
     if found is None:
         message = f"no Arrow type is known for {kind}"
         raise KeyError(message)
-    fields = (field.rsplit(" ", 1) for field in found[1].split(", "))
+    fields = (field.split(" ", 1) for field in re.split(r", (?![^(]*\))", found[1]))
     return pa.struct([(name.strip('"'), arrow_type(inner)) for name, inner in fields])

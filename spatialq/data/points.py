@@ -115,7 +115,7 @@ def converted(values: Any, dtype: Any) -> Any:
     return result
 
 
-def to_host(device: Any, array: Any) -> Any:
+def to_host(device: cuda.Device, array: Any) -> Any:
     """Copy an array of the device into page-locked memory of the pool, if it is large."""
     return device.download(array, buffers.empty(array.shape, array.dtype, page_locked=True))
 
@@ -126,7 +126,7 @@ def ascends(point_id: Any) -> bool:
     return all(in_parts(lambda first, stop: _ascends(point_id, first, stop), point_id.size))
 
 
-def in_one_memory(device: Any, function: str, cloud: tuple[Any, ...]) -> bool:
+def in_one_memory(device: cuda.Device, function: str, cloud: tuple[Any, ...]) -> bool:
     """Whether x, y, z and point_id (or None) are on the device.
 
     Raises
@@ -143,7 +143,9 @@ def in_one_memory(device: Any, function: str, cloud: tuple[Any, ...]) -> bool:
     return here == {True}
 
 
-def to_device(device: Any, function: str, cloud: tuple[Any, ...]) -> tuple[tuple[Any, ...], bool]:
+def to_device(
+    device: cuda.Device, function: str, cloud: tuple[Any, ...]
+) -> tuple[tuple[Any, ...], bool]:
     """Bring x, y, z and point_id (or None) to the device, contiguous.
 
     Ids in main memory that ascend stay there, and None takes their place: comparing them gives the

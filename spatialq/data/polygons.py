@@ -1,6 +1,7 @@
-"""Many polygons, stored one after the other in the same arrays."""
+"""Many polygons, stored one after the other in the same arrays; and how one is written as WKB."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,9 @@ import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+POLYGON, MULTIPOLYGON, Z = 3, 6, 1000
+"""Codes of geometry types; Z is added where corners have one."""
 
 
 @dataclass(frozen=True)
@@ -63,3 +67,27 @@ class Polygons:
             np.cumsum([0, *map(len, parts)], dtype=np.int64),
             names[rows],
         )
+
+
+def wkb_of(parts: "Iterable[Sequence[NDArray[np.float64]]]") -> bytes:
+    """Write a POLYGON, or a MULTIPOLYGON of several parts, as WKB (ISO 13249-3, little-endian).
+
+    Parameters
+    ----------
+    parts : lists of rings
+        At least one. The outer ring first; float64[corners, 2 or 3], not closed.
+    """
+    several = list(parts)
+    dimensions = Z if several[0][0].shape[1] == 3 else 0
+    written = [_polygon(POLYGON + dimensions, rings) for rings in several]
+    if len(written) == 1:
+        return written[0]
+    return struct.pack("<BII", 1, MULTIPOLYGON + dimensions, len(written)) + b"".join(written)
+
+
+def _polygon(kind: int, rings: "Sequence[NDArray[np.float64]]") -> bytes:
+    written = [struct.pack("<BII", 1, kind, len(rings))]
+    for ring in rings:
+        closed = np.vstack([ring, ring[:1]])
+        written += struct.pack("<I", len(closed)), closed.astype("<f8").tobytes()
+    return b"".join(written)

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import pyarrow as pa
-
 from spatialq.database.model_tables import beside_elements
 from spatialq.functions.sql_text import literal
 
@@ -65,13 +63,8 @@ def pairs_sql(rules: tuple[str, ...], relations: str) -> str:
     )
 
 
-def related_sql(callers: Any, excludes: Any, firsts: Any, relations: Any) -> pa.Array:
+def related_sql(caller: str, exclude: str | None, a: str, relations: str | None) -> str:
     """Write the query for the pairs that a macro leaves out."""
-    columns = (each.to_pylist() for each in (callers, excludes, firsts, relations))
-    return pa.array([_related(*row) for row in zip(*columns, strict=True)], pa.string())
-
-
-def _related(caller: str, exclude: str | None, a: str, relations: str | None) -> str:
     rules = rules_of(caller, exclude, RELATED)
     if not rules:
         return NO_PAIRS

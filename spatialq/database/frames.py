@@ -13,7 +13,6 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import duckdb
-import pyarrow as pa
 
 from spatialq.data.frame import Frame
 from spatialq.database import instances
@@ -37,16 +36,11 @@ def lookup(table: str, *, is_given: bool) -> Lookup:
     given`, names of the query are not looked into.
     """
     name = '"spatialq frame"'
-    return Lookup(name, f"{name} AS MATERIALIZED ({_frame_sql(table, is_given)})")
+    return Lookup(name, f"{name} AS MATERIALIZED ({frame_sql(table, is_given)})")
 
 
-def frame_sql(names: Any, given: Any) -> pa.Array:
-    """Write the queries for the frames of tables."""
-    calls = zip(names.to_pylist(), given.to_pylist(), strict=True)
-    return pa.array([_frame_sql(*arguments) for arguments in calls], pa.string())
-
-
-def _frame_sql(name: str | None, is_given: bool) -> str:  # noqa: FBT001
+def frame_sql(name: str | None, is_given: bool) -> str:  # noqa: FBT001
+    """Write the query for the frame of a table."""
     # Only the text of the query tells what a name of its own is. DuckDB's function for it is
     # volatile, and runs what depends on it for each outer row of a correlated subquery: it is left
     # out where the database has a table or view of the name, or the CRS is given.
@@ -97,19 +91,20 @@ def beside(caller: str, elements: str, table: str) -> str:
     return name
 
 
-def frame_json(names: Any, queries: Any, places: Any, tables: Any, views: Any) -> pa.Array:
-    """Give the frames of tables, as `lookup` asks for them."""
-    columns = (names, queries, places, tables, views)
-    calls = zip(*(each.to_pylist() for each in columns), strict=True)
-    found = []
-    for name, query, place, table_rows, view_rows in calls:
-        entries = [_entry(row) for row in (*(table_rows or ()), *(view_rows or ()))]
-        known = Lineage(tuple(place), {each.path: each for each in entries})
-        frame = known.frame(name, query)
-        if name and query is None and _may_have_lost_crs(known.entry(parts_of(name)), frame):
-            frame = replace(frame, doubt=_doubt_of(frame.subject))
-        found.append(json.dumps(asdict(frame)))
-    return pa.array(found, pa.string())
+def frame_json(
+    name: str,
+    query: str | None,
+    place: list[str],
+    tables: list[list[str]] | None,
+    views: list[list[str]] | None,
+) -> str:
+    """Give the frame of a table, as `lookup` asks for it."""
+    entries = [_entry(row) for row in (*(tables or ()), *(views or ()))]
+    known = Lineage(tuple(place), {each.path: each for each in entries})
+    frame = known.frame(name, query)
+    if name and query is None and _may_have_lost_crs(known.entry(parts_of(name)), frame):
+        frame = replace(frame, doubt=_doubt_of(frame.subject))
+    return json.dumps(asdict(frame))
 
 
 def _may_have_lost_crs(entry: Entry | None, frame: Frame) -> bool:
@@ -141,8 +136,8 @@ def _entry(row: Sequence[Any]) -> Entry:
     return Entry(path, comment, sql[0] if sql else None)
 
 
-def metres(callers: Any, frames: Any, units: Any, systems: Any) -> pa.Array:
-    """Give the metres in a unit of x and y, and in one of z, of calls that are macros alone.
+def metres(caller: str, frame: str, unit: float | None, crs: str | None) -> list[float]:
+    """Give the metres in a unit of x and y, and in one of z, of a call that is a macro alone.
 
     Raises
     ------
@@ -151,16 +146,12 @@ def metres(callers: Any, frames: Any, units: Any, systems: Any) -> pa.Array:
     ValueError
         If a unit is not > 0.
     """
-    columns = (callers, frames, units, systems)
-    found = []
-    for caller, frame, unit, crs in zip(*(each.to_pylist() for each in columns), strict=True):
-        given = CoordinateParameters(unit=unit, crs=crs, caller=caller)
-        known = Frame(**json.loads(frame))
-        unit = units_of(caller, given, known, needs_metres=True, allows_degrees=False)
-        if unit.note:
-            warnings.warn(unit.note, CrsWarning, stacklevel=2)
-        found.append([unit.across, unit.up])
-    return pa.array(found, pa.list_(pa.float64()))
+    given = CoordinateParameters(unit=unit, crs=crs, caller=caller)
+    known = Frame(**json.loads(frame))
+    units = units_of(caller, given, known, needs_metres=True, allows_degrees=False)
+    if units.note:
+        warnings.warn(units.note, CrsWarning, stacklevel=2)
+    return [units.across, units.up]
 
 
 @for_connection

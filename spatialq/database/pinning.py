@@ -82,7 +82,7 @@ def unpin(con: duckdb.DuckDBPyConnection, table: str) -> bool:
     return bool(con.execute(f"FROM spatialq_unpin({literal(table)})").fetchall())
 
 
-def pin_sql(tables: Any, columns: Any, wanted: Any) -> pa.Array:
+def pin_sql(table: str | None, columns: list[str] | None, device: str | None) -> str:
     """Write the query that pins a table: of points, or of elements where it has a column mesh.
 
     Raises
@@ -90,11 +90,6 @@ def pin_sql(tables: Any, columns: Any, wanted: Any) -> pa.Array:
     ValueError
         If an argument is wrong.
     """
-    calls = zip(*(each.to_pylist() for each in (tables, columns, wanted)), strict=True)
-    return pa.array([_pin_sql(*arguments) for arguments in calls], pa.string())
-
-
-def _pin_sql(table: str | None, columns: list[str] | None, device: str | None) -> str:
     if not table:
         got = "NULL" if table is None else "''"
         message = f"spatialq_pin: table must be the name of a table, got {got}"

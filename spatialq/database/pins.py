@@ -146,18 +146,13 @@ def of_request(request: Request, part: int, function: str) -> Pin | None:
 # -- the SQL functions
 
 
-def pin_of(tables: Any, columns: Any, on_gpu: Any, states: Any) -> pa.Array:
-    """Give the number of the pin of a name, and of the state that its table has; NULL without."""
-    calls = zip(*(each.to_pylist() for each in (tables, columns, on_gpu, states)), strict=True)
-    return pa.array([_pin_of(*arguments) for arguments in calls], pa.int64())
-
-
-def _pin_of(
+def pin_of(
     table: str,
     columns: Sequence[str],
     on_gpu: bool,  # noqa: FBT001
     state: str,
 ) -> int | None:
+    """Give the number of the pin of a name, and of the state that its table has; None without."""
     with _lock:
         found = _find(table, columns)
         if found is None or (found.device == "gpu" and not on_gpu):
@@ -168,21 +163,17 @@ def _pin_of(
         return found.number
 
 
-def pins_table(calls: Any) -> pa.Array:
+def pins_table(_: None) -> list[dict[str, Any]]:
     """List the pins of the instance."""
     with _lock:
-        rows = [_row(each) for each in _here().values()]
-    return pa.array([rows] * len(calls), pa.list_(pa.struct(arrow_fields(sql_functions.PINS))))
+        return [_row(each) for each in _here().values()]
 
 
-def unpin_table(tables: Any) -> pa.Array:
-    """Give up pins, and list them."""
-    found = []
+def unpin_table(table: str | None) -> list[dict[str, Any]]:
+    """Give up the pin of a name, and list it."""
     with _lock:
-        for table in tables.to_pylist():
-            there = _here().pop((table or "").casefold(), None)
-            found.append([] if there is None else [_row(there)])
-    return pa.array(found, pa.list_(pa.struct(arrow_fields(sql_functions.PINS))))
+        there = _here().pop((table or "").casefold(), None)
+    return [] if there is None else [_row(there)]
 
 
 # -- the registry

@@ -2,11 +2,9 @@
 
 from typing import Any
 
-import pyarrow as pa
-
-from spatialq.data.arrow import arrow_fields
-from spatialq.database import call_log, instances, sql_functions
+from spatialq.database import call_log, instances
 from spatialq.database.native import loading
+from spatialq.database.sql_functions import LOG
 from spatialq.database.transport.request import Transport
 from spatialq.functions.catalogue import find
 from spatialq.functions.declaration import Size
@@ -14,12 +12,9 @@ from spatialq.planner import devices, log
 from spatialq.planner.plan import plan_call, require_device
 
 MAX_ROWS = 10**15
-DEVICES = pa.struct(arrow_fields(sql_functions.DEVICES))
-LOG = pa.struct(arrow_fields(sql_functions.LOG))
-PLAN = pa.struct(arrow_fields(sql_functions.PLAN))
 
 
-def devices_table(transport: Transport, calls: Any) -> Any:
+def devices_table(transport: Transport, _: None) -> list[dict[str, Any]]:
     """List the devices, and the extension by which rows reach them."""
     rows: list[dict[str, Any]] = [
         {
@@ -46,45 +41,36 @@ def devices_table(transport: Transport, calls: Any) -> Any:
             "problem": problem,
         }
     )
-    return pa.array([rows] * len(calls), pa.list_(DEVICES))
+    return rows
 
 
-def log_table(calls: Any) -> Any:
+def log_table(_: None) -> list[dict[str, Any]]:
     """List the last calls of kernels, those of earlier processes in the database first."""
     here = [log.values(entry) for entry in log.entries()]
-    names = [field.name for field in LOG]
     last = [*call_log.earlier(), *here][-log.CALLS_KEPT :]
-    rows = [dict(zip(names, row, strict=True)) for row in last]
-    return pa.array([rows] * len(calls), pa.list_(LOG))
+    return [dict(zip(LOG, row, strict=True)) for row in last]
 
 
-def plan_table(names: Any, row_counts: Any, requested: Any) -> Any:
+def plan_table(name: str | None, rows: int | None, wanted: str) -> list[dict[str, Any]]:
     """List the devices that a call with default parameters could go to."""
-    tables = []
-    for name, rows, wanted in zip(
-        names.to_pylist(), row_counts.to_pylist(), requested.to_pylist(), strict=True
-    ):
-        function = find("spatialq_plan", str(name))
-        if rows is None or not 0 <= rows <= MAX_ROWS:
-            message = f"spatialq_plan: row_count must be >= 0 and <= {MAX_ROWS:.0e}, got {rows}"
-            raise ValueError(message)
-        require_device("spatialq_plan", wanted)
-        plan = plan_call([function], Size(rows), function.choose({}), wanted, "lists")
-        tables.append(
-            [
-                {
-                    "device": candidate.device,
-                    "number": candidate.gpus[0] if candidate.gpus else None,
-                    "chosen": plan.is_chosen(candidate),
-                    "estimated_seconds": candidate.seconds,
-                    "memory_bytes": candidate.memory_bytes,
-                    "reason": plan.reason
-                    if plan.is_chosen(candidate)
-                    else candidate.problem
-                    or candidate.doubt
-                    or "slower by the estimate, not asked for, or with less free memory",
-                }
-                for candidate in plan.candidates
-            ]
-        )
-    return pa.array(tables, pa.list_(PLAN))
+    function = find("spatialq_plan", str(name))
+    if rows is None or not 0 <= rows <= MAX_ROWS:
+        message = f"spatialq_plan: row_count must be >= 0 and <= {MAX_ROWS:.0e}, got {rows}"
+        raise ValueError(message)
+    require_device("spatialq_plan", wanted)
+    plan = plan_call([function], Size(rows), function.choose({}), wanted, "lists")
+    return [
+        {
+            "device": candidate.device,
+            "number": candidate.gpus[0] if candidate.gpus else None,
+            "chosen": plan.is_chosen(candidate),
+            "estimated_seconds": candidate.seconds,
+            "memory_bytes": candidate.memory_bytes,
+            "reason": plan.reason
+            if plan.is_chosen(candidate)
+            else candidate.problem
+            or candidate.doubt
+            or "slower by the estimate, not asked for, or with less free memory",
+        }
+        for candidate in plan.candidates
+    ]

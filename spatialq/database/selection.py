@@ -32,7 +32,7 @@ def elements(caller: str, argument: str, text: str | None) -> str:
     if text is None:
         return "elements"
     if is_selector(text):
-        chosen = query.write(f"{caller}: {argument}", text, "objects")
+        chosen = query.selector_sql(f"{caller}: {argument}", text, "objects")
         return f"(FROM elements SEMI JOIN ({chosen}) USING (file_name, step_id))"
     return f"(FROM elements WHERE ({text}\n))"  # a comment may end it
 

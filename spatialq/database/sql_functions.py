@@ -156,13 +156,16 @@ def _columns_as_lists() -> str:
     return struct_type({**lists, **{name: f"{kind}[][]" for name, kind in OTHER_COLUMNS.items()}})
 
 
+def _writes(name: str, parameters: tuple[str, ...], implementation: str) -> SqlFunction:
+    """Give a function that writes text of constants, mostly a query, while DuckDB plans."""
+    return SqlFunction(name, parameters, "VARCHAR", implementation, volatile=False, by_rows=True)
+
+
 ENGINE = (
-    SqlFunction(
+    _writes(
         "spatialq_read_points_sql",
         ("VARCHAR", "VARCHAR", "DOUBLE[]", "VARCHAR[]", "VARCHAR", "DOUBLE"),
-        "VARCHAR",
         f"{READERS}.points:read_points_sql",
-        volatile=False,
     ),
     SqlFunction(
         "spatialq_read_points_span",
@@ -170,12 +173,10 @@ ENGINE = (
         _columns_as_lists(),
         f"{READERS}.points:read_points_span",
     ),
-    SqlFunction(
+    _writes(
         "spatialq_read_grid_sql",
         ("VARCHAR", "DOUBLE", "BIGINT", "DOUBLE[]", "VARCHAR", "DOUBLE"),
-        "VARCHAR",
         f"{READERS}.grid:read_grid_sql",
-        volatile=False,
     ),
     SqlFunction(
         "spatialq_read_grid_span",
@@ -183,12 +184,10 @@ ENGINE = (
         struct_type(dict.fromkeys("xyz", "DOUBLE[]")),
         f"{READERS}.grid:read_grid_span",
     ),
-    SqlFunction(
+    _writes(
         "spatialq_read_vector_sql",
         ("VARCHAR", "VARCHAR", "VARCHAR"),
-        "VARCHAR",
         f"{READERS}.vector:read_vector_sql",
-        volatile=False,
     ),
     SqlFunction(
         "spatialq_read_vector_layer",
@@ -262,6 +261,7 @@ ENGINE = (
         "VARCHAR[]",
         f"{READERS}.ifc_classes:subtypes",
         volatile=False,
+        by_rows=True,
     ),
     *(
         SqlFunction(
@@ -269,18 +269,15 @@ ENGINE = (
             ("INTEGER",),
             _list_of(columns),
             f"{READERS}.ifc_classes:{name}_table",
+            by_rows=True,
         )
         for name, columns in (
             ("lineage", ifc.LINEAGE),
             ("inverse_attributes", ifc.INVERSE_ATTRIBUTES),
         )
     ),
-    SqlFunction(
-        "spatialq_selector_sql",
-        ("VARCHAR", "VARCHAR", "VARCHAR"),
-        "VARCHAR",
-        f"{SELECTORS}:selector_sql",
-        volatile=False,
+    _writes(
+        "spatialq_selector_sql", ("VARCHAR", "VARCHAR", "VARCHAR"), f"{SELECTORS}:selector_sql"
     ),
     SqlFunction(
         "spatialq_selector_unknown",
@@ -288,35 +285,16 @@ ENGINE = (
         "BOOLEAN",
         f"{SELECTORS}:unknown_property",
         volatile=False,
+        by_rows=True,
     ),
-    SqlFunction(
-        "spatialq_objects_beside",
-        ("VARCHAR",),
-        "VARCHAR",
-        f"{SELECTORS}:objects_beside",
-        volatile=False,
-    ),
-    SqlFunction(
+    _writes("spatialq_objects_beside", ("VARCHAR",), f"{SELECTORS}:objects_beside"),
+    _writes(
         "spatialq_related_sql",
         ("VARCHAR", "VARCHAR", "VARCHAR", "VARCHAR"),
-        "VARCHAR",
         f"{ELEMENT_SETS}:related_sql",
-        volatile=False,
     ),
-    SqlFunction(
-        "spatialq_ql4bim_sql",
-        ("VARCHAR", "VARCHAR", "VARCHAR"),
-        "VARCHAR",
-        "ql4bim_sql",
-        volatile=False,
-    ),
-    SqlFunction(
-        "spatialq_quality_sql",
-        ("VARCHAR",),
-        "VARCHAR",
-        "quality_sql",
-        volatile=False,
-    ),
+    _writes("spatialq_ql4bim_sql", ("VARCHAR", "VARCHAR", "VARCHAR"), "ql4bim_sql"),
+    _writes("spatialq_quality_sql", ("VARCHAR",), "quality_sql"),
     SqlFunction(
         "spatialq_mesh_boxes",
         (MESH,),
@@ -337,6 +315,7 @@ ENGINE = (
         "BIGINT[]",
         "spatialq.geometry.chains:clusters_of_lists",
         volatile=False,
+        by_rows=True,
     ),
     SqlFunction(
         "spatialq_refuse",
@@ -386,21 +365,16 @@ ENGINE = (
         struct_type(OPERATION),
         f"{TRANSFORMING}:operation",
         volatile=False,
-    ),
-    SqlFunction("spatialq_log_udf", ("INTEGER",), _list_of(LOG), f"{PLANNER_TABLES}:log_table"),
-    SqlFunction(
-        "spatialq_frame_sql",
-        ("VARCHAR", "BOOLEAN"),
-        "VARCHAR",
-        "spatialq.database.frames:frame_sql",
-        volatile=False,
+        by_rows=True,
     ),
     SqlFunction(
+        "spatialq_log_udf", ("INTEGER",), _list_of(LOG), f"{PLANNER_TABLES}:log_table", by_rows=True
+    ),
+    _writes("spatialq_frame_sql", ("VARCHAR", "BOOLEAN"), "spatialq.database.frames:frame_sql"),
+    _writes(
         "spatialq_frame",
         ("VARCHAR", "VARCHAR", "VARCHAR[]", "VARCHAR[][]", "VARCHAR[][]"),
-        "VARCHAR",
         "spatialq.database.frames:frame_json",
-        volatile=False,
     ),
     SqlFunction(
         "spatialq_metres",
@@ -408,21 +382,21 @@ ENGINE = (
         "DOUBLE[]",
         "spatialq.database.frames:metres",
         volatile=False,
+        by_rows=True,
     ),
-    SqlFunction("spatialq_cluster_run_udf", ("VARCHAR",) * 4, _list_of(JOB), "run_jobs"),
-    SqlFunction("spatialq_cluster_jobs_udf", ("VARCHAR",), _list_of(JOBS), "jobs_table"),
     SqlFunction(
-        "spatialq_cluster_table_sql",
-        ("VARCHAR",),
-        "VARCHAR",
-        "jobs_sql",
-        volatile=False,
+        "spatialq_cluster_run_udf", ("VARCHAR",) * 4, _list_of(JOB), "run_job", by_rows=True
     ),
+    SqlFunction(
+        "spatialq_cluster_jobs_udf", ("VARCHAR",), _list_of(JOBS), "jobs_table", by_rows=True
+    ),
+    _writes("spatialq_cluster_table_sql", ("VARCHAR",), "jobs_sql"),
     SqlFunction(
         "spatialq_plan_udf",
         ("VARCHAR", "BIGINT", "VARCHAR"),
         _list_of(PLAN),
         f"{PLANNER_TABLES}:plan_table",
+        by_rows=True,
     ),
 )
 
@@ -447,13 +421,7 @@ def _of_pins() -> tuple[SqlFunction, ...]:
     row, rows = struct_type(PINS), _list_of(PINS)
     sought = ("VARCHAR", "VARCHAR[]", "BOOLEAN", "VARCHAR")
     return (
-        SqlFunction(
-            "spatialq_pin_sql",
-            ("VARCHAR", "VARCHAR[]", "VARCHAR"),
-            "VARCHAR",
-            f"{PINNING}:pin_sql",
-            volatile=False,
-        ),
+        _writes("spatialq_pin_sql", ("VARCHAR", "VARCHAR[]", "VARCHAR"), f"{PINNING}:pin_sql"),
         SqlFunction(
             "spatialq_pin_points", (*place, "VARCHAR[]", *lists), row, f"{PINNING}:pin_points"
         ),
@@ -462,9 +430,20 @@ def _of_pins() -> tuple[SqlFunction, ...]:
         ),
         # What looks for a pin is not volatile: in a correlated subquery DuckDB would run all that
         # depends on it for each outer row. It gets the state, so that nothing is kept either.
-        SqlFunction("spatialq_pin_of", sought, "BIGINT", f"{PINS_MODULE}:pin_of", volatile=False),
-        SqlFunction("spatialq_pins_udf", ("INTEGER",), rows, f"{PINS_MODULE}:pins_table"),
-        SqlFunction("spatialq_unpin_udf", ("VARCHAR",), rows, f"{PINS_MODULE}:unpin_table"),
+        SqlFunction(
+            "spatialq_pin_of",
+            sought,
+            "BIGINT",
+            f"{PINS_MODULE}:pin_of",
+            volatile=False,
+            by_rows=True,
+        ),
+        SqlFunction(
+            "spatialq_pins_udf", ("INTEGER",), rows, f"{PINS_MODULE}:pins_table", by_rows=True
+        ),
+        SqlFunction(
+            "spatialq_unpin_udf", ("VARCHAR",), rows, f"{PINS_MODULE}:unpin_table", by_rows=True
+        ),
     )
 
 
@@ -478,5 +457,6 @@ def sql_functions(transport: Transport) -> tuple[SqlFunction, ...]:
         _list_of(DEVICES),
         f"{PLANNER_TABLES}:devices_table",
         (transport,),
+        by_rows=True,
     )
     return (*kernels, *helpers(), devices, *ENGINE, *_of_pins())

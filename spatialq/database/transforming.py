@@ -41,7 +41,7 @@ def transform(x: Any, y: Any, z: Any, sources: Any, targets: Any) -> pa.Array:
     )
 
 
-def operation(sources: Any, targets: Any) -> pa.Array:
+def operation(source: str | None, target: str | None) -> dict[str, Any]:
     """Name the operation between two systems, its accuracy, and what would give a better one.
 
     Raises
@@ -49,14 +49,12 @@ def operation(sources: Any, targets: Any) -> pa.Array:
     CrsError, ValueError
         As `transform`.
     """
-    pairs = zip(sources.to_pylist(), targets.to_pylist(), strict=True)
-    found = [_operation("spatialq_operation", *pair) for pair in pairs]
-    columns = {
-        "operation": pa.array([each.operation for each in found], pa.string()),
-        "accuracy": pa.array([each.accuracy for each in found], pa.float64()),
-        "note": pa.array([each.note or None for each in found], pa.string()),
+    found = _operation("spatialq_operation", source, target)
+    return {
+        "operation": found.operation,
+        "accuracy": found.accuracy,
+        "note": found.note or None,
     }
-    return pa.StructArray.from_arrays(list(columns.values()), names=list(columns))
 
 
 def _pairs(sources: Any, targets: Any) -> Iterator[tuple[tuple[Any, Any], Any]]:

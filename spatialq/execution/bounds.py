@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from spatialq.data.boxes import in_box
-from spatialq.functions.declaration import BOUNDS
+from spatialq.functions.declaration import BOUNDS, Parameters
 from spatialq.runtime import buffers, cuda
 from spatialq.runtime.cuda import on_gpu
 from spatialq.runtime.threads import chunks, workers
@@ -14,7 +14,7 @@ from spatialq.runtime.threads import chunks, workers
 POINT_ID = "point_id"
 
 
-def within(arguments: Mapping[str, Any], options: Any, other: str = "") -> dict[str, Any]:
+def within(arguments: Mapping[str, Any], options: Parameters, other: str = "") -> dict[str, Any]:
     """Give the arguments of a call without the points outside of its bounds.
 
     Parameters

@@ -17,7 +17,14 @@ from spatialq.execution.strays import leave_out
 from spatialq.execution.units import fit
 from spatialq.execution.validation import require_unique
 from spatialq.functions.catalogue import Function
-from spatialq.functions.declaration import Device, GridInput, PointsAndElementsInput, Size
+from spatialq.functions.declaration import (
+    CoordinateParameters,
+    Device,
+    GridInput,
+    Parameters,
+    PointsAndElementsInput,
+    Size,
+)
 from spatialq.planner import log, process
 from spatialq.planner.plan import Plan, plan_call
 from spatialq.planner.rates import Transport
@@ -44,7 +51,7 @@ SHORT = 0.1
 def call(
     function: Function,
     arguments: dict[str, Any],
-    options: Any,
+    options: Parameters,
     requested: str,
     *,
     transport: Transport = "arrays",
@@ -87,7 +94,7 @@ def call(
 def call_outputs(
     functions: Sequence[Function],
     arguments: dict[str, Any],
-    options: Any,
+    options: Parameters,
     requested: str,
     progress: Listener | None = None,
     *,
@@ -145,6 +152,7 @@ def call_outputs(
     plan = planned(functions, size, options, requested, purpose, transport=transport, note=note)
     found, device = _run_planned(task, plan, functions, arguments, options)
     if isinstance(inputs, PointsAndElementsInput) and inputs.are_placed:
+        assert isinstance(options, CoordinateParameters)
         xyz = [arguments[axis] for axis in "xyz"]
         warn_if_misplaced(options.function, xyz, options.metres, arguments[inputs.other])
     results = {
@@ -156,7 +164,7 @@ def call_outputs(
 def call_as_given(
     function: Function,
     arguments: dict[str, Any],
-    options: Any,
+    options: Parameters,
     requested: str,
     *,
     transport: Transport = "arrays",
@@ -174,7 +182,7 @@ def _run_planned(
     plan: "AbstractContextManager[Execution]",
     functions: Sequence[Function],
     arguments: dict[str, Any],
-    options: Any,
+    options: Parameters,
 ) -> tuple[dict[str, dict[str, Any]], Device]:
     """Run a kernel where it was planned; if memory runs out on a GPU, in tiles or on the CPU."""
     with running(task), plan as execution:
@@ -190,7 +198,10 @@ def _run_planned(
 
 
 def _run(
-    functions: Sequence[Function], execution: "Execution", arguments: dict[str, Any], options: Any
+    functions: Sequence[Function],
+    execution: "Execution",
+    arguments: dict[str, Any],
+    options: Parameters,
 ) -> dict[str, dict[str, Any]]:
     first, *others = functions
     device, given = execution.device, {**arguments, "options": options}
@@ -288,7 +299,7 @@ class Execution:
 def planned(
     functions: Sequence[Function],
     size: Size,
-    options: Any,
+    options: Parameters,
     requested: str,
     purpose: Callable[[], str] = str,
     *,
@@ -369,7 +380,7 @@ def _learn(functions: Sequence[Function], plan: Plan, entry: log.Entry) -> None:
             log.learn(entry.function, device, entry.rows, entry.seconds / expected)
 
 
-def _result_size(function: Function, arguments: dict[str, Any], options: Any) -> str:
+def _result_size(function: Function, arguments: dict[str, Any], options: Parameters) -> str:
     """Say how large the result of a function of grids is."""
     if not isinstance(function.inputs, GridInput):
         return ""

@@ -16,7 +16,7 @@ from spatialq.execution.call import POINT_ID, planned, stoppable
 from spatialq.execution.strays import leave_out
 from spatialq.execution.units import Fitted, fit
 from spatialq.functions.catalogue import Function
-from spatialq.functions.declaration import BOUNDS, Size
+from spatialq.functions.declaration import BOUNDS, Parameters, Size
 from spatialq.planner.rates import Transport
 from spatialq.runtime import cuda
 from spatialq.runtime.progress import Task, current, observer, running
@@ -26,7 +26,7 @@ def call_groups(
     function: Function,
     columns: Mapping[str, Any],
     starts: Any,
-    options: Any,
+    options: Parameters,
     requested: str,
     *,
     transport: Transport,

@@ -17,7 +17,7 @@ from spatialq.data.cloud import Cloud
 from spatialq.data.frame import Frame
 from spatialq.errors import CrsError, CrsWarning
 from spatialq.functions.catalogue import Function
-from spatialq.functions.declaration import COORDINATES, CoordinateParameters
+from spatialq.functions.declaration import COORDINATES, CoordinateParameters, Parameters
 from spatialq.io import crs as crs_text
 from spatialq.io.crs import SAME_UNIT
 from spatialq.runtime import buffers
@@ -48,7 +48,7 @@ class Fitted:
     """A call whose arguments and parameters are as the kernel takes them."""
 
     arguments: dict[str, Any]
-    options: Any
+    options: Parameters
     level: float = 1.0
     """Units of x and y in one unit of the z that was given, if z was converted."""
     z_to_xy_scale: float = 1.0
@@ -76,7 +76,7 @@ class Fitted:
 
 
 def fit(
-    function: Function, arguments: Mapping[str, Any], options: Any, frame: Frame | None
+    function: Function, arguments: Mapping[str, Any], options: Parameters, frame: Frame | None
 ) -> Fitted:
     """Make the arguments and parameters of a call as the kernel takes them.
 
@@ -111,7 +111,7 @@ def fit(
     return Fitted(heights, lengths, level, units.level / level, units.across)
 
 
-def announce(function: Function, options: Any, frames: Iterable[Frame]) -> None:
+def announce(function: Function, options: CoordinateParameters, frames: Iterable[Frame]) -> None:
     """Warn of what `fit` would warn of, once for several files, and raise what it would raise."""
     notes = [units_for(function, options, frame).note for frame in frames]
     for note in filter(None, notes):
@@ -232,7 +232,9 @@ def _of_crs(
     return Units(*known)
 
 
-def _with_lengths(function: Function, options: Any, units: Units) -> Any:
+def _with_lengths(
+    function: Function, options: CoordinateParameters, units: Units
+) -> CoordinateParameters:
     """Convert the parameters of a call that are lengths in metres."""
     unit, declared = units.across, function.declaration
     if unit == 1 and not (declared.finds_unit and units.is_known):

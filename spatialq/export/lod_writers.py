@@ -5,9 +5,11 @@ Some have the points themselves, in the order of an octree; others the nodes of 
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spatialq.functions.implementations import call
 from spatialq.io.source import COPC, Progress
 
 if TYPE_CHECKING:
@@ -31,41 +33,14 @@ NodeWriter = Callable[
 of them need not come again."""
 
 
-def _write_tiles(
-    target: Path, cloud: "Cloud", options: "TileOptions | None", kept: "KeptOutput | None"
-) -> AbstractContextManager[Callable[[Mapping[str, Any]], None]]:
-    from spatialq.export.tiles.points import write_nodes
-
-    return write_nodes(target, cloud, options, kept)
-
-
-def _write_copc(
-    target: Path,
-    points: "AdditivePoints",
-    crs: str | None,
-    tick: Progress | None,
-    kept: "KeptOutput | None",
-) -> None:
-    from spatialq.export.copc import write_copc
-
-    write_copc(target, points, crs, tick, kept)
-
-
-def _write_potree(
-    target: Path,
-    points: "AdditivePoints",
-    crs: str | None,
-    tick: Progress | None,
-    kept: "KeptOutput | None",
-) -> None:
-    from spatialq.export.potree import write_potree
-
-    write_potree(target, points, crs, tick, kept)
-
-
-POINT_WRITERS: Mapping[str, PointWriter] = {COPC: _write_copc, "metadata.json": _write_potree}
+POINT_WRITERS: Mapping[str, PointWriter] = {
+    COPC: partial(call, "spatialq.export.copc:write_copc"),
+    "metadata.json": partial(call, "spatialq.export.potree:write_potree"),
+}
 """By the ending of a name, or the whole name of a file in a folder of its own."""
 
 TILESET = "tileset.json"
-NODE_WRITERS: Mapping[str, NodeWriter] = {TILESET: _write_tiles}
+NODE_WRITERS: Mapping[str, NodeWriter] = {
+    TILESET: partial(call, "spatialq.export.tiles.points:write_nodes")
+}
 """Of the same kind of names."""

@@ -387,6 +387,8 @@ POINTS_PER_AREA = 10
 TRIANGLES_PER_ELEMENT = 50
 PAIRS_PER_ELEMENT = 5
 """Of a building model, where its elements are not known."""
+TILES_PER_ELEMENT = 2
+"""Tiles that an element is in where the pairs of elements are divided into tiles."""
 
 
 @dataclass(frozen=True)
@@ -410,6 +412,12 @@ class Work:
         return replace(
             self, bytes_in=tiles * self.bytes_in, bytes_out=tiles * self.bytes_out, steps=steps
         )
+
+    def of_pairs_in(self, tiles: int) -> "Work":
+        """Count the same with the pairs of elements in so many tiles, each with its elements."""
+        needed = ceil(TILES_PER_ELEMENT * self.bytes_kernel / tiles)
+        copied = TILES_PER_ELEMENT * self.bytes_in
+        return replace(self, bytes_in=copied, bytes_kernel=needed, bytes_host=copied)
 
 
 @dataclass(frozen=True)

@@ -81,6 +81,7 @@ class FileFunction:
             f"{struct_type(self.result)}[]",
             "write_files",
             (self,),
+            by_rows=True,
         )
 
     @property

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from spatialq.functions.declaration import Device
+from spatialq.functions.declaration import Device, Parameters
 from spatialq.functions.stages import (
     Box,
     Columns,
@@ -84,7 +84,9 @@ class NodePart(Part, Protocol):
     def changed(self) -> Exception:
         """Make the error that there are other points than an earlier stage has found."""
 
-    def planned(self, function: str, rows: int, options: Any) -> AbstractContextManager[Execution]:
+    def planned(
+        self, function: str, rows: int, options: Parameters
+    ) -> AbstractContextManager[Execution]:
         """Plan the kernel of a function, for what calls it itself."""
 
 

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from inspect import Parameter, Signature
 from typing import Any
 
+import pyarrow as pa
+
+from spatialq.data.arrow import arrow_type
 from spatialq.functions.implementations import call
 from spatialq.functions.sql_text import identifier
 
@@ -31,6 +34,9 @@ class SqlFunction:
     volatile : bool
         True for work that must run when the query runs. False for functions of constants that
         DuckDB may evaluate while it plans, such as those that write SQL for `query()`.
+    by_rows : bool
+        True if the implementation gets the values of one row instead of arrays, and returns that of
+        its result.
     """
 
     name: str
@@ -39,6 +45,7 @@ class SqlFunction:
     implementation: str
     bound: tuple[Any, ...] = ()
     volatile: bool = True
+    by_rows: bool = False
 
     @property
     def __signature__(self) -> Signature:
@@ -48,7 +55,11 @@ class SqlFunction:
 
     def __call__(self, *arguments: Any) -> Any:
         """Import the implementation and call it."""
-        return call(self.implementation, *self.bound, *arguments)
+        if not self.by_rows:
+            return call(self.implementation, *self.bound, *arguments)
+        rows = zip(*(each.to_pylist() for each in arguments), strict=True)
+        found = [call(self.implementation, *self.bound, *row) for row in rows]
+        return pa.array(found, arrow_type(self.returns))
 
 
 def struct_type(columns: Mapping[str, str]) -> str:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from spatialq.functions.declaration import Parameters
+
 Options = TypeVar("Options", covariant=True)
 Columns = Mapping[str, "NDArray[Any]"]
 Box = tuple[float, float, float, float]
@@ -30,6 +32,10 @@ class TaskResult:
     arrays: Columns
     facts: Mapping[str, Any] = field(default_factory=dict)
     """A few values of JSON."""
+
+
+Do = Callable[..., TaskResult | Columns]
+"""What the task of a stage calls."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,7 @@ class Part(Protocol):
         """Give these rows."""
 
     def call(
-        self, function: str, arguments: Mapping[str, Any], options: Any
+        self, function: str, arguments: Mapping[str, Any], options: "Parameters"
     ) -> "dict[str, NDArray[Any]]":
         """Run the kernel of a function as it is planned, on the CPU or a GPU."""
 
@@ -115,13 +121,13 @@ class PointWork(Protocol[Options]):
     def each(
         self,
         stage: str,
-        do: Callable[..., TaskResult | Columns],
+        do: Do,
         *inputs: Any,
         halo: float = 0.0,
     ) -> OfCores:
         """Have `do(part, *inputs)` called for each core, whose points have a halo of a width."""
 
-    def once(self, stage: str, do: Callable[..., TaskResult | Columns], *inputs: Any) -> OfAll:
+    def once(self, stage: str, do: Do, *inputs: Any) -> OfAll:
         """Have `do(*inputs)` called once."""
 
     def rows(self, do: Callable[..., Columns], *inputs: Any, halo: float = 0.0) -> None:

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from spatialq.runtime.compile_cache import njit
 
@@ -61,13 +60,15 @@ def _roots(points: Any, distance: float) -> Any:
     return parent
 
 
-def clusters_of_lists(x: Any, y: Any, z: Any, distances: Any) -> pa.Array:
-    """Do as `clusters` for the lists of each row; NULL is no place."""
-    columns = (each.to_pylist() for each in (x, y, z, distances))
-    rows = [
-        None if xs is None else clusters(
-            np.array([xs, ys, zs], np.float64).T, np.inf if distance is None else distance
-        ).tolist()
-        for xs, ys, zs, distance in zip(*columns, strict=True)
-    ]  # fmt: skip
-    return pa.array(rows, pa.list_(pa.int64()))
+def clusters_of_lists(
+    x: list[float | None] | None,
+    y: list[float | None],
+    z: list[float | None],
+    distance: float | None,
+) -> list[int] | None:
+    """Do as `clusters` for lists; None is no place."""
+    if x is None:
+        return None
+    points = np.array([x, y, z], np.float64).T
+    found: list[int] = clusters(points, np.inf if distance is None else distance).tolist()
+    return found

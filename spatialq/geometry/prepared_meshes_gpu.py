@@ -8,12 +8,13 @@ import numpy as np
 from spatialq.data.meshes import Meshes
 from spatialq.geometry.clusters import CLUSTER
 from spatialq.geometry.solids import Solids
+from spatialq.runtime import cuda
 
 SOURCE = Path(__file__).parent / "solids.cu"
 WARPS = 4  # of a block
 
 
-def to_device(device: Any, meshes: Meshes) -> Meshes:
+def to_device(device: cuda.Device, meshes: Meshes) -> Meshes:
     """Bring meshes to the device, if they are not there."""
     if device.is_here(meshes.vertices):
         return Meshes(*(device.view(array) for array in meshes.arrays))
@@ -41,7 +42,7 @@ class PreparedMeshes:
         Of any element.
     """
 
-    def __init__(self, device: Any, meshes: Meshes, boxes: Any) -> None:
+    def __init__(self, device: cuda.Device, meshes: Meshes, boxes: Any) -> None:
         xp = device.xp
         self.meshes = meshes
         self.boxes = boxes

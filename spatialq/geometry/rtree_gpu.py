@@ -8,6 +8,7 @@ import numpy as np
 
 from spatialq.data.meshes import Meshes
 from spatialq.geometry.rtree import AXIS_BITS, level_starts
+from spatialq.runtime import cuda
 
 SOURCE = Path(__file__).parent / "rtree.cu"
 THREADS = 256
@@ -16,7 +17,7 @@ PAIRS_PER_QUERY = 8  # room at first; where there are more, the search is repeat
 ELEMENT_FIRST, LOWER_FIRST = 1, 2  # order of the rows in a pair
 
 
-def boxes(device: Any, meshes: Meshes) -> Any:
+def boxes(device: cuda.Device, meshes: Meshes) -> Any:
     """Make the box of each mesh, as `boxes.of`.
 
     Parameters
@@ -38,7 +39,7 @@ def boxes(device: Any, meshes: Meshes) -> Any:
     return found
 
 
-def pairs(device: Any, boxes_a: Any, boxes_b: Any, distance: float) -> tuple[Any, Any]:
+def pairs(device: cuda.Device, boxes_a: Any, boxes_b: Any, distance: float) -> tuple[Any, Any]:
     """Find the pairs of boxes that are nowhere farther apart than `distance` along an axis.
 
     Parameters
@@ -99,7 +100,7 @@ class _Ordered:
         return len(self.rows)
 
 
-def _order(device: Any, boxes: Any) -> _Ordered:
+def _order(device: cuda.Device, boxes: Any) -> _Ordered:
     xp, n = device.xp, len(boxes)
     row_bits = max(1, n - 1).bit_length()
     bits = min(AXIS_BITS, (64 - row_bits) // 3)
@@ -114,7 +115,7 @@ def _order(device: Any, boxes: Any) -> _Ordered:
     return _Ordered(ordered, rows)
 
 
-def _tree(device: Any, elements: _Ordered) -> tuple[Any, Any]:
+def _tree(device: cuda.Device, elements: _Ordered) -> tuple[Any, Any]:
     """Boxes and starts of the levels, as in `rtree.Tree`, the latter on the host."""
     starts = level_starts(elements.n)
     tree = device.xp.empty((int(starts[-1]), 6))
@@ -126,7 +127,7 @@ def _tree(device: Any, elements: _Ordered) -> tuple[Any, Any]:
     return tree, starts
 
 
-def _launch(device: Any, name: str, threads: int, *arguments: Any) -> None:
+def _launch(device: cuda.Device, name: str, threads: int, *arguments: Any) -> None:
     """Launch at least so many threads, if any."""
     if threads:
         blocks = -(-threads // THREADS)

@@ -1,10 +1,9 @@
 """Whether the points of LAZ files are decoded on a GPU, for a kernel that runs there."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from spatialq.functions.catalogue import Function
-from spatialq.functions.declaration import PointsInput, Size
+from spatialq.functions.declaration import Parameters, PointsInput, Size
 from spatialq.io.las.on_gpu import bytes_per_point, compressed_bytes, why_not
 from spatialq.io.las.source import LasSource
 from spatialq.io.source import PointSource
@@ -28,7 +27,7 @@ def gpu_for(
     function: Function,
     clouds: Sequence[PointSource],
     attributes: Sequence[str],
-    options: Any,
+    options: Parameters,
     requested: str,
 ) -> int | None:
     """Give the number of a GPU that decodes files sooner than the CPU, and has the memory.

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from spatialq.errors import DeviceError
 from spatialq.functions.catalogue import Function
-from spatialq.functions.declaration import Device, Size, Work
+from spatialq.functions.declaration import Device, Parameters, Size, Work
 from spatialq.planner import devices, process, tiles
 from spatialq.planner.estimate import Estimate, estimate
 from spatialq.planner.rates import Transport
@@ -91,7 +91,7 @@ def number_of(requested: str) -> int | None:
 def plan_call(
     functions: Sequence[Function],
     size: Size,
-    options: Any,
+    options: Parameters,
     requested: str,
     transport: Transport = "arrays",
 ) -> Plan:
@@ -179,7 +179,7 @@ def _shared(
     function: Function,
     infos: Sequence[devices.DeviceInfo],
     size: Size,
-    options: Any,
+    options: Parameters,
     alone: Candidate,
     transport: Transport,
 ) -> Candidate | None:
@@ -265,7 +265,7 @@ def _candidate(
     function: Function,
     info: devices.DeviceInfo,
     size: Size,
-    options: Any,
+    options: Parameters,
     work: Work,
     transport: Transport,
 ) -> Candidate:
@@ -295,7 +295,7 @@ def _corrections(candidates: Sequence[Candidate]) -> str:
     return f" (corrected by earlier calls: {', '.join(corrected)})" if corrected else ""
 
 
-def _problem(function: Function, info: devices.DeviceInfo, options: Any) -> str:
+def _problem(function: Function, info: devices.DeviceInfo, options: Parameters) -> str:
     if not function.has_kernel(info.device):
         return f"{function.name} has no {info.device} kernel"
     if info.device == "gpu" and (option := function.declaration.cpu_only(options)):

@@ -4,17 +4,15 @@ What a function needs around a tile is in its `Output.work_in_tiles`; its kernel
 joins the tiles.
 """
 
-from typing import Any
-
 from spatialq.functions.catalogue import Function
-from spatialq.functions.declaration import Size, Work
+from spatialq.functions.declaration import Parameters, Size, Work
 
 MIN_ROWS = 1 << 16
 """Points, or triangles of elements, of a tile at least: smaller ones save no memory worth having,
 and cost a start each."""
 
 
-def most(function: Function, size: Size, options: Any) -> int:
+def most(function: Function, size: Size, options: Parameters) -> int:
     """Give the largest number of tiles that a call may be divided into.
 
     It is 1 for arrays that are on the GPU already, and where tiles need as much as the whole.
@@ -26,7 +24,9 @@ def most(function: Function, size: Size, options: Any) -> int:
     return limit if needed < output.work(size, options).bytes_kernel else 1
 
 
-def fitting(function: Function, size: Size, options: Any, room: int) -> tuple[int, Work] | None:
+def fitting(
+    function: Function, size: Size, options: Parameters, room: int
+) -> tuple[int, Work] | None:
     """Find the smallest number of tiles of which each fits, and the work of a call in these.
 
     Parameters
@@ -55,7 +55,7 @@ def fitting(function: Function, size: Size, options: Any, room: int) -> tuple[in
 
 
 def shared(
-    function: Function, size: Size, options: Any, room: int, gpus: int
+    function: Function, size: Size, options: Parameters, room: int, gpus: int
 ) -> tuple[int, Work] | None:
     """Find tiles that several GPUs share: one for each, or as few more as make them fit.
 

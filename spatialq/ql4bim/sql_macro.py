@@ -1,9 +1,5 @@
 """What the table macro `ql4bim` calls."""
 
-from typing import Any
-
-import pyarrow as pa
-
 from spatialq.functions.sql_text import literal
 from spatialq.ql4bim.program import Program, compile_script
 from spatialq.ql4bim.text import read_script
@@ -13,19 +9,16 @@ REASON = "\x01"
 """Stands for the reason in an error that SQL makes: no text that is shown holds it."""
 
 
-def ql4bim_sql(scripts: Any, variables: Any, models: Any) -> pa.Array:
-    """Write the statements for variables of scripts, NULL for the result.
+def ql4bim_sql(script: str | None, variable: str | None, model: str | None) -> str:
+    """Write the statement for a variable of a script, None for the result.
 
     Raises
     ------
     ScriptError
-        If a script is wrong, has no such variable, or writes a file.
+        If the script is wrong, has no such variable, or writes a file.
+    ValueError
+        If there is no script.
     """
-    columns = (column.to_pylist() for column in (scripts, variables, models))
-    return pa.array([_statement(*row) for row in zip(*columns, strict=True)], pa.string())
-
-
-def _statement(script: str | None, variable: str | None, model: str | None) -> str:
     if script is None:
         message = "ql4bim: script must be a text, got NULL"
         raise ValueError(message)

@@ -501,10 +501,10 @@ class ObjectVerbs(_Classified):
 
 def _tables_of(verb: str, selector: str) -> list[str]:
     """Name the tables beside the objects that a selector needs."""
-    from spatialq.database.selectors.query import write as write_selector  # few need its grammar
+    from spatialq.database.selectors.query import selector_sql  # few need its grammar
 
     try:
-        query = write_selector(verb, require_text(verb, "selector", selector), "objects")
+        query = selector_sql(verb, require_text(verb, "selector", selector), "objects")
     except ValueError as error:
         raise QueryError(str(error)) from None
     return [name for name in READERS if f"query_table({literal(name)})" in query]

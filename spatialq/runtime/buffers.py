@@ -232,7 +232,7 @@ class _Buffer:
         self.address, self.size = -(-start // HUGE_PAGE) * HUGE_PAGE, size
         self.unused_since = 0.0
         self._locked_by = 0
-        self._device: Any = None
+        self._device: cuda.Device | None = None
         if hasattr(mmap, "MADV_HUGEPAGE"):
             with suppress(OSError):  # a kernel without huge pages
                 self._memory.madvise(mmap.MADV_HUGEPAGE)
@@ -247,7 +247,7 @@ class _Buffer:
             self._locked_by, self._device = os.getpid(), device
 
     def free(self) -> None:
-        if self.is_locked:
+        if self._device is not None and self.is_locked:
             self._device.unlock_pages(self.address)
         self._memory.close()
 

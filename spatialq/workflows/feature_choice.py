@@ -1,12 +1,14 @@
 """Which features pictures and rasters show, and where their values are."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from spatialq.export.features_picture import FeatureMap
 
 if TYPE_CHECKING:
     import duckdb
+
+    from spatialq.udfs.pops_features import Options
 
 Features = Mapping[str, tuple[str, str]]
 """Method and feature by label."""
@@ -19,7 +21,7 @@ SELECT x, y, mean FROM features WHERE method = $1 AND feature = $2 AND scale = $
 """
 
 
-def label_features(options: Any) -> Features:
+def label_features(options: "Options") -> Features:
     """Label the features of all methods: 'pca1', or 'stat.kurtosis' if several methods have it."""
     from spatialq.udfs.pops_features.methods import features_of
 

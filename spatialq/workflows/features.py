@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from spatialq.io.grid.source import GridSource
+    from spatialq.udfs.pops_features import Options
 
 COMMAND = "features"
 FUNCTION = "pops_features"
@@ -307,7 +308,7 @@ def run_definitions(path: Path) -> None:
 def _write_picture(
     con: "duckdb.DuckDBPyConnection",
     grid: "GridSource",
-    options: Any,
+    options: "Options",
     shown: Features,
     target: Path,
 ) -> None:
@@ -327,7 +328,7 @@ def _write_picture(
 def _write_raster(
     con: "duckdb.DuckDBPyConnection",
     grid: "GridSource",
-    options: Any,
+    options: "Options",
     shown: Features,
     target: Path,
 ) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from spatialq.data.frame import Frame
 from spatialq.errors import files_read_by
 from spatialq.export.atomic import together
+from spatialq.functions.declaration import Parameters
 from spatialq.io.clouds import are_las
 from spatialq.io.source import LAS, Progress
 from spatialq.runtime import budget, buffers
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from spatialq.export.raster import Raster
     from spatialq.functions.declaration import Device
     from spatialq.io.source import PointSource
+    from spatialq.udfs.ground_surface import Options
 
 COMMAND, GROUND_SURFACE = "ground", "ground_surface"
 ENDINGS = (*LAS, *RASTER, *PICTURE, *TABLE)
@@ -210,7 +212,7 @@ def write_ground(
 
 
 def _classify(
-    points: Points, options: Any, device: str, frame: Frame
+    points: Points, options: Parameters, device: str, frame: Frame
 ) -> "tuple[dict[str, NDArray[Any]], Device]":
     """Give what `classify_ground` finds, but for points that keep their classes."""
     from spatialq.execution.call import call
@@ -328,7 +330,11 @@ def _write_maps(
 
 
 def _terrain(
-    points: Points, found: "dict[str, NDArray[Any]]", options: Any, crs: str | None, device: str
+    points: Points,
+    found: "dict[str, NDArray[Any]]",
+    options: "Options",
+    crs: str | None,
+    device: str,
 ) -> "Raster":
     """Make the terrain of the ground points, as wide as the points that have a height."""
     columns = _selected(points, found["is_ground"])
@@ -339,7 +345,7 @@ def _terrain(
 def terrain_of(
     columns: "dict[str, NDArray[Any]]",
     ends: tuple[tuple[float, float], tuple[float, float]],
-    options: Any,
+    options: "Options",
     crs: str | None,
     device: str,
 ) -> "Raster":

@@ -35,6 +35,7 @@ from spatialq.workflows.lod_tree import Reading, TreeBuild
 from spatialq.workflows.outputs import PARQUET, PICTURE, Outputs, frame_of, input_files, named
 
 if TYPE_CHECKING:
+    from spatialq.udfs.build_lod import Options
     from spatialq.udfs.build_lod.additive import Additive
 
 COMMAND = "lod"
@@ -305,7 +306,7 @@ def _write_tables(
     return summary
 
 
-def _packing(clouds: Sequence[PointSource], options: Any) -> Compact:
+def _packing(clouds: Sequence[PointSource], options: "Options") -> Compact:
     """Say how samples are packed: by the steps of the files."""
     from spatialq.udfs.build_lod import SAMPLE
 
@@ -324,7 +325,7 @@ def _write_pictures(targets: Outputs, tree: Mapping[str, Any], name: str) -> Non
             write_lod_picture(target, arrow_table(tree), f"Levels of detail of {name}")
 
 
-def _require_no_picture(targets: Outputs, points: int, room: int, options: Any) -> None:
+def _require_no_picture(targets: Outputs, points: int, room: int, options: "Options") -> None:
     """Reject a picture of a cloud that does not fit into memory."""
     from spatialq.udfs.build_lod.cost import bytes_host
 
@@ -337,7 +338,7 @@ def _require_no_picture(targets: Outputs, points: int, room: int, options: Any) 
         raise ValueError(message)
 
 
-def _points_in(points: int, options: Any) -> int:
+def _points_in(points: int, options: "Options") -> int:
     """Give the number of points that memory is enough for, at most what a tree may have."""
     from spatialq.udfs.build_lod.cost import bytes_host
     from spatialq.udfs.build_lod.validation import MAX_POINTS

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from spatialq.export.las_join import Joined
     from spatialq.functions.declaration import Device
     from spatialq.io.source import PointSource
+    from spatialq.udfs.build_lod import Options
     from spatialq.udfs.build_lod.additive import Additive
 
 RECORDS, OCTREE = "records", "octree"
@@ -170,7 +171,7 @@ def _tables(
     tree: TreeBuild,
     records: "CopiedRecords",
     kept: "Kept",
-    options: Any,
+    options: "Options",
     execution: "Execution",
 ) -> Iterator[Mapping[str, Any]]:
     """Give the nodes, with the numbers of points as samples; at once if the points fit."""
@@ -200,6 +201,6 @@ def _batch(part: "tuple[int, list[Any]]") -> dict[str, Any]:
     return {"x": x, "y": y, "z": z, "point_id": ids, **dict.fromkeys((*CHANNELS, "classification"))}
 
 
-def _with_first_points(options: Any) -> Any:
+def _with_first_points(options: "Options") -> "Options":
     """Choose colours that cost nothing, where nobody sees them: voxels have the same points."""
     return options if options.strategy == "random" else replace(options, strategy="first")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from spatialq.execution.call import Execution
     from spatialq.functions.declaration import Device
     from spatialq.io.source import PointSource
+    from spatialq.udfs.build_lod import Options
     from spatialq.workflows.lod_kept import KeptTiles
 
 FUNCTION = "build_lod"
@@ -105,7 +106,7 @@ class TreeBuild:
     """
 
     reading: Reading
-    options: Any
+    options: "Options"
     frame: Frame
     device: str
     targets: Outputs

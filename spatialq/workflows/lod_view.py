@@ -4,29 +4,28 @@ import json
 import math
 from typing import Any
 
-import pyarrow as pa
-
 from spatialq.export.camera import Camera, in_sql
 from spatialq.functions.declaration import Parameter
 
 FUNCTION = "lod_select"
 PIXELS = Parameter("pixels", float, 1.0, "", above=0)
 MAX_SAMPLES = Parameter("max_samples", int, None, "", at_least=1, is_optional=True)
-VIEW = pa.struct(
-    {
-        **dict.fromkeys("xyz", pa.float64()),
-        "planes": pa.list_(pa.struct(dict.fromkeys(("a", "b", "c", "d", "reach"), pa.float64()))),
-        "scale": pa.float64(),
-        "parallel": pa.bool_(),
-        "pixels": pa.float64(),
-        "max_samples": pa.int64(),
-    }
-)
 
 
-def view(arguments: Any) -> Any:
-    """Check what a call of `lod_select` was given, and say what its query needs of the camera."""
-    return pa.array([_checked(**json.loads(text)) for text in arguments.to_pylist()], VIEW)
+def view(arguments: str) -> dict[str, Any]:
+    """Check what a call of `lod_select` was given, and say what its query needs of the camera.
+
+    Parameters
+    ----------
+    arguments : str
+        JSON of camera, pixels and max_samples.
+
+    Returns
+    -------
+    dict
+        The fields of the struct that the SQL function gives.
+    """
+    return _checked(**json.loads(arguments))
 
 
 def _checked(camera: Any, pixels: Any, max_samples: Any) -> dict[str, Any]:

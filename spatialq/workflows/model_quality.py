@@ -2,9 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import pyarrow as pa
 
 from spatialq.database.frames import beside
 from spatialq.database.model_tables import beside_elements
@@ -247,12 +244,10 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def quality_sql(elements: Any) -> pa.Array:
-    """Write the query for the findings of all rules in tables of models."""
-    names = elements.to_pylist()
-    for name in names:
-        beside("model_quality", name, "objects")
-    return pa.array([query_of(name) for name in names], pa.string())
+def quality_sql(elements: str) -> str:
+    """Write the query for the findings of all rules in the tables of models."""
+    beside("model_quality", elements, "objects")
+    return query_of(elements)
 
 
 def query_of(elements: str, rules: Sequence[Rule] = RULES) -> str:

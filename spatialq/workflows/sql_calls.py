@@ -1,13 +1,10 @@
-"""Calls of workflows in SQL: rows of arguments, checked as Python checks them."""
+"""Calls of workflows in SQL: arguments checked as Python checks them."""
 
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-import pyarrow as pa
-
-from spatialq.data.arrow import arrow_fields
 from spatialq.errors import FileError
 from spatialq.export.atomic import WRITER, new_only
 from spatialq.functions.file_macros import OVERWRITE, FileFunction
@@ -19,18 +16,24 @@ OPTIONAL = {"memory"}
 
 
 def written(
-    function: FileFunction, paths: Any, outputs: Any, options: Any, overwrite: Any
-) -> pa.Array:
-    """Write the files of each row: new ones, unless those that are there shall be replaced.
+    function: FileFunction,
+    path: str | None,
+    outputs: str | list[str] | None,
+    options: str,
+    overwrite: bool | None,  # noqa: FBT001
+) -> list[dict[str, Any]]:
+    """Write files: new ones, unless those that are there shall be replaced.
 
     Parameters
     ----------
     function : FileFunction
         What the user called.
-    paths, outputs, options : Arrow array
-        Paths and lists of them as JSON, outputs or lists of them, JSON of the parameters, `device`
-        and `memory`.
-    overwrite : Arrow array
+    path : str
+        Or a list of them, as JSON.
+    outputs : str or list of str
+    options : str
+        JSON of the parameters, `device` and `memory`.
+    overwrite : bool
 
     Raises
     ------
@@ -41,20 +44,16 @@ def written(
         read-only.
     """
     access.require_writing(function.name)
-    columns = (each.to_pylist() for each in (paths, outputs, options, overwrite))
-    rows = []
-    for path, targets, text, may_replace in zip(*columns, strict=True):
-        chosen = json.loads(text)
-        given = {"path": None if path is None else json.loads(path), function.target: targets}
-        _require_values(function, {**given, **chosen, OVERWRITE.name: may_replace})
-        with ExitStack() as within:
-            within.enter_context(budget.within(function.name, chosen.pop("memory", None)))
-            if not may_replace:
-                within.enter_context(new_only())
-            within.enter_context(_said_by(function.name))
-            done = call(function.name, *given.values(), **chosen)
-        rows.append([{column: done.get(column) for column in function.result}])
-    return pa.array(rows, pa.list_(pa.struct(arrow_fields(function.result))))
+    chosen = json.loads(options)
+    given = {"path": None if path is None else json.loads(path), function.target: outputs}
+    _require_values(function, {**given, **chosen, OVERWRITE.name: overwrite})
+    with ExitStack() as within:
+        within.enter_context(budget.within(function.name, chosen.pop("memory", None)))
+        if not overwrite:
+            within.enter_context(new_only())
+        within.enter_context(_said_by(function.name))
+        done = call(function.name, *given.values(), **chosen)
+    return [{column: done.get(column) for column in function.result}]
 
 
 @contextmanager

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spatialq.io.grid.source import GridSource
+    from spatialq.udfs.terrain_derivatives import Options
 
 COMMAND, DERIVATIVES, CONTOURS = "terrain", "terrain_derivatives", "contours"
 ENDINGS = (*TABLE, *VECTOR, *PICTURE, *RASTER)
@@ -165,7 +166,7 @@ def _shown(show: Sequence[str]) -> list[str]:
 
 def _bands(
     grid: "GridSource",
-    options: Any,
+    options: "Options",
     shown: Sequence[str],
     device: str,
     progress: Progress | None,
@@ -215,7 +216,7 @@ def _write_raster(
 def _write_picture(
     con: "duckdb.DuckDBPyConnection",
     grid: "GridSource",
-    options: Any,
+    options: "Options",
     target: Path,
     *,
     with_contours: bool,

@@ -6,6 +6,7 @@ from spatialq.udfs.build_lod import Options, cpu, gpu
 from spatialq.udfs.build_lod.cost import BYTES_GRID, bytes_device
 from spatialq.udfs.build_lod.tree import BITS, Cube, Root
 
+from ..examples import thinned
 from ..kernels import assert_same, on_device, run, run_both
 from .cases import (
     BEYOND_FLOAT32,
@@ -52,7 +53,7 @@ def each_case_with(strategy):
     ]
 
 
-@pytest.mark.parametrize(("case", "strategy"), each_case_with("average"))
+@pytest.mark.parametrize(("case", "strategy"), thinned(each_case_with("average")))
 def test_trees_of_columns_are_as_on_the_cpu(device, case, strategy):
     columns, chosen = CASES[case]
     points, options = points_of(columns), Options(strategy=strategy, **chosen)
@@ -81,7 +82,7 @@ def test_tables_of_random_points_are_as_on_the_cpu(case):
     assert_same(*run_both("build_lod", columns, strategy="random", **options))
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", thinned(STRATEGIES))
 def test_clouds_that_do_not_fit_go_through_tile_by_tile(device, strategy, monkeypatch):
     columns, chosen = CASES["teapot in a stadium"]
     options, sizes = Options(strategy=strategy, **chosen), []

@@ -532,7 +532,7 @@ def test_a_thousand_mutated_selectors(odd):
     for _ in range(1000):
         text = mutated(rng)
         try:
-            plans.append((text, query.write("objects_where", text, "objects")))
+            plans.append((text, query.selector_sql("objects_where", text, "objects")))
         except ValueError as error:  # and no other
             errors.append(str(error))
     assert [error for error in errors if not REFUSED.match(error)] == []

@@ -200,7 +200,7 @@ def ascending(tree: Tree) -> Any:
     return (keys & np.uint64(0xFFFFFFFF)).astype(np.uint32)
 
 
-def _bring(device: Any, points: Any, options: "Options") -> tuple[Records, Any]:
+def _bring(device: cuda.Device, points: Any, options: "Options") -> tuple[Records, Any]:
     """Copy points to the device, with their ids if 'random' needs them."""
     if not isinstance(points, Points):
         return _packed(device, points), None
@@ -214,5 +214,5 @@ def _bring(device: Any, points: Any, options: "Options") -> tuple[Records, Any]:
     return Records.columns(*there[:4]), there[4] if len(there) > 4 else None
 
 
-def _packed(device: Any, points: Any) -> Records:
+def _packed(device: cuda.Device, points: Any) -> Records:
     return Records.packed(device.xp.ascontiguousarray(device.view(points)))

@@ -85,7 +85,7 @@ class Records:
         return 4 if self.kind == "packed" else 8
 
 
-def bounds(device: Any, cloud: Records) -> Cube | None:
+def bounds(device: cuda.Device, cloud: Records) -> Cube | None:
     """Make the cube around one or more packed points; None if a coordinate is not finite."""
     found = device.filled(0xFF, 8 * 7).view(np.uint64)
     _each(device, "bounds", len(cloud), *cloud.arrays, len(cloud), found)
@@ -139,7 +139,7 @@ class _Grids:
 
 
 def split(
-    device: Any, cloud: Records, cube: Cube, options: "Options", root: Root | None = None
+    device: cuda.Device, cloud: Records, cube: Cube, options: "Options", root: Root | None = None
 ) -> Split:
     """Sort points into the leaves of their octree.
 
@@ -193,7 +193,7 @@ class _Splitter:
     """The steps of a split; each uses the results of the previous ones."""
 
     def __init__(
-        self, device: Any, cloud: Records, cube: Cube, options: "Options", root: Root
+        self, device: cuda.Device, cloud: Records, cube: Cube, options: "Options", root: Root
     ) -> None:
         self.device, self.cloud, self.options, self.root = device, cloud, options, root
         self.where = cube.x0, cube.y0, cube.z0, cube.size
@@ -320,14 +320,14 @@ class _Splitter:
         return leaf_of
 
 
-def _points(device: Any, loop: str, cloud: Records, *arguments: Any) -> None:
+def _points(device: cuda.Device, loop: str, cloud: Records, *arguments: Any) -> None:
     """Launch a loop over points."""
     blocks = min(-(-len(cloud) // THREADS), device.multiprocessors * BLOCKS)
     kernel = f"lod_{loop}_{cloud.kind}"
     device.launch(SOURCE, kernel, (blocks,), THREADS, *cloud.arrays, len(cloud), *arguments)
 
 
-def _each(device: Any, loop: str, n: int, *arguments: Any) -> None:
+def _each(device: cuda.Device, loop: str, n: int, *arguments: Any) -> None:
     """Launch a loop over n items."""
     blocks = min(-(-n // THREADS), device.multiprocessors * BLOCKS)
     device.launch(SOURCE, f"lod_{loop}", (blocks,), THREADS, *arguments)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.runtime import cuda
+
 from .split_gpu import Records, Split
 from .tree import Cube
 
@@ -61,8 +63,8 @@ class TreeVoxels:
 
 
 def voxels(
-    device: Any, cloud: Records, split: Split, cube: Cube, options: "Options", point_id: Any,
-    *, representatives: bool = True,
+    device: cuda.Device, cloud: Records, split: Split, cube: Cube, options: "Options",
+    point_id: Any, *, representatives: bool = True,
 ) -> TreeVoxels:  # fmt: skip
     """Fill the inner nodes of a tree with voxels.
 
@@ -101,7 +103,7 @@ class _Filler:
 
     def __init__(
         self,
-        device: Any,
+        device: cuda.Device,
         cloud: Records,
         split: Split,
         cube: Cube,

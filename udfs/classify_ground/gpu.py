@@ -78,7 +78,7 @@ def run(
 class _Whole:
     """All points on the device, and what is found for them."""
 
-    def __init__(self, device: Any, cloud: tuple[Any, ...], options: "Options") -> None:
+    def __init__(self, device: cuda.Device, cloud: tuple[Any, ...], options: "Options") -> None:
         *self.coordinates, self.point_id = cloud
         if options.metres != 1:
             self.coordinates = [values * options.metres for values in self.coordinates]
@@ -110,7 +110,9 @@ class _Whole:
 class _InTiles:
     """Points in main memory, of which runs go to the device one after the other; as `_Whole`."""
 
-    def __init__(self, device: Any, cloud: tuple[Any, ...], options: "Options", tiles: int) -> None:
+    def __init__(
+        self, device: cuda.Device, cloud: tuple[Any, ...], options: "Options", tiles: int
+    ) -> None:
         *coordinates, self.point_id = cloud
         self.coordinates = [np.ascontiguousarray(values, np.float64) for values in coordinates]
         if options.metres != 1:
@@ -160,7 +162,7 @@ class _InTiles:
 class _Kernels:
     """The stages on one device; grids are device arrays, float32 or bool, of the grid's shape."""
 
-    device: Any
+    device: cuda.Device
 
     def classify(self, cloud: _Whole | _InTiles, options: "Options") -> None:
         """Run the stages; the numbers are those of README.md."""

@@ -1,22 +1,18 @@
 """Boundaries of planes: outlines or convex polygons, as WKB (ISO 13249-3)."""
 
-import struct
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.data.polygons import wkb_of
+
 from .assign import PLACES, SIDES
 from .outlines import TOLERANCES, UNIT, simplify, trace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from numpy.typing import NDArray
-
-POLYGON_Z, MULTIPOLYGON_Z = 1003, 1006
-"""Codes of geometry types."""
 
 MASK = (1 << PLACES) - 1
 
@@ -102,7 +98,7 @@ class Rings:
             of_rings, pairwise(self.starts.tolist()), strict=True
         ):
             surfaces.setdefault(surface, {}).setdefault(part, []).append(places[start:end])
-        return {surface: polygons(parts.values()) for surface, parts in surfaces.items()}
+        return {surface: wkb_of(parts.values()) for surface, parts in surfaces.items()}
 
 
 def _corners(keys: Any) -> Any:
@@ -116,25 +112,3 @@ def _corners(keys: Any) -> Any:
     places = np.column_stack([keys >> PLACES & MASK, keys & MASK])
     new = np.any(places != np.roll(places, 1, axis=0), axis=1)
     return (places[new] if new.any() else places[:1]) / MASK
-
-
-def polygons(parts: "Iterable[list[Any]]") -> bytes:
-    """Write a POLYGON Z, or a MULTIPOLYGON Z of several parts.
-
-    Parameters
-    ----------
-    parts : lists of rings
-        The outer ring first; float64[corners, 3], not closed.
-    """
-    written = [_polygon(rings) for rings in parts]
-    if len(written) == 1:
-        return written[0]
-    return struct.pack("<BII", 1, MULTIPOLYGON_Z, len(written)) + b"".join(written)
-
-
-def _polygon(rings: list[Any]) -> bytes:
-    written = [struct.pack("<BII", 1, POLYGON_Z, len(rings))]
-    for ring in rings:
-        closed = np.vstack([ring, ring[:1]])
-        written += struct.pack("<I", len(closed)), closed.astype("<f8").tobytes()
-    return b"".join(written)

@@ -85,7 +85,7 @@ def run(
     return {name: tables[name] for name in outputs}
 
 
-def _uploaded(device: Any, columns: dict[str, Any]) -> dict[str, Any]:
+def _uploaded(device: cuda.Device, columns: dict[str, Any]) -> dict[str, Any]:
     """Copy columns of numbers to the GPU; objects stay where they are."""
     numbers = {name: each for name, each in columns.items() if each.dtype != object}
     there = dict(zip(numbers, device.upload([*numbers.values()]), strict=True))
@@ -117,7 +117,7 @@ def detection(
         return detect(cloud, cube, options, label=label, explain=explain)
 
 
-def _cube(device: Any, points: list[Any], tiles: int) -> Cube | None:
+def _cube(device: cuda.Device, points: list[Any], tiles: int) -> Cube | None:
     """Make the root cube around points; None if a coordinate is not finite."""
     if points[0].size == 0:
         return Cube((0.0, 0.0, 0.0), 0.0)
@@ -129,7 +129,7 @@ def _cube(device: Any, points: list[Any], tiles: int) -> Cube | None:
     return None if ends is None else Cube.around(*ends)
 
 
-def _runs(device: Any, points: list[Any], tiles: int) -> Iterator[tuple[slice, list[Any]]]:
+def _runs(device: cuda.Device, points: list[Any], tiles: int) -> Iterator[tuple[slice, list[Any]]]:
     """Give runs of points on the device: all of them, or tiles of those in main memory."""
     size = points[0].size
     for run in runs_of(size, tiles):
@@ -137,12 +137,12 @@ def _runs(device: Any, points: list[Any], tiles: int) -> Iterator[tuple[slice, l
         yield run, device.upload(some) if tiles > 1 else some
 
 
-def _blocks(device: Any, n: int, worth: int = POINTS_PER_BLOCK) -> tuple[int]:
+def _blocks(device: cuda.Device, n: int, worth: int = POINTS_PER_BLOCK) -> tuple[int]:
     return (min(-(-n // worth), device.multiprocessors * BLOCKS),)
 
 
 @cache
-def _ball(device: Any, phi_num: int) -> dict[str, Any]:
+def _ball(device: cuda.Device, phi_num: int) -> dict[str, Any]:
     """Give the arrays of an accumulator ball on the device."""
     arrays = vars(ball(phi_num)).items()
     return {name: device.upload_small(each) for name, each in arrays if name != "step"}
@@ -172,8 +172,8 @@ class GpuCloud:
     """
 
     def __init__(
-        self, device: Any, points: list[Any], cube: Cube, lists: list[_Listed] | None = None,
-        *, tiles: int = 1,
+        self, device: cuda.Device, points: list[Any], cube: Cube,
+        lists: list[_Listed] | None = None, *, tiles: int = 1,
     ) -> None:  # fmt: skip
         self.device, self.xp, self.points, self.cube = device, device.xp, points, cube
         self.tiles = tiles

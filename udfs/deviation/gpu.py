@@ -95,7 +95,7 @@ def run(
 class _Search:
     """The faces on a device."""
 
-    def __init__(self, device: Any, elements: Meshes, options: "Options") -> None:
+    def __init__(self, device: cuda.Device, elements: Meshes, options: "Options") -> None:
         self.device, self.metres = device, options.metres
         nearest = NearestFaces(elements, options.max_distance)
         self.lengths = np.float64(nearest.max_distance), np.float64(nearest.rounding)
@@ -115,7 +115,7 @@ class _Search:
         return columns
 
 
-def _normals(device: Any, nx: Any, ny: Any, nz: Any, *, here: bool) -> tuple[Any, ...]:
+def _normals(device: cuda.Device, nx: Any, ny: Any, nz: Any, *, here: bool) -> tuple[Any, ...]:
     """Give the normals of points in the memory that these are in."""
     given = (nx, ny, nz)
     if here:

@@ -55,7 +55,7 @@ def run(
         return {name: device.upload_small(each) for name, each in found.items()} if here else found
 
 
-def _some_lie_over(device: Any, view: View, rows_a: Any, rows_b: Any, t: float) -> Any:
+def _some_lie_over(device: cuda.Device, view: View, rows_a: Any, rows_b: Any, t: float) -> Any:
     n = len(rows_a)
     keep = device.filled(0, n)
     if n == 0:

@@ -74,7 +74,7 @@ def run(
 
 
 def _measure(
-    device: Any, meshes: Meshes, limits: Any, rows_a: Any, rows_b: Any, options: Options
+    device: cuda.Device, meshes: Meshes, limits: Any, rows_a: Any, rows_b: Any, options: Options
 ) -> Any:
     """Measure pairs of meshes on the device: float64[n, 7] in main memory, see `search`."""
     prepared = PreparedMeshes(device, meshes, limits)

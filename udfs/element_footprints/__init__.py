@@ -9,7 +9,8 @@ SQL_FUNCTIONS = (
         "spatialq_mesh_footprint",
         (MESH_TYPE,),
         "BLOB",
-        "spatialq.udfs.element_footprints.footprint:footprints",
+        "spatialq.udfs.element_footprints.footprint:footprint",
         volatile=False,
+        by_rows=True,
     ),
 )

@@ -1,10 +1,10 @@
-"""Footprints of meshes as they come from DuckDB and go there: as WKB."""
+"""The footprint of a mesh, as it comes from DuckDB and goes there."""
 
-import struct
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
+
+from spatialq.data.polygons import wkb_of
 
 from .outline import outline
 
@@ -12,21 +12,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CALLER = "mesh_footprint"
-POLYGON, MULTIPOLYGON = 3, 6
-"""Codes of geometry types in WKB."""
 
 
-def footprints(meshes: Any) -> pa.Array:
-    """Find the footprints of meshes, which may be NULL."""
-    return pa.array(map(_footprint, meshes.to_pylist()), pa.binary())
-
-
-def _footprint(mesh: dict[str, Any] | None) -> bytes | None:
+def footprint(mesh: dict[str, Any] | None) -> bytes | None:
+    """Find the footprint of a mesh, as WKB; None without one."""
     if mesh is None or mesh["vertices"] is None or mesh["faces"] is None:
         return None
     vertices, faces = _arrays(mesh["vertices"], mesh["faces"])
     polygons = outline(vertices[:, :2], faces)
-    return _written(polygons) if polygons else None
+    return wkb_of(polygons) if polygons else None
 
 
 def _arrays(
@@ -53,18 +47,3 @@ def _arrays(
         message = f"{CALLER}: faces of a mesh must be of its {len(xyz)} vertices, got {wrong}"
         raise ValueError(message)
     return xyz, triangles
-
-
-def _written(polygons: list[list[Any]]) -> bytes:
-    parts = [_polygon(rings) for rings in polygons]
-    if len(parts) == 1:
-        return parts[0]
-    return struct.pack("<BII", 1, MULTIPOLYGON, len(parts)) + b"".join(parts)
-
-
-def _polygon(rings: list[Any]) -> bytes:
-    written = [struct.pack("<BII", 1, POLYGON, len(rings))]
-    for ring in rings:
-        closed = np.vstack([ring, ring[:1]])
-        written += struct.pack("<I", len(closed)), closed.astype("<f8").tobytes()
-    return b"".join(written)

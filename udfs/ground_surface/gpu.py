@@ -78,7 +78,9 @@ def run(
         return grid.table(heights if here else device.download(heights), xp)
 
 
-def _seeds(device: Any, cloud: tuple[Any, ...], options: "Options", tiles: int) -> list[Any]:
+def _seeds(
+    device: cuda.Device, cloud: tuple[Any, ...], options: "Options", tiles: int
+) -> list[Any]:
     """Give x, y and z of the seeds, in the order of their ids; where the cloud is."""
     if tiles > 1:
         with progress.nested():
@@ -89,7 +91,7 @@ def _seeds(device: Any, cloud: tuple[Any, ...], options: "Options", tiles: int) 
     return [values[seeds] for values in cloud[:3]]
 
 
-def _heights(device: Any, points: "Points", grid: SurfaceRaster, options: "Options") -> Any:
+def _heights(device: cuda.Device, points: "Points", grid: SurfaceRaster, options: "Options") -> Any:
     """Heights of the cells: float64[rows, columns] on the device, NaN where there is none."""
     xp, kernels = device.xp, _Kernels(device, grid)
     heights = xp.full((grid.rows, grid.columns), np.nan)
@@ -110,7 +112,7 @@ def _heights(device: Any, points: "Points", grid: SurfaceRaster, options: "Optio
 class _Kernels:
     """The steps on the device for one grid; points and triangles come from the host."""
 
-    device: Any
+    device: cuda.Device
     grid: SurfaceRaster
 
     def interpolate(self, points: "Points", triangles: Triangles, heights: Any) -> None:

@@ -1,7 +1,5 @@
 """How much work a call of `intersects_with` is: bytes and steps, no machine constants."""
 
-from dataclasses import replace
-from math import ceil
 from typing import Any
 
 from spatialq.functions.declaration import Size, Work
@@ -25,13 +23,6 @@ def work(size: Size, options: Any) -> Work:
     )
 
 
-COPIES = 2
-"""Tiles that an element is in."""
-
-
 def work_in_tiles(size: Size, options: Any, tiles: int) -> Work:
     """Count parts of the pairs, each with its elements."""
-    whole = work(size, options)
-    needed = ceil(COPIES * whole.bytes_kernel / tiles)
-    copied = COPIES * whole.bytes_in
-    return replace(whole, bytes_in=copied, bytes_kernel=needed, bytes_host=copied)
+    return work(size, options).of_pairs_in(tiles)

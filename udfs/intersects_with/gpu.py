@@ -95,7 +95,7 @@ def run(
         return found | {name: device.upload_small(values) for name, values in measures.items()}
 
 
-def _on_host(device: Any, meshes: Meshes) -> Meshes:
+def _on_host(device: cuda.Device, meshes: Meshes) -> Meshes:
     """Copy meshes of a device, if they are there."""
     if not device.is_here(meshes.vertices):
         return meshes
@@ -122,7 +122,12 @@ def _table(rows_a: Any, rows_b: Any, found: depths.Related, is_open: Any) -> dic
 
 
 def _relate(
-    device: Any, meshes: PreparedMeshes, whole: Meshes, rows_a: Any, rows_b: Any, options: Options
+    device: cuda.Device,
+    meshes: PreparedMeshes,
+    whole: Meshes,
+    rows_a: Any,
+    rows_b: Any,
+    options: Options,
 ) -> depths.Related:
     """Find the relations of pairs of elements, and how far they reach into each other.
 
@@ -197,7 +202,12 @@ def _in_tiles(
 
 
 def _reaches(
-    device: Any, meshes: PreparedMeshes, rows_a: Any, rows_b: Any, measures: Any, floors: Any
+    device: cuda.Device,
+    meshes: PreparedMeshes,
+    rows_a: Any,
+    rows_b: Any,
+    measures: Any,
+    floors: Any,
 ) -> Any:
     """Find the penetrations of pairs, see `penetration.penetrations`.
 
@@ -234,7 +244,13 @@ def _reaches(
 
 
 def relate_pairs(
-    device: Any, meshes: PreparedMeshes, rows_a: Any, rows_b: Any, t: float, *, touches: bool
+    device: cuda.Device,
+    meshes: PreparedMeshes,
+    rows_a: Any,
+    rows_b: Any,
+    t: float,
+    *,
+    touches: bool,
 ) -> tuple[Any, Any]:
     """Find the relations of pairs of elements, see `narrow_phase.relate`."""
     xp = device.xp
@@ -307,12 +323,12 @@ def relate_pairs(
     return relation, measures
 
 
-def _launch(device: Any, name: str, blocks: int, threads: int, *arguments: Any) -> None:
+def _launch(device: cuda.Device, name: str, blocks: int, threads: int, *arguments: Any) -> None:
     if blocks > 0:
         device.launch(SOURCE, name, (blocks,), threads, *arguments)
 
 
-def _words(device: Any, *values: Any) -> Any:
+def _words(device: cuda.Device, *values: Any) -> Any:
     """Make a struct of 8-byte members on the device; the caller keeps its arrays alive."""
     # Memory that is freed here is reused only after the kernels launched before: one stream.
     words = [

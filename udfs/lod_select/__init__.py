@@ -21,5 +21,6 @@ SQL_FUNCTIONS = (
         ("VARCHAR",),
         struct_type(VIEW),
         "lod_view",
+        by_rows=True,
     ),
 )

@@ -103,7 +103,7 @@ class NotFiniteError(Exception):
 
 
 def find(
-    device: Any,
+    device: cuda.Device,
     cloud: tuple[Any, ...],
     options: "Options",
     box: Box | None,
@@ -149,7 +149,7 @@ def find(
     return found.positions[:n_points], found.hits[:n_points], n_seeds
 
 
-def _extent(device: Any, x: Any, y: Any) -> Box:
+def _extent(device: cuda.Device, x: Any, y: Any) -> Box:
     low = device.filled(0xFF, 32).view(np.uint64)
     tally = device.filled(0, 16).view(np.uint64)
     blocks = min(-(-x.size // 1024), device.multiprocessors * 8)
@@ -168,7 +168,12 @@ MAX_GRIDS = 8  # cached for the next clouds
 
 
 def _grid(
-    device: Any, xy: tuple[Any, Any], options: "Options", box: Box, there: Box, strip: Strip | None
+    device: cuda.Device,
+    xy: tuple[Any, Any],
+    options: "Options",
+    box: Box,
+    there: Box,
+    strip: Strip | None,
 ) -> DeviceCells | None:
     """Cut the axes and copy them to the device; None if no cell has a slot."""
     n = xy[0].size

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.runtime import cuda
+
 from .windows import Box, SlotAxis, default_min_points, octree_root
 
 if TYPE_CHECKING:
@@ -32,7 +34,11 @@ GRID = np.dtype(
 
 
 def lay_out(
-    device: Any, axes: tuple[SlotAxis, SlotAxis], options: "Options", box: Box, n_points: int
+    device: cuda.Device,
+    axes: tuple[SlotAxis, SlotAxis],
+    options: "Options",
+    box: Box,
+    n_points: int,
 ) -> Any:
     """Lay out GRID and the arrays that it refers to, and copy them to the device in one piece."""
     pieces: list[NDArray[Any]] = []

@@ -12,7 +12,7 @@ import numpy as np
 
 from spatialq.data.points import all_finite, ascends, not_finite
 from spatialq.data.tiles import runs_of
-from spatialq.runtime import progress
+from spatialq.runtime import cuda, progress
 
 from .layout import lay_out
 from .result import result_of
@@ -29,7 +29,7 @@ BLOCKS = 16  # such blocks per multiprocessor
 
 
 def in_runs(
-    device: Any, cloud: tuple[Any, ...], options: "Options", tiles: int, box: Box
+    device: cuda.Device, cloud: tuple[Any, ...], options: "Options", tiles: int, box: Box
 ) -> dict[str, Any]:
     """Find the seeds of a cloud in so many runs of its points.
 
@@ -91,7 +91,7 @@ def in_runs(
 class _Runs:
     """Columns of points in main memory, of which runs go to the device one after the other."""
 
-    device: Any
+    device: cuda.Device
     host: "list[NDArray[Any]]"
     parts: list[slice]
 
@@ -116,7 +116,7 @@ class _Runs:
 class _Cells:
     """The cells of the whole on the device, and their lowest points so far."""
 
-    def __init__(self, device: Any, grid: DeviceCells) -> None:
+    def __init__(self, device: cuda.Device, grid: DeviceCells) -> None:
         self.device, self.grid = device, grid
         self.table = device.filled(0xFF, grid.size * CELL_BYTES)
         kinds = np.float64, np.float64, np.float64, np.int64

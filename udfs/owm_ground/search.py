@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.runtime import cuda
+
 from .windows import SlotAxis
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ class SearchResult:
 class Marks:
     """Bits of the points that are seeds, and of those that are filled; zeroed in one piece."""
 
-    def __init__(self, device: Any, n_points: int) -> None:
+    def __init__(self, device: cuda.Device, n_points: int) -> None:
         self.parts = parts = -(-n_points // (32 * WORDS))  # of a bitmap
         zeros = device.filled(0, 32 + 8 * parts + 8 * parts * WORDS)
         self.totals = zeros[:32].view(np.uint64)  # as of `SearchResult`
@@ -57,7 +59,7 @@ class Marks:
         self.seeds, self.filled = self.words[: parts * WORDS], self.words[parts * WORDS :]
 
 
-def search(device: Any, grid: DeviceCells, cloud: tuple[Any, ...]) -> SearchResult:
+def search(device: cuda.Device, grid: DeviceCells, cloud: tuple[Any, ...]) -> SearchResult:
     """Launch all kernels without waiting for them."""
     marks = Marks(device, cloud[0].size)
     table = cells_of(device, grid, cloud, marks.totals)
@@ -69,7 +71,7 @@ def _arguments(cloud: tuple[Any, ...]) -> tuple[Any, ...]:
     return (*coordinates, 0 if point_id is None else point_id)
 
 
-def cells_of(device: Any, grid: DeviceCells, cloud: tuple[Any, ...], totals: Any) -> Any:
+def cells_of(device: cuda.Device, grid: DeviceCells, cloud: tuple[Any, ...], totals: Any) -> Any:
     """Make the table of the cells of a cloud: how many points each has, and the lowest one."""
     n = cloud[0].size
     table = device.filled(0xFF, grid.size * CELL_BYTES)
@@ -80,7 +82,7 @@ def cells_of(device: Any, grid: DeviceCells, cloud: tuple[Any, ...], totals: Any
 
 
 def seeds_of(
-    device: Any, grid: DeviceCells, cloud: tuple[Any, ...], table: Any, marks: Marks
+    device: cuda.Device, grid: DeviceCells, cloud: tuple[Any, ...], table: Any, marks: Marks
 ) -> SearchResult:
     """Find the seeds and the filled points of a table, whose keys are positions in the cloud."""
     columns, rows = grid.columns, grid.rows
@@ -113,7 +115,10 @@ def seeds_of(
 
 
 def occupied(
-    device: Any, memory: Any, axes: tuple[SlotAxis, SlotAxis], parts: Iterable[tuple[Any, Any]]
+    device: cuda.Device,
+    memory: Any,
+    axes: tuple[SlotAxis, SlotAxis],
+    parts: Iterable[tuple[Any, Any]],
 ) -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
     """Find out which places of both axes have points, of x and y in parts; `memory` is a GRID."""
     places = [device.filled(0, axis.columns.size) for axis in axes]

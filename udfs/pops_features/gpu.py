@@ -93,7 +93,7 @@ def run(grid: "Grid", options: "Options", outputs: Sequence[str]) -> dict[str, d
 class Kernels:
     """Launches the kernels for one grid."""
 
-    device: Any
+    device: cuda.Device
     grid: "Grid"
     options: "Options"
 

@@ -9,6 +9,7 @@ from spatialq.cluster.job import Job
 from spatialq.cluster.points import CorePart
 from spatialq.cluster.staged import Make, method_of
 from spatialq.cluster.staged_nodes import AttributePart, StagedNodes, make_node
+from spatialq.udfs.build_lod import Options
 from spatialq.workflows.lod_table import TreeSummary, metadata_of, own_options, partial_writer
 
 FUNCTION = "build_lod"
@@ -40,7 +41,7 @@ def write_nodes(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
     return {"rows": summary.nodes, "leaves": summary.leaves, "voxels": summary.voxels}
 
 
-def check(more: Mapping[str, Any], tile_size: float | None, options: Any) -> None:
+def check(more: Mapping[str, Any], tile_size: float | None, options: Options) -> None:
     """Refuse tiles, which the tree does not have, and chunks that are no whole number of points.
 
     Raises

@@ -21,6 +21,7 @@ from spatialq.errors import FileWarning
 from spatialq.execution.placement import warn_of_placement
 from spatialq.execution.units import Fitted
 from spatialq.functions.catalogue import Function
+from spatialq.functions.declaration import Parameters
 from spatialq.functions.stages import Columns, OfCores, Part, TaskResult
 from spatialq.io.files import require_file
 from spatialq.udfs.plane_elements.macros import RANKED
@@ -55,7 +56,7 @@ def check(more: Mapping[str, Any], _: float | None, __: Any) -> None:
 
 
 def open_points_and_elements(
-    function: Function, paths: Sequence[str], options: Any, more: dict[str, Any]
+    function: Function, paths: Sequence[str], options: Parameters, more: dict[str, Any]
 ) -> tuple[Fitted, str | None]:
     """Find the models; give the parameters as the kernel takes them, and the CRS of the points.
 

@@ -28,7 +28,10 @@ from spatialq.database.element_sets import RULES, rules_of
 from spatialq.execution.units import Fitted
 from spatialq.execution.validation import is_finite
 from spatialq.functions.catalogue import Function
+from spatialq.functions.declaration import Parameters
 from spatialq.functions.sql_text import literal
+from spatialq.udfs.distance import Options as DistanceOptions
+from spatialq.udfs.intersects_with import Options as ClashOptions
 from spatialq.udfs.intersects_with.cpu import MIN_TOLERANCE
 from spatialq.workflows import clash, clash_models
 
@@ -50,13 +53,13 @@ FROM distance('clash_a', {b}, max_distance := {max_distance}, device := {device}
 
 
 def open_models(
-    function: Function, paths: Sequence[str], options: Any, _: dict[str, Any]
+    function: Function, paths: Sequence[str], options: Parameters, _: dict[str, Any]
 ) -> tuple[Fitted, str | None]:
     """Give the parameters as they are; models have no CRS."""
     return Fitted({}, options), None
 
 
-def check_clashes(more: Mapping[str, Any], tile_size: float | None, options: Any) -> None:
+def check_clashes(more: Mapping[str, Any], tile_size: float | None, options: ClashOptions) -> None:
     """Refuse options of clashes that cannot be used.
 
     Raises
@@ -72,7 +75,9 @@ def check_clashes(more: Mapping[str, Any], tile_size: float | None, options: Any
     _check(CLASHES, more, tile_size)
 
 
-def check_distances(more: Mapping[str, Any], tile_size: float | None, options: Any) -> None:
+def check_distances(
+    more: Mapping[str, Any], tile_size: float | None, options: DistanceOptions
+) -> None:
     """Refuse options of distances that cannot be used.
 
     Raises

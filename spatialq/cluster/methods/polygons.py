@@ -20,6 +20,7 @@ from spatialq.database.selection import KIND
 from spatialq.errors import FileError
 from spatialq.execution.units import Fitted
 from spatialq.functions.catalogue import Function
+from spatialq.functions.declaration import Parameters
 from spatialq.functions.sql_text import literal
 from spatialq.functions.stages import OfAll
 from spatialq.geometry.polygon_index import PolygonIndex
@@ -53,7 +54,7 @@ def check(more: Mapping[str, Any], _: float | None, __: Any) -> None:
 
 
 def open_points_and_polygons(
-    function: Function, paths: Sequence[str], options: Any, more: dict[str, Any]
+    function: Function, paths: Sequence[str], options: Parameters, more: dict[str, Any]
 ) -> tuple[Fitted, str | None]:
     """Find the polygons; give the parameters as the kernel takes them, and the CRS of the points.
 

@@ -12,6 +12,7 @@ from spatialq.cluster.grid_tiles import Tile
 from spatialq.cluster.grids import OF_FILE, check_of_file, open_grids
 from spatialq.cluster.job import Job
 from spatialq.cluster.method import Method
+from spatialq.udfs.pops_features import Options
 from spatialq.udfs.pops_features.division import Examples, divide
 from spatialq.udfs.pops_features.methods import BUILT_IN
 from spatialq.udfs.pops_features.table import series_of
@@ -53,7 +54,7 @@ def write_raster(tile: Tile, partial: Path) -> dict[str, Any]:
     return {"rows": len(tile.columns) * len(tile.rows)}
 
 
-def check(more: Mapping[str, Any], _: float | None, options: Any) -> None:
+def check(more: Mapping[str, Any], _: float | None, options: Options) -> None:
     """Refuse options of files that can be none, and methods that workers do not know.
 
     Raises

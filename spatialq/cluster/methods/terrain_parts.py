@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spatialq.export.raster import Raster
+    from spatialq.udfs.ground_surface import Options
 
 TIF = "tif"
 NOBODY = -1
@@ -45,7 +46,7 @@ def write_ground(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
 def make_surface(
     ground: Iterator[TaskResult],
     extent: tuple[float, float, float, float],
-    options: Any,
+    options: "Options",
     device: str,
     by_file: bool,  # noqa: FBT001
 ) -> TaskResult:

@@ -17,21 +17,6 @@ from spatialq.io.grid.source import READER, SCHEMA
 
 
 def read_grid_sql(
-    path: Any, nodata: Any, band: Any, bounds: Any, to_crs: Any, resolution: Any
-) -> pa.Array:
-    """Write the query that reads the grids.
-
-    Raises
-    ------
-    FileError, CrsError, ValueError
-        If a file cannot be read or an argument is wrong.
-    """
-    columns = (path, nodata, band, bounds, to_crs, resolution)
-    rows = zip(*(column.to_pylist() for column in columns), strict=True)
-    return pa.array([_query(*row) for row in rows], pa.string())
-
-
-def _query(
     path: str | None,
     nodata: float | None,
     band: int | None,
@@ -39,6 +24,13 @@ def _query(
     to_crs: str | None,
     resolution: float | None,
 ) -> str:
+    """Write the query that reads the grids.
+
+    Raises
+    ------
+    FileError, CrsError, ValueError
+        If a file cannot be read or an argument is wrong.
+    """
     if band is None:
         message = f"{READER}: band must not be NULL"
         raise ValueError(message)

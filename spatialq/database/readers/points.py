@@ -29,21 +29,6 @@ from spatialq.io.storage import as_path
 
 
 def read_points_sql(
-    caller: Any, path: Any, bounds: Any, columns: Any, to_crs: Any, resolution: Any
-) -> pa.Array:
-    """Write the query that reads the files.
-
-    Raises
-    ------
-    FileError, CrsError, ValueError
-        If a file cannot be read or an argument is wrong.
-    """
-    arguments = (caller, path, bounds, columns, to_crs, resolution)
-    rows = zip(*(each.to_pylist() for each in arguments), strict=True)
-    return pa.array([_query(*row) for row in rows], pa.string())
-
-
-def _query(
     caller: str,
     path: str | None,
     bounds: list[float] | None,
@@ -51,6 +36,13 @@ def _query(
     to_crs: str | None,
     resolution: float | None,
 ) -> str:
+    """Write the query that reads the files.
+
+    Raises
+    ------
+    FileError, CrsError, ValueError
+        If a file cannot be read or an argument is wrong.
+    """
     sources = find_clouds(caller, path, to_crs, resolution)
     for source in sources:
         warn_about(caller, source)

@@ -21,19 +21,14 @@ from spatialq.io.storage import as_path
 from spatialq.io.vector import FID, GEOMETRY, PARQUET, READER, open_layer, read_layer
 
 
-def read_vector_sql(paths: Any, layers: Any, systems: Any) -> pa.Array:
-    """Write the query that reads the files, which are a path or a list of them as JSON.
+def read_vector_sql(given: str | None, layer: str | None, crs: str | None) -> str:
+    """Write the query that reads the files, `given` as a path or a list of them as JSON.
 
     Raises
     ------
     FileError, CrsError, ValueError
         If a file cannot be read or an argument is wrong.
     """
-    rows = zip(*(each.to_pylist() for each in (paths, layers, systems)), strict=True)
-    return pa.array([_query(*row) for row in rows], pa.string())
-
-
-def _query(given: str | None, layer: str | None, crs: str | None) -> str:
     paths = None if given is None else json.loads(given)
     several = paths if isinstance(paths, list) else [paths]
     files = [file for path in several for file in find_files(READER, path)]

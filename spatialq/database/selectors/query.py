@@ -9,9 +9,6 @@ import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Any
-
-import pyarrow as pa
 
 from spatialq.database.frames import beside
 from spatialq.database.model_tables import beside_objects
@@ -73,20 +70,20 @@ SUPPORTED = (
 )
 
 
-def selector_sql(callers: Any, selectors: Any, objects: Any) -> pa.Array:
-    """Write the queries for the keys ``file_name step_id`` of the objects that are selected.
+def selector_sql(caller: str, selector: str | None, objects: str | None) -> str:
+    """Write the query for the keys ``file_name step_id`` of the objects that are selected.
+
+    Parameters
+    ----------
+    caller, selector : str
+    objects : str
+        Name of the table of objects; the others of the models are beside it.
 
     Raises
     ------
     ValueError
-        If a selector is no selector, or names a class or an attribute that no schema has.
+        If the selector is none, or names a class or an attribute that no schema has.
     """
-    columns = (column.to_pylist() for column in (callers, selectors, objects))
-    return pa.array([write(*row) for row in zip(*columns, strict=True)], pa.string())
-
-
-def write(caller: str, selector: str | None, objects: str | None) -> str:
-    """Write the query for one selector over the table `objects` and those beside it."""
     if selector is None or not selector.strip():
         message = f"{caller}: selector must be a text such as 'IfcWall, Name=W1', got {selector!r}"
         raise ValueError(message)
@@ -96,11 +93,9 @@ def write(caller: str, selector: str | None, objects: str | None) -> str:
     return Writer(caller, objects).query(parse(caller, selector))
 
 
-def objects_beside(elements: Any) -> pa.Array:
-    """Name the tables of objects that `load` makes beside tables of elements."""
-    names = elements.to_pylist()
-    found = [None if name is None else beside("elements_where", name, "objects") for name in names]
-    return pa.array(found, pa.string())
+def objects_beside(elements: str | None) -> str | None:
+    """Name the table of objects that `load` makes beside a table of elements."""
+    return None if elements is None else beside("elements_where", elements, "objects")
 
 
 class Writer:
@@ -490,7 +485,13 @@ def _if_any(some: str, found: str, otherwise: bool) -> str:  # noqa: FBT001
     return f"(CASE WHEN {some} THEN {found} ELSE {literal(otherwise)} END)"
 
 
-def unknown_property(*columns: Any) -> pa.Array:
+def unknown_property(
+    caller: str,
+    pset: str,
+    prop: str,
+    psets: list[str | None] | None,
+    properties: list[str | None] | None,
+) -> bool:
     """Warn of a property that no object has: nothing has a value of it, as IfcOpenShell says it.
 
     The warning names the near property sets, or the near properties of the set, those of the model
@@ -501,8 +502,6 @@ def unknown_property(*columns: Any) -> pa.Array:
     ValueError
         If it is no property, but what a query leads to by a key.
     """
-    callers = columns[0].to_pylist()
-    (caller, pset, prop, psets, properties) = (column.to_pylist()[0] for column in columns)
     if pset in KEYS:
         hint = f'what belongs to the {pset} is written query:"{pset}.{prop}"'
         message = f"{caller}: no object has a property set named {pset!r}; {hint}"
@@ -524,4 +523,4 @@ def unknown_property(*columns: Any) -> pa.Array:
         hint = f"the model has {', '.join(own[:SHOWN] or ['none'])}"
     message = f"{caller}: neither the model nor the standard has a {what} named {name!r}; {hint}"
     warnings.warn(message, FileWarning, stacklevel=level_of_caller())
-    return pa.array([True] * len(callers))
+    return True

@@ -128,7 +128,7 @@ def read_columns(
 
 
 def _damaged(
-    device: Any,
+    device: cuda.Device,
     clouds: Sequence[PointSource],
     firsts: Sequence[int],
     integers: Sequence[Any],
@@ -175,7 +175,7 @@ def _kind_of(header: Any) -> _Kind:
 
 
 def _decode(
-    device: Any,
+    device: cuda.Device,
     kind: _Kind,
     table: "NDArray[np.int64]",
     integers: Sequence[Any],
@@ -228,7 +228,7 @@ def _decode(
 
 
 def _scale(
-    device: Any, cloud: LasSource, integers: Sequence[Any], columns: Mapping[str, Any]
+    device: cuda.Device, cloud: LasSource, integers: Sequence[Any], columns: Mapping[str, Any]
 ) -> None:
     """Make coordinates of the integers of a file, and warn where they leave its box."""
     header, ranges = cloud.header, {}
