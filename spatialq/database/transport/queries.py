@@ -31,17 +31,18 @@ class Table:
     """Whether the columns are there and have types that fit."""
     fits: str
     """Whether a row can be used; an error if not."""
-    inside: str = "true"
-    """Which of the rows are wanted, if the columns are right."""
 
     def with_row(self, asked: str = f"'' AS {ASKED}") -> str:
         """Write its rows and one more: it says what is asked for, also of a table without rows."""
-        absent = f"SELECT {self.absent}, {asked}"
-        rows = f"(FROM {self.rows} UNION ALL BY NAME {absent})"
-        if self.inside == "true":
-            return rows
-        kept = f"{ASKED} IS NOT NULL OR NOT ({self.is_right}) OR ({self.inside})"
-        return f"(FROM {rows} WHERE {kept})"
+        return f"(FROM {self.rows} UNION ALL BY NAME SELECT {self.absent}, {asked})"
+
+    def within(self, inside: str) -> "Table":
+        """Give the table without the rows that are not inside; all stay if columns are wrong.
+
+        The condition stands below the row more, from where DuckDB takes it into the scan.
+        """
+        rows = f"(FROM {self.rows} UNION ALL BY NAME SELECT {self.absent} WHERE false)"
+        return replace(self, rows=f"(FROM {rows} WHERE NOT {self.is_right} OR ({inside}))")
 
     def part(self, number: int, check: str = "NULL") -> str:
         """Write the number of the table in its rows; in the row more, what is checked besides."""
@@ -96,7 +97,7 @@ class Source:
         xmin, ymin, xmax, ymax = (f"'{float(value)!r}'::DOUBLE" for value in bounds)
         x, y = self.columns["x"], self.columns["y"]
         inside = f"{x} BETWEEN {xmin} AND {xmax} AND {y} BETWEEN {ymin} AND {ymax}"
-        return replace(self, table=replace(self.table, inside=inside))
+        return replace(self, table=self.table.within(inside))
 
 
 def lookups_of(sources: Sequence[Source]) -> str:
