@@ -1,11 +1,7 @@
 -- What an error says about a value: at most 80 characters of it, and its type.
 -- value: Of any type.
 -- example: SELECT spatialq_shown(5)
-CREATE OR REPLACE MACRO spatialq_shown(value) AS if(
-    typeof(value) = 'VARCHAR',
-    concat('''', left(value::VARCHAR, 80), ''''),
-    left(coalesce(value::VARCHAR, 'NULL'), 80)
-) || ' of type ' || replace(typeof(value), '"', '');
+CREATE OR REPLACE MACRO spatialq_shown(value) AS spatialq_shown_udf(typeof(value), value::VARCHAR);
 
 -- Whether a value is of a type of numbers, or NULL without a type.
 -- value: Of any type.

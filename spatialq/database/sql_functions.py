@@ -325,10 +325,24 @@ ENGINE = (
         volatile=False,
     ),
     SqlFunction(
+        "spatialq_shown_udf",
+        ("VARCHAR", "VARCHAR"),
+        "VARCHAR",
+        f"{TRANSPORT}.refusal:shown",
+        volatile=False,
+    ),
+    SqlFunction(
         "spatialq_refuse_column",
         ("VARCHAR", "VARCHAR", "VARCHAR"),
         "BIGINT",
         f"{TRANSPORT}.refusal:refuse_column",
+        volatile=False,
+    ),
+    SqlFunction(
+        "spatialq_checked",
+        ("VARCHAR", "VARCHAR", "VARCHAR", "VARCHAR[]"),
+        "BOOLEAN",
+        f"{TRANSPORT}.refusal:checked",
         volatile=False,
     ),
     SqlFunction(

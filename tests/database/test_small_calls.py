@@ -49,7 +49,6 @@ def test_a_call_in_sql_is_bound_and_planned_once(con, counted):
     con.execute(QUERY).fetchall()
     assert counted == {
         "spatialq_owm_ground_sql": 1,
-        "spatialq_lacking": 1,
         "spatialq_frame": 1,
         "validated": 2,
         "planned": 1,

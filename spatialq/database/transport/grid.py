@@ -15,7 +15,6 @@ from spatialq.data.grid import count_values
 from spatialq.database.transport.arrow import each_list, list_of_structs, structs
 from spatialq.database.transport.queries import call_of, lookups_of, names_of, request_of, table_of
 from spatialq.database.transport.request import Request, Transport
-from spatialq.database.transport.table_rows import typed
 from spatialq.execution.call import call
 from spatialq.execution.units import announce
 from spatialq.functions.catalogue import Function
@@ -111,12 +110,9 @@ def _query(
             )
             raise ValueError(message)
         request = Request.new(options)
-        cells = {
-            name: typed(f"{function.name}: {grid!r}", name) for name in function.inputs.columns
-        }
-        table = table_of(function, grid, cells, request, argument="grid")
-        columns = ", ".join(f"list({value}) AS {name}" for name, value in cells.items())
-        given = f"(SELECT {columns} FROM {table.rows} HAVING {table.check} IS NULL) AS given"
+        table = table_of(function, grid, function.inputs.columns, request, argument="grid")
+        columns = ", ".join(f"list({value}) AS {name}" for name, value in table.columns.items())
+        given = f"(SELECT {columns} FROM {table.checked}) AS given"
         lists = (
             f"{lookups_of([table])}SELECT unnest(spatialq_{function.name}_udf("
             f"given.x, given.y, given.z, {request_of(request, [table])}), recursive := true) "

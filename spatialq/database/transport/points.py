@@ -29,7 +29,6 @@ from spatialq.database.transport.queries import (
 )
 from spatialq.database.transport.refusal import refusal
 from spatialq.database.transport.request import Request, Transport
-from spatialq.database.transport.table_rows import typed
 from spatialq.errors import DeviceError
 from spatialq.execution.call import call
 from spatialq.functions.catalogue import Function
@@ -130,13 +129,11 @@ def source_of(
     function: Function, points: str, request: Request, more: Sequence[str] = ()
 ) -> Source:
     """Say how a function gets the points of a table, of which samples shall have more columns."""
-    attributes = attributes_of(function)
-    columns = {
-        "point_id": whole(function.name, "point_id", "BIGINT"),
-        **{name: typed(f"{function.name}: {points!r}", name) for name in function.inputs.columns},
-        **{name: attribute(function.name, name, kind) for name, kind in attributes.items()},
+    attributes = {
+        name: attribute(function.name, name, kind) for name, kind in attributes_of(function).items()
     }
-    return table_of(function, points, columns, request, more)
+    columns = ("point_id", *function.inputs.columns)
+    return table_of(function, points, columns, request, attributes, more)
 
 
 def _pin_of(function: Function, points: str, request: Request) -> pins.Lookup | None:
@@ -166,8 +163,7 @@ def _query(function: Function, transport: Transport, given: str | None, text: st
     source = source.within(getattr(options, BOUNDS, None))
     columns = (f"list({value}) AS {name}" for name, value in source.columns.items())
     given = (
-        f"(SELECT {', '.join(columns)} FROM {source.rows} HAVING {_is_short(function)} "
-        f"AND {source.check} IS NULL) AS given"
+        f"(SELECT {', '.join(columns)} FROM {source.checked} HAVING {_is_short(function)}) AS given"
     )
     names = (f"given.{name}" for name in source.columns)
     lists = (

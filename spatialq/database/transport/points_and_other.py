@@ -22,7 +22,7 @@ from spatialq.geometry.polygon_index import PolygonIndex
 def list_of(source: Source) -> str:
     """Write the query for the list of a table's rows."""
     fields = ", ".join(f"{name}: {value}" for name, value in source.columns.items())
-    return f"(SELECT list({{{fields}}}) FROM {source.rows})"
+    return f"(SELECT list({{{fields}}}) FROM {source.checked})"
 
 
 @dataclass(frozen=True)
@@ -182,8 +182,7 @@ def _query(
     cloud = points.source_of(function, table, request).within(options.bounds)
     sources = [cloud, source]
     columns = ", ".join(f"list({value}) AS {name}" for name, value in cloud.columns.items())
-    check = f"coalesce({cloud.check}, {source.check})"
-    given = f"(SELECT {columns} FROM {cloud.rows} HAVING {check} IS NULL) AS given"
+    given = f"(SELECT {columns} FROM {cloud.checked} HAVING {source.check} IS NULL) AS given"
     names = ", ".join(f"given.{name}" for name in cloud.columns)
     called = (
         f"{lookups_of(sources)}SELECT unnest(spatialq_{function.name}_udf({names}, "

@@ -1,17 +1,52 @@
 """The text of queries that call a function, with both transports."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from spatialq.database import frames
 from spatialq.database.pins import Lookup
-from spatialq.database.transport.columns import attributes_of, given_to
-from spatialq.database.transport.refusal import FIELD, require_rows
+from spatialq.database.transport.columns import given_to
+from spatialq.database.transport.refusal import FIELD, NUMBER, require_rows
 from spatialq.database.transport.request import Request, Transport
 from spatialq.functions.catalogue import Function
 from spatialq.functions.sql_text import identifier, literal, name_parts, parts_of
 from spatialq.io.formats import MACROS, find_reader, means_file
+
+POINT_ID = "point_id"
+ASKED = '"spatialq request"'
+"""A column of the rows of a table, NULL in all of them, and of a row more: there it is text."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table or file whose columns are looked at, in its rows and in a row more of NULL."""
+
+    rows: str
+    """What stands behind FROM."""
+    absent: str
+    """The columns that it must have, or may have, each as NULL."""
+    is_right: str
+    """Whether the columns are there and have types that fit."""
+    fits: str
+    """Whether a row can be used; an error if not."""
+
+    def with_row(self, asked: str = f"'' AS {ASKED}") -> str:
+        """Write its rows and one more: it says what is asked for, also of a table without rows."""
+        return f"(FROM {self.rows} UNION ALL BY NAME SELECT {self.absent}, {asked})"
+
+    def within(self, inside: str) -> "Table":
+        """Give the table without the rows that are not inside; all stay if columns are wrong.
+
+        The condition stands below the row more, from where DuckDB takes it into the scan.
+        """
+        rows = f"(FROM {self.rows} UNION ALL BY NAME SELECT {self.absent} WHERE false)"
+        return replace(self, rows=f"(FROM {rows} WHERE NOT {self.is_right} OR ({inside}))")
+
+    def part(self, number: int, check: str = "NULL") -> str:
+        """Write the number of the table in its rows; in the row more, what is checked besides."""
+        return f"CASE WHEN {self.fits} THEN if({ASKED} IS NULL, {number}::UTINYINT, {check}) END"
 
 
 @dataclass(frozen=True)
@@ -34,19 +69,35 @@ class Source:
     """What finds out the CRS of the coordinates: a column `frame`, JSON."""
     system: Lookup | None = None
     """What finds out the CRS of the geometries of a second table: a column `system`, JSON."""
+    table: Table | None = None
+    """What the rows are of, if its columns must be looked at."""
+
+    @property
+    def checked(self) -> str:
+        """What stands behind FROM for the rows alone, or an error if they cannot be used."""
+        if self.table is None:
+            return self.rows
+        part = self.table.part(0)
+        return f"(FROM {self.table.with_row()} WHERE {part} IS NOT NULL)"
 
     def unless_pinned(self, pin: Lookup | None) -> "Source":
         """Give the source whose rows are left out if a pin is found."""
-        return self if pin is None else replace(self, rows=pin.unless_found(self.rows), pin=pin)
+        if pin is None:
+            return self
+        if self.table is None:
+            return replace(self, rows=pin.unless_found(self.rows), pin=pin)
+        rows = pin.unless_found(f"(FROM {self.table.rows})")
+        return replace(self, table=replace(self.table, rows=rows), pin=pin)
 
     def within(self, bounds: Sequence[float] | None) -> "Source":
         """Give the source whose rows are left out if x and y are outside of a box."""
         if bounds is None:
             return self
+        assert self.table is not None
         xmin, ymin, xmax, ymax = (f"'{float(value)!r}'::DOUBLE" for value in bounds)
         x, y = self.columns["x"], self.columns["y"]
         inside = f"{x} BETWEEN {xmin} AND {xmax} AND {y} BETWEEN {ymin} AND {ymax}"
-        return replace(self, rows=f"(FROM {self.rows} WHERE {inside})")
+        return replace(self, table=self.table.within(inside))
 
 
 def lookups_of(sources: Sequence[Source]) -> str:
@@ -88,8 +139,9 @@ def request_of(request: Request, sources: Sequence[Source]) -> str:
 def table_of(
     function: Function,
     table: str,
-    columns: Mapping[str, str],
+    columns: Sequence[str],
     request: Request,
+    attributes: Mapping[str, str] = {},
     more: Sequence[str] = (),
     *,
     argument: str = "points",
@@ -97,28 +149,74 @@ def table_of(
     """Say how a function gets the rows of a table or file, its `argument`.
 
     A column that the table lacks is NULL. Without it the name would mean a column of the function's
-    own result, which is beside it in the query. For one that must be there, and for those that
-    samples shall have, the check fails.
+    own result, which is beside it in the query.
+
+    Parameters
+    ----------
+    function : Function
+    table : str
+    columns : sequence of str
+        Those that must be there: `point_id`, and columns of numbers.
+    request : Request
+    attributes : mapping of str to str
+        Those that may be absent, and the expressions that give them.
+    more : sequence of str
+        Those that must be there for samples to have them.
+    argument : str
+        What errors call it.
     """
     _require_name(function, table)
     require_rows(f"{function.name}: {argument} must be the name of a table or a file, got ", table)
-    absent = ", ".join(f"NULL AS {name}" for name in (*columns, *map(identifier, more)))
-    rows = f"(FROM {_named(table)} UNION ALL BY NAME SELECT {absent} WHERE false)"
-    needed = {}
-    for name in sorted(columns, key=lambda each: each == "point_id"):
-        if name not in attributes_of(function):
-            needed[name] = f"{function.name}: {table!r} must have a column {name} of numbers"
-            if name == "point_id":
-                needed[name] += f"; {_numbered(table)} makes a view that has one"
-    for name in more:
-        sentence = f"{function.name}: attributes must be columns of {table!r}, got {name!r}"
-        needed[identifier(name)] = sentence
-    # one subquery, of which only the type is looked at: each takes DuckDB a while to plan
-    values = ", ".join(f"'{FIELD} {k}': {name}" for k, name in enumerate(needed))
-    kind = f"typeof((SELECT {{{values}}} FROM {rows} LIMIT 0))"
-    check = f"spatialq_lacking({kind}, {literal(list(needed.values()))})"
-    frame = frames.lookup(table, is_given=request.options.get("crs") is not None)
-    return Source(columns, rows, check=check, frame=frame)
+    names = map(identifier, (*columns, *attributes, *more))
+    absent = ", ".join(f"NULL AS {name}" for name in dict.fromkeys(names))
+    numbers = [name for name in columns if name != POINT_ID]
+    needed = {
+        name: f"{function.name}: {table!r} must have a column {name} of numbers" for name in numbers
+    }
+    whole = ""
+    if POINT_ID in columns:
+        needed[POINT_ID] = (
+            f"{function.name}: {table!r} must have a column {POINT_ID} of numbers; "
+            f"{_numbered(table)} makes a view that has one"
+        )
+        whole = (
+            f" AND (typeof({POINT_ID}) IN ('BIGINT', 'INTEGER', 'UINTEGER') OR {POINT_ID} IS NULL "
+            f"OR (typeof({POINT_ID}) LIKE '%INT%' AND TRY_CAST({POINT_ID} AS BIGINT) IS NOT NULL))"
+        )
+    # One struct, of which only the type is looked at, and a short pattern: DuckDB takes a while to
+    # plan each expression, and four times as long for a pattern that has the types four times.
+    fields = ", ".join(f"'{FIELD} {k}': {identifier(name)}" for k, name in enumerate(needed))
+    struct = literal(rf'STRUCT\((?:"[^"]*" (?:{NUMBER})[,)] ?)*')
+    is_right = f"regexp_full_match(typeof({{{fields}}}), {struct})"
+    absence = "'\"NULL\"'"
+    there = "".join(f" AND typeof({identifier(name)}) <> {absence}" for name in more)
+    sentences = {
+        "caller": function.name,
+        "absent": [
+            *needed.values(),
+            *(
+                f"{function.name}: attributes must be columns of {table!r}, got {name!r}"
+                for name in more
+            ),
+        ],
+        "columns": list(needed),
+        "place": f"{function.name}: {table!r}",
+    }
+    every = [*needed, *more]
+    fields = ", ".join(f"'{FIELD} {k}': {identifier(name)}" for k, name in enumerate(every))
+    values = ", ".join(f"{identifier(name)}::VARCHAR" for name in needed)
+    told = literal(json.dumps(sentences, ensure_ascii=False))
+    checked = f"spatialq_checked({ASKED}, {told}, typeof({{{fields}}}), [{values}])"
+    expressions = {
+        name: f"TRY_CAST({identifier(name)} AS {'BIGINT' if name == POINT_ID else 'DOUBLE'})"
+        for name in columns
+    }
+    return Source(
+        {**expressions, **attributes},
+        f"(FROM {_named(table)} UNION ALL BY NAME SELECT {absent} WHERE false)",
+        frame=frames.lookup(table, is_given=request.options.get("crs") is not None),
+        table=Table(_named(table), absent, is_right, f"({is_right}{whole}{there}) OR {checked}"),
+    )
 
 
 def _require_name(function: Function, table: str) -> None:
@@ -169,16 +267,30 @@ def call_of(
     if transport == "lists":
         return lists
     types = given_to(function)
-    # One row more, without a part: it says what is asked for, also where there are no other rows.
-    empty = ", ".join(f"NULL::{kind} AS {name}" for name, kind in types.items())
-    checks = f"coalesce({', '.join(each.check for each in sources)})" if sources else "NULL"
-    asked = request_of(request, sources)
-    found = f" FROM {', '.join(names_of(sources))}" if names_of(sources) else ""
-    branches = [f"SELECT {asked} AS request, {checks}::UTINYINT AS part, {empty}{found}"]
+    asked = f"{request_of(request, sources)} AS {ASKED}"
+    if names_of(sources):
+        asked += f" FROM {', '.join(names_of(sources))}"
+    checks = [each.check for each in sources if each.check != "NULL"]
+    check = f"coalesce({', '.join(checks)})::UTINYINT" if checks else "NULL"
+    branches = []
+    if not sources or sources[0].table is None:
+        # one row more, without a part: it says what is asked for, also where there are no others
+        empty = ", ".join(f"NULL::{kind} AS {name}" for name, kind in types.items())
+        branches.append(
+            f"SELECT {ASKED} AS request, {check}::UTINYINT AS part, {empty} FROM (SELECT {asked})"
+        )
     for each in sources:
-        values = (each.columns.get(name, f"NULL::{kind}") for name, kind in types.items())
-        rows = f"{each.part}::UTINYINT, {', '.join(values)} FROM {each.rows}"
-        branches.append(f"SELECT NULL, {rows}")
+        values = ", ".join(
+            f"{each.columns.get(name, f'NULL::{kind}')} AS {name}" for name, kind in types.items()
+        )
+        if each.table is None:
+            branches.append(f"SELECT NULL, {each.part}::UTINYINT, {values} FROM {each.rows}")
+        elif branches:
+            part, rows = each.table.part(each.part), each.table.with_row()
+            branches.append(f"SELECT NULL, {part}, {values} FROM {rows}")
+        else:
+            part, rows = each.table.part(each.part, check), each.table.with_row(asked)
+            branches.append(f"SELECT {ASKED} AS request, {part} AS part, {values} FROM {rows}")
     # The outer join makes the rows wait for their input: it is not moved, as inner joins are, and
     # neither left out, since for all that the optimiser knows its condition may be false.
     return (

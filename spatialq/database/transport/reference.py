@@ -15,7 +15,6 @@ from spatialq.database.transport import points
 from spatialq.database.transport.columns import REFERENCE
 from spatialq.database.transport.queries import Source, table_of
 from spatialq.database.transport.request import Request
-from spatialq.database.transport.table_rows import typed
 from spatialq.functions.catalogue import Function
 
 NAME = "reference_id"
@@ -30,8 +29,7 @@ def beside_points(function: Function, table: str) -> Source:
     ValueError
         If the text names neither.
     """
-    columns = {name: typed(f"{function.name}: {table!r}", name) for name in "xyz"}
-    columns = {"point_id": points.whole(function.name, "point_id", "BIGINT"), **columns}
+    columns = ("point_id", *"xyz")
     source = table_of(function, table, columns, Request({}), argument=function.inputs.other)
     name = '"spatialq system"'
     frame = frames.lookup(table, is_given=False)

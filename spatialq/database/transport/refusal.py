@@ -4,16 +4,73 @@
 row, so that a kernel would run as often.
 """
 
+import json
+import re
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import pyarrow as pa
 
+from spatialq.data.columns import whole_numbers
 from spatialq.database import frames
 from spatialq.functions.sql_text import literal
 from spatialq.io.formats import MACROS, find_reader, means_file, means_no_rows
 
+NUMBER = r"U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)|BIGNUM"
+WHOLE = r"U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?"
+"""The types of numbers, and of whole ones, in Python's and DuckDB's regular expressions."""
 FIELD = "spatialq column"
-"""Begins the names of fields of the struct by whose type `lacking` knows columns."""
+"""Begins the names of fields of the struct by whose type `lacking` and `checked` know columns."""
+FIELDS = re.compile(rf'"{FIELD} \d+" ')
+
+
+def checked(marks: Any, sentences: Any, kinds: Any, values: Any) -> pa.Array:
+    """Give true for rows of a table that a function can use, or fail with a sentence.
+
+    The words are put together here: each expression of a statement takes DuckDB time to bind.
+
+    Parameters
+    ----------
+    marks : array of str
+        NULL but in the one row that is not of the table.
+    sentences : array of str
+        JSON, as `queries.table_of` writes it.
+    kinds : array of str
+        The type of a struct of the columns in their order, which have the type "NULL" if absent.
+    values : array of list of str
+        Of the columns that must have numbers.
+    """
+    known, (_, *parts) = json.loads(sentences[0].as_py()), FIELDS.split(kinds[0].as_py())
+    for kind, sentence in zip(parts, known["absent"], strict=True):
+        if kind.startswith('"NULL"'):
+            raise ValueError(sentence)
+    columns = sorted(enumerate(known["columns"]), key=lambda each: each[1] != "point_id")
+    for mark, row in zip(marks.to_pylist(), values.to_pylist(), strict=True):
+        for k, name in columns if mark is None else ():
+            _require_number(known, name, _type_in(parts[k]), row[k])
+    return pa.array([True] * len(kinds))
+
+
+def _type_in(part: str) -> str:
+    """Give the type of a field, behind which the struct goes on or ends."""
+    return part.removesuffix(", ") if part.endswith(", ") else part.removesuffix(")")
+
+
+def _require_number(known: Mapping[str, str], name: str, kind: str, value: str | None) -> None:
+    """Reject the value of a column that must have numbers, of ids whole ones."""
+    if name != "point_id":
+        if not re.fullmatch(NUMBER, kind):
+            shown = "" if value is None else f", such as {value[:40]}"
+            place = known["place"]
+            message = f"{place} must have a column {name} of numbers, got one of type {kind}{shown}"
+            raise ValueError(message)
+        return
+    is_whole = re.fullmatch(WHOLE, kind) is not None
+    if value is not None and not (is_whole and -(2**63) <= int(value) < 2**63):
+        got = "got" if is_whole else "of a type such as BIGINT, got"
+        whole = whole_numbers("BIGINT")
+        message = f"{known['caller']}: {name} must be {whole}, {got} {value} of type {kind}"
+        raise ValueError(message)
 
 
 def lacking(kinds: Any, sentences: Any) -> pa.Array:
@@ -59,6 +116,21 @@ def refuse_column(sentences: Any, kinds: Any, values: Any) -> NoReturn:
     shown = "" if value is None else f", such as {value[:40]}"
     message = f"{sentence}{got}{shown}"
     raise ValueError(message)
+
+
+def shown(kinds: Any, values: Any) -> pa.Array:
+    """Say what values are, at most 80 characters of each, and their types.
+
+    It is not SQL, since each expression of a macro takes DuckDB time to bind, also where the value
+    is right.
+    """
+    return pa.array(map(_shown, kinds.to_pylist(), values.to_pylist()), pa.string())
+
+
+def _shown(kind: str, value: str | None) -> str:
+    text = f"'{(value or '')[:80]}'" if kind == "VARCHAR" else (value or "NULL")[:80]
+    name = kind.replace('"', "")
+    return f"{text} of type {name}"
 
 
 def table_names(sentences: Any, names: Any) -> pa.Array:

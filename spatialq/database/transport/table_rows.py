@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from spatialq.data.arrow import MESH
+from spatialq.database.transport.refusal import NUMBER
 from spatialq.functions.sql_text import identifier, literal
 
-NUMBER = "U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*|BIGNUM"
 NO_MESH = f"{{vertices: [], faces: []}}::{MESH}"
 NUMBERS = "x y z xmin ymin zmin zmax elevation size spacing"
 TEXTS = (
