@@ -64,7 +64,7 @@ def verdict(rows, points, turn, shift):
     if status[0] == "not found":
         return "not found", off[0], angle[0]
     claimed = status == status[0]
-    return (status[0] if right[claimed].any() else "wrong"), off[0], angle[0]
+    return (str(status[0]) if right[claimed].any() else "wrong"), off[0], angle[0]
 
 
 def main():
@@ -100,7 +100,7 @@ def main():
             counts[said] += 1
             case = {
                 "model": name, "seed": seed, "points": len(x), "said": said,
-                "mm": round(1000 * off[0], 2), "degrees": round(off[1], 4),
+                "mm": round(1000 * float(off[0]), 2), "degrees": round(float(off[1]), 4),
                 "processor_seconds": round(seconds, 1),
             }  # fmt: skip
             add_cases(chosen.out, "registration", chosen.commit, [case])

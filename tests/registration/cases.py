@@ -3,7 +3,9 @@
 from math import cos, radians, sin
 
 import numpy as np
+from spatialq.udfs.registration import MATRIX
 
+import spatialq
 from spatialq.data.meshes import Meshes
 
 from ..element_tables import box
@@ -78,6 +80,24 @@ def pose(seed):
     """A turn about the vertical and a shift to 100 m."""
     rng = np.random.default_rng([seed, 7])
     return about_z(rng.uniform(0, 360)), rng.uniform(-100, 100, 3)
+
+
+def placements(points, elements, **options):
+    """The rows, each with its matrix."""
+    rows = spatialq.run(
+        "registration", *np.ascontiguousarray(points.T), elements=elements, **options
+    )
+    matrices = np.stack([rows[name] for name in MATRIX], axis=1).reshape(-1, 4, 4)
+    return rows, [text(rows["status"], k) for k in range(len(matrices))], matrices
+
+
+def text(column, k):
+    """A value of a column of text: codes into names, or names."""
+    names = getattr(column, "names", None)
+    if names is not None:
+        return names[column.codes[k]]
+    value = column[k]
+    return ("found", "ambiguous", "not found")[value] if isinstance(value, np.integer) else value
 
 
 def empty():

@@ -4,32 +4,14 @@ import re
 
 import numpy as np
 import pytest
-from spatialq.udfs.registration import MATRIX, UPS
+from spatialq.udfs.registration import UPS
 
 import spatialq
 from spatialq.demo.house import write_house
 from spatialq.demo.house_scan import write_scan
 
-from .cases import HALL, HOUSE, OTHER, ROOMS, TOWER, about_z, pose, scan
+from .cases import HALL, HOUSE, OTHER, ROOMS, TOWER, about_z, placements, pose, scan, text
 from .oracle import error, moved, share_on
-
-
-def placements(points, elements, **options):
-    """The rows, each with its matrix."""
-    rows = spatialq.run(
-        "registration", *np.ascontiguousarray(points.T), elements=elements, **options
-    )
-    matrices = np.stack([rows[name] for name in MATRIX], axis=1).reshape(-1, 4, 4)
-    return rows, [text(rows["status"], k) for k in range(len(matrices))], matrices
-
-
-def text(column, k):
-    """A value of a column of text: codes into names, or names."""
-    names = getattr(column, "names", None)
-    if names is not None:
-        return names[column.codes[k]]
-    value = column[k]
-    return ("found", "ambiguous", "not found")[value] if isinstance(value, np.integer) else value
 
 
 @pytest.mark.slow

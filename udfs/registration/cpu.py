@@ -31,6 +31,9 @@ LEAST, LEAST_ANGLE = 5e-4, 0.005
 """Metres and degrees: less is not said."""
 COARSER = 2.0
 """Multiple of the cells' edge where a scan has too few points for the smaller ones."""
+COVERED = 0.2
+"""Share of the surface of larger cells that smaller ones must cover to be taken: both faces of a
+thin wall are in one larger cell, which tells nothing of it."""
 
 
 def run(
@@ -145,7 +148,7 @@ def _surfels(x: Any, y: Any, z: Any, metres: float) -> surfels.Surfels:
     """Find the planar cells of a cloud; larger cells where these cover more of it."""
     fine = surfels.of_cloud(x, y, z, metres, surfels.EDGE)
     coarse = surfels.of_cloud(x, y, z, metres, COARSER * surfels.EDGE)
-    return fine if fine.area.sum() >= 0.5 * coarse.area.sum() else coarse
+    return fine if fine.area.sum() >= COVERED * coarse.area.sum() else coarse
 
 
 def _rank(listed: list[Candidate]) -> float:

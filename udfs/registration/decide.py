@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .refine import FINE, FOUR, RADII, SIX, Faces, refine
-from .search import Pose, classes_of, main_axis, poses, poses_near, weights_of
+from .search import Pose, axes_of, classes_of, main_axis, poses, poses_near, weights_of
 from .surfels import Surfels
 
 TOLERANCE = 0.05
@@ -18,17 +18,24 @@ KEPT = 12
 LIKELY = 0.75
 """Share of the best score above which a candidate's surroundings are searched: layers along three
 axes cost the right one more than a wrong one that happens to lie exactly."""
-BESIDE = (0.06, 0.12)
-"""Metres: how far beside a candidate a better one is looked for. Layers of an element, such as
-flooring and slab, hold a placement that is off by their thickness."""
+STEP = 0.8
+"""Of the radius within which surfels are explained: shifts beside a placement that are compared."""
+BESIDE = 13
+"""Steps: how far beside a candidate, 0.5 m, a better one is looked for. Layers, such as flooring
+and slab, floor and ceiling below it, or the faces of a wall, hold a placement that is off by their
+distance."""
+PLACES = 2
+"""Shifts along each axis, either way, that are adjusted."""
 GAIN = 0.01
 """Of the score: a step beside a candidate that gains less is the last one."""
 TIGHT = (0.03, 0.02, 0.02, 0.015, 0.015, 0.015)
 """Metres: radii of the last steps. Points of a cell are averaged, so that their noise is less."""
-AROUND = (0.01, 0.02, 0.03)
-"""Metres: how far from a placement it is looked for where most surfaces agree exactly."""
+AROUND = 6
+"""Steps: how far from a placement, 70 mm, it is looked for where most surfaces agree exactly."""
 SAME = 0.1, 1.0
-"""Metres and degrees: candidates that differ less are one."""
+"""Metres and degrees: candidates that differ less are one before they are settled."""
+SAME_EXACTLY = 0.015, 0.2
+"""The same, of those that are settled."""
 LEAST_SURFELS = 100
 """Of the scan: with fewer nothing is found."""
 LEAST_EXPLAINED = 0.5
@@ -40,8 +47,15 @@ BLOCK = 1.0
 """Metres: surfels in a cube of this edge are explained together or not, so they count as one."""
 SURE = 4.0
 """Standard deviations by which a candidate must explain more than another one."""
+NEAR = 0.6, 1.0
+"""Metres and degrees: candidates that differ less show the same elements in other layers."""
+SURE_NEAR = 3.0
+"""The same, of candidates that are near: there are few of them, so chance is less."""
 TIMES = 3.0
 """How many times as much it must explain alone as the other one does."""
+APART = 0.5
+"""Metres: surfels of one direction that follow each other less far apart are of one layer, such as
+the faces of a wall. It was built at its place or not, so it counts as one."""
 MARGIN = 0.03
 """Share of the surface by which it must explain more at least."""
 SIGMA = 0.02, 0.2
@@ -112,56 +126,68 @@ def candidates(
     rough.sort(key=lambda each: -each[0])
     likely = [pose for score, pose in rough if score >= LIKELY * rough[0][0]]
     for pose in _distinct(likely, middle, KEPT, SAME):
-        rough += _climbed(faces, small, pose, axis, BESIDE, FINE)
+        rough += _climbed(faces, small, pose, axis, FINE, FOUR, TOLERANCE, BESIDE)
     rough.sort(key=lambda each: -each[0])
     fine: list[Candidate] = []
-    for pose in _distinct([pose for _, pose in rough], middle, KEPT, SAME):
-        moved = refine(faces, sample, pose, FINE, SIX if tilt else FOUR)
-        fine.append(judge(faces, sample, moved, axis, SIX if tilt else FOUR))
-    fine.sort(key=lambda each: -each.score)
-    kept = _distinct([each.pose for each in fine], middle, KEPT, SAME)
-    fine = [each for each in fine if any(each.pose is pose for pose in kept)]
     free = SIX if tilt else FOUR
-    return [
-        each if each.status == "not found" else _settled(faces, small, sample, each, axis, free)
-        for each in _with_status(sample, fine)
-    ]
+    for pose in _distinct([pose for _, pose in rough], middle, KEPT, SAME):
+        moved = refine(faces, sample, pose, FINE, free)
+        fine.append(judge(faces, sample, moved, axis, free))
+    fine.sort(key=lambda each: -each.score)
+    fine = _different(fine, middle, SAME)
+    if not fine or fine[0].least < LEAST_EXPLAINED:
+        return _with_status(fine, 0)
+    cubes = cubes_of(sample)
+    rivals = [each for each in fine if each is fine[0] or not is_better(fine[0], each, cubes)]
+    rest = [each for each in fine if not any(each is other for other in rivals)]
+    settled = _settled(faces, small, sample, rivals, axis, free)
+    return _with_status([*settled, *rest], len(settled))
 
 
-def _with_status(sample: Surfels, found: list[Candidate]) -> list[Candidate]:
-    """Say of each candidate what it is; see README.md."""
-    if not found:
+def _with_status(listed: list[Candidate], possible: int) -> list[Candidate]:
+    """Say of each candidate what it is, where the first ones are not told apart; see README.md."""
+    if not listed:
         return []
-    best, cubes = found[0], cubes_of(sample)
-    rivals = [each for each in found[1:] if not is_better(best, each, cubes)]
+    best, rows = listed[0], []
     is_certain = best.sigma[:3].max() <= SIGMA[0] and best.sigma[3:].max() <= SIGMA[1]
-    if best.least < LEAST_EXPLAINED:
-        status = "not found"
-    elif rivals or not is_certain:
-        status = "ambiguous"
-    else:
-        status = "found"
-    listed = [best, *(rivals if status == "ambiguous" else [])]
-    rows = []
-    for each in found:
-        off = float(best.is_on.mean() - each.is_on.mean())
-        own = status if any(each is other for other in listed) else "not found"
-        rows.append(replace(each, status=own, worse=off))
+    status = "found" if possible == 1 and is_certain else "ambiguous"
+    for row, each in enumerate(listed):
+        worse = best.explained - each.explained
+        rows.append(replace(each, status=status if row < possible else "not found", worse=worse))
     return rows
 
 
 def _settled(
-    faces: Faces, small: Surfels, sample: Surfels, found: Candidate, axis: float, free: Any
-) -> Candidate:
-    """Move a placement to where most surfaces agree exactly.
+    faces: Faces, small: Surfels, sample: Surfels, found: list[Candidate], axis: float, free: Any
+) -> list[Candidate]:
+    """Move placements to where most surfaces agree exactly; list those that cannot be told apart.
 
     Elements that were built some centimetres off are near enough to their faces to pull at a
     placement. Within `TIGHT` of the others they do not count, whichever way they are off.
     """
-    tried = _climbed(faces, small, found.pose, axis, AROUND, TIGHT, free, TIGHT[-1])
-    _, best = max(tried, key=lambda each: each[0])
-    judged = judge(faces, sample, refine(faces, sample, best, TIGHT[-2:], free), axis, free)
-    return replace(judged, status=found.status, worse=found.worse)
+    radius, middle = TIGHT[-1], small.places.mean(axis=0)
+    exact = []
+    for each in found:
+        tried = _climbed(faces, small, each.pose, axis, TIGHT, free, radius, AROUND)
+        tried.sort(key=lambda each: -each[0])
+        for pose in _distinct([pose for _, pose in tried], middle, KEPT, SAME_EXACTLY):
+            moved = refine(faces, sample, pose, TIGHT[-2:], free)
+            exact.append(judge(faces, sample, moved, axis, free, radius))
+    exact.sort(key=lambda each: -each.score)
+    exact = _different(exact, middle, SAME_EXACTLY)
+    best, cubes = exact[0], cubes_of(sample)
+    layers = layers_of(sample, best.pose, axis)
+    rivals = []
+    for each in exact[1:]:
+        difference = best.is_on.astype(float) - each.is_on
+        if _is_same(best.pose, each.pose, middle, NEAR):
+            is_told = _is_more(difference, cubes, SURE_NEAR, 0.0)
+        else:
+            rest = np.where(layers.strongest(difference), 0.0, difference)
+            is_told = is_better(best, each, cubes) and _is_more(rest, cubes, SURE, MARGIN)
+        if not is_told:
+            rivals.append(each)
+    return [judge(faces, sample, each.pose, axis, free) for each in (best, *rivals)]
 
 
 def _climbed(
@@ -169,10 +195,10 @@ def _climbed(
     scan: Surfels,
     pose: Pose,
     axis: float,
-    steps: tuple[float, ...],
     radii: tuple[float, ...],
-    free: Any = FOUR,
-    radius: float = TOLERANCE,
+    free: Any,
+    radius: float,
+    reach: int,
 ) -> list[tuple[float, Pose]]:
     """Adjust a placement and those beside it, and those beside the best of these while it gains.
 
@@ -185,14 +211,32 @@ def _climbed(
         All that were adjusted.
     """
     found: list[tuple[float, Pose]] = []
-    while True:
-        poses = [refine(faces, scan, each, radii, free) for each in beside(pose, steps)]
-        tried = [(score(faces, scan, each, axis, radius), each) for each in poses]
-        found += tried
-        best, pose = max(tried, key=lambda each: each[0])
-        # the first of them is the placement itself
-        if best < tried[0][0] + GAIN:
-            return found
+    listed = [pose]
+    gained = np.inf
+    while listed and gained >= GAIN:
+        before = max((each for each, _ in found), default=-np.inf)
+        moved = [refine(faces, scan, each, radii, free) for each in listed]
+        found += [(score(faces, scan, each, axis, radius), each) for each in moved]
+        best, pose = max(found, key=lambda each: each[0])
+        gained = best - before
+        listed = beside(faces, scan, pose, axis, radius, reach) if gained >= GAIN else []
+    return found
+
+
+def beside(
+    faces: Faces, scan: Surfels, pose: Pose, axis: float, radius: float, reach: int
+) -> list[Pose]:
+    """List placements beside one, along the main axes, where more is explained than around."""
+    steps = np.arange(-reach, reach + 1)
+    found = []
+    for direction in axes_of(axis):
+        shifted = [Pose(pose.turn, pose.shift + step * STEP * radius * direction) for step in steps]
+        scores = np.array([score(faces, scan, each, axis, radius) for each in shifted])
+        inner = scores[1:-1]
+        is_peak = (inner >= scores[:-2]) & (inner >= scores[2:]) & (steps[1:-1] != 0)
+        peaks = 1 + np.flatnonzero(is_peak)
+        found += [shifted[k] for k in peaks[np.argsort(-scores[peaks], kind="stable")][:PLACES]]
+    return found
 
 
 def is_clear(one: Candidate, other: Candidate, scan: Surfels) -> bool:
@@ -210,23 +254,60 @@ def cubes_of(sample: Surfels) -> Any:
     return np.unique(np.floor(sample.places / BLOCK), axis=0, return_inverse=True)[1].ravel()
 
 
-def is_better(one: Candidate, other: Candidate, cubes: Any) -> bool:
-    """Whether one candidate explains more of the scan than another one by more than chance.
+@dataclass(frozen=True)
+class Layers:
+    """Where surfels lie across the surface that they are of.
 
-    The difference is summed up in cubes, which are the independent observations.
+    Parameters
+    ----------
+    classes : int64[n]
+    depth : float64[n]
+        Metres along the axis of the class.
     """
-    difference = np.bincount(cubes, one.is_on.astype(float) - other.is_on)
-    more, less = difference[difference > 0].sum(), -difference[difference < 0].sum()
-    chance = np.sqrt((difference**2).sum())
-    return bool(
-        more - less >= max(SURE * chance, MARGIN * len(cubes)) and more >= TIMES * less and more > 0
-    )
+
+    classes: Any
+    depth: Any
+
+    def strongest(self, difference: Any) -> Any:
+        """Say which surfels are of the layer whose differences have the largest sum: bool[n]."""
+        rows = np.flatnonzero(difference)
+        rows = rows[np.lexsort((self.depth[rows], self.classes[rows]))]
+        is_next = (np.diff(self.depth[rows]) > APART) | (np.diff(self.classes[rows]) != 0)
+        layer = np.concatenate([[0], np.cumsum(is_next)])[: len(rows)]
+        is_strongest = np.zeros(len(difference), np.bool_)
+        if len(rows):
+            sums = np.bincount(layer, difference[rows])
+            is_strongest[rows[layer == np.argmax(sums)]] = True
+        return is_strongest
 
 
-def beside(pose: Pose, steps: tuple[float, ...]) -> list[Pose]:
-    """List a placement, and those that are shifted a little, either way along each axis."""
-    shifts = [sign * step * axis for step in steps for axis in np.eye(3) for sign in (1, -1)]
-    return [pose, *(Pose(pose.turn, pose.shift + shift) for shift in shifts)]
+def layers_of(sample: Surfels, pose: Pose, axis: float) -> Layers:
+    """Sort the surfels of a placed scan by class, and by their place across it."""
+    classes = classes_of(sample.normals @ pose.turn.T, axis)
+    depth = (sample.places @ pose.turn.T) @ axes_of(axis).T
+    return Layers(classes, depth[np.arange(len(classes)), classes])
+
+
+def is_better(one: Candidate, other: Candidate, cubes: Any) -> bool:
+    """Whether one candidate explains more of the scan than another one by more than chance."""
+    return _is_more(one.is_on.astype(float) - other.is_on, cubes, SURE, MARGIN)
+
+
+def _is_more(difference: Any, cubes: Any, sure: float, margin: float) -> bool:
+    """Whether surfels that one candidate explains outweigh those that only another one does.
+
+    The difference, 1 or -1 for each, is summed up in cubes, which are the independent observations.
+    """
+    sums = np.bincount(cubes, difference)
+    more, less = sums[sums > 0].sum(), -sums[sums < 0].sum()
+    least = max(sure * np.sqrt((sums**2).sum()), margin * len(cubes))
+    return bool(more - less >= least and more >= TIMES * less and more > 0)
+
+
+def _different(listed: list[Candidate], middle: Any, same: tuple[float, float]) -> list[Candidate]:
+    """Take the first candidates that differ by more than so many metres or degrees."""
+    kept = _distinct([each.pose for each in listed], middle, KEPT, same)
+    return [each for each in listed if any(each.pose is pose for pose in kept)]
 
 
 def _distinct(listed: list[Pose], middle: Any, count: int, same: tuple[float, float]) -> list[Pose]:

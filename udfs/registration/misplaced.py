@@ -20,6 +20,7 @@ from .decide import (
     LEAST_SHARE,
     LEAST_SURFELS,
     TIGHT,
+    TOLERANCE,
     Candidate,
     beside,
     cubes_of,
@@ -140,7 +141,8 @@ def _of_surface(scan: surfels.Surfels, elements: "Meshes") -> str:
         listed = poses_near(scan, model, storeys=True)[:TRIED]
         best = improve([pose for _, pose in listed], RADII + FINE + TIGHT)
         if best is not here:
-            best = improve(beside(best.pose, decide.BESIDE), FINE + TIGHT)
+            poses = beside(faces, scan, best.pose, axis, TOLERANCE, decide.BESIDE)
+            best = improve(poses, FINE + TIGHT)
     counts = np.bincount(classes_of(scan.normals, axis), minlength=3)
     # surfaces that all lie along one axis may be anywhere along it
     is_told = bool((counts >= LEAST_SHARE * len(scan)).all())

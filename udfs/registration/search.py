@@ -155,6 +155,12 @@ def _directions(surfels: Surfels) -> Any:
     )
 
 
+def axes_of(axis: float) -> Any:
+    """Give the normals of floors and of walls of both directions: float64[3, 3]; see classes_of."""
+    c, s = math.cos(axis), math.sin(axis)
+    return np.array([(0.0, 0.0, 1.0), (c, s, 0.0), (-s, c, 0.0)])
+
+
 def classes_of(normals: Any, axis: float) -> Any:
     """Sort normals: 0 floors and ceilings, 1 walls along the axis, 2 walls across it."""
     x, y, z = normals.T

@@ -1,0 +1,99 @@
+"""Layers of a model hold a placement beside the right one; what they leave open is said."""
+
+import numpy as np
+import pytest
+from spatialq.udfs.registration import decide, surfels
+from spatialq.udfs.registration.refine import FINE, FOUR, Faces
+from spatialq.udfs.registration.search import Pose, main_axis
+
+from spatialq.data.meshes import Meshes
+
+from ..element_tables import box
+from .cases import HOUSE, T, about_z, placements, pose, scan, storey
+from .oracle import moved
+
+GAP = 0.025
+"""Metres between layers."""
+
+
+def climbed(off, turn):
+    """Metres from the right place at which the adjustment of one that is off ends."""
+    vertices = HOUSE.vertices @ about_z(turn).T
+    house = Meshes(vertices, HOUSE.faces, HOUSE.vertex_starts, HOUSE.face_starts)
+    model = surfels.of_meshes(house)
+    points = scan(HOUSE, 1, clutter=0) @ about_z(turn).T
+    cells = surfels.of_cloud(*np.ascontiguousarray(points.T), 1.0, 0.2)
+    start = Pose(np.eye(3), about_z(turn) @ off)
+    found = decide._climbed(
+        Faces.of(model), decide.some(cells, decide.COARSE), start, main_axis(model), FINE, FOUR,
+        decide.TOLERANCE, decide.BESIDE,
+    )  # fmt: skip
+    middle = points.mean(axis=0)
+    _, best = max(found, key=lambda each: each[0])
+    return np.linalg.norm(best.turn @ middle + best.shift - middle)
+
+
+@pytest.mark.parametrize(("off", "turn"), [((0, -T, T), 0.0), ((T, T, T), 30.0)])
+def test_a_placement_held_by_layers_along_several_axes_is_left(off, turn):
+    """Off by the thickness of walls and slabs, half of the faces are on others."""
+    assert climbed(np.array(off), turn) < 0.005
+
+
+def test_one_step_leaves_the_layers_of_one_axis_only(monkeypatch):
+    monkeypatch.setattr(decide, "GAIN", 1.0)
+    assert climbed(np.array([0, 0, T]), 0.0) < 0.005
+    assert climbed(np.array([0, -T, T]), 0.0) > 0.9 * T
+
+
+def listed(points, elements, seed=3):
+    """The states, and how far off, of the placements of a scan that is moved."""
+    turn, shift = pose(seed)
+    away = points @ turn.T + shift
+    _, status, matrices = placements(away, elements, unit=1.0)
+    off = np.array([(moved(matrix, away) - points).mean(axis=0) for matrix in matrices])
+    return status[0], off[[each == status[0] for each in status]]
+
+
+@pytest.mark.slow
+def test_two_layers_of_the_only_wall_along_an_axis_are_ambiguous():
+    """A room open at one side, with a panel on the wall at the other side."""
+    parts = [
+        box((0, 0, -T), (7, 5, 0)), box((0, 0, 3), (7, 5, 3 + T)),
+        box((0, 0, 0), (T, 5, 3)), box((7 - T, 0, 0), (7, 5, 3)), box((2.5, 1, 0), (2.6, 5, 3)),
+        box((0, 0, 0), (7, T, 3)), box((T, T, 0), (7 - T, T + GAP, 3)),
+    ]  # fmt: skip
+    points = scan(Meshes.of(parts), 4, low=(T, T + GAP / 2, -0.05), high=(7 - T, 4.9, 3.05))
+    # what is within the panel is not seen
+    status, off = listed(points, Meshes.of(parts))
+    assert status == "ambiguous"
+    for expected in (0.0, -GAP):
+        assert np.linalg.norm(off - [0, expected, 0], axis=1).min() < 0.01
+
+
+def two_storeys(differing):
+    """The same storey twice, but for some parts that are `GAP` off in the upper one."""
+    upper = storey(3.0)
+    for part, shift in differing.items():
+        vertices, faces = upper[part]
+        upper[part] = vertices + np.array(shift), faces
+    return Meshes.of([*storey(), *upper])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("differing", "expected"),
+    [
+        ({9: (0, 0, GAP)}, "ambiguous"),
+        ({4: (GAP, 0, 0), 5: (0, GAP, 0), 6: (-GAP, 0, 0), 9: (0, 0, GAP)}, "found"),
+    ],
+    ids=["a ceiling", "three walls and a ceiling"],
+)
+def test_storeys_are_told_apart_by_more_than_one_layer(differing, expected):
+    """One part may have been built off its place, several of them not to just where others are."""
+    tower = two_storeys(differing)
+    points = scan(tower, 2, low=(0.1, 0.1, 2.95), high=(11.9, 8.9, 5.95), clutter=3)
+    status, off = listed(points, tower)
+    assert status == expected
+    assert np.linalg.norm(off, axis=1).min() < 0.01
+    if expected == "ambiguous":
+        assert np.linalg.norm(off - [0, 0, -3.0], axis=1).min() < 0.02
