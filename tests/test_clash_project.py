@@ -7,6 +7,7 @@ import subprocess
 import sys
 import zipfile
 from datetime import datetime
+from pathlib import Path
 from random import Random
 
 import duckdb
@@ -382,6 +383,8 @@ def test_what_cannot_be_opened_is_said_before_models_are_read(tmp_path):
         run(tmp_path / "text.duckdb", [missing])
     with pytest.raises(FileError, match=r"^clash: '.*': there is no folder '.*nowhere'"):
         run(tmp_path / "nowhere" / "a.duckdb", [missing])
+    with pytest.raises(FileError, match=rf"^clash: 'no/p': there is no folder '{Path.cwd()}/no'"):
+        run(Path("no/p"), [missing])
     with pytest.raises(FileError, match=r"^clash: '.*missing.ifc'"):
         run(tmp_path / "new.duckdb", [missing])
     assert [each.name for each in tmp_path.iterdir()] == ["text.duckdb"]

@@ -78,7 +78,7 @@ def _digest(point: "FloatArray", *meshes: Meshes) -> str:
             (np.int64, np.int64, np.float64, np.int32),
             strict=True,
         ):
-            digest.update(np.ascontiguousarray(values, kind))
+            digest.update(np.asarray(values, kind).tobytes())
     return digest.hexdigest()
 
 
