@@ -135,6 +135,7 @@ JOBS = {
 READERS = "spatialq.database.readers"
 ELEMENT_SETS = "spatialq.database.element_sets"
 SELECTORS = "spatialq.database.selectors.query"
+CHANGES = "spatialq.database.model_changes"
 PLANNER_TABLES = "spatialq.database.planner_tables"
 PINS_MODULE = "spatialq.database.pins"
 PINNING = "spatialq.database.pinning"
@@ -234,7 +235,13 @@ ENGINE = (
         "spatialq_model_changes",
         ("VARCHAR", "VARCHAR", "BOOLEAN", "DOUBLE"),
         _list_of(ifc.CHANGES),
-        "spatialq.database.model_changes:model_changes",
+        f"{CHANGES}:model_changes",
+    ),
+    SqlFunction(
+        "spatialq_revision_changes",
+        (_list_of(ifc.STATE), _list_of(ifc.STATE), "BOOLEAN", "DOUBLE"),
+        _list_of(ifc.CHANGES),
+        f"{CHANGES}:revision_changes",
     ),
     SqlFunction(
         "spatialq_check_ids",
@@ -291,7 +298,7 @@ ENGINE = (
     ),
     SqlFunction(
         "spatialq_objects_beside",
-        ("VARCHAR",),
+        ("VARCHAR", "VARCHAR"),
         "VARCHAR",
         f"{SELECTORS}:objects_beside",
         volatile=False,

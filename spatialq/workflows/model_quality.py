@@ -251,7 +251,7 @@ def quality_sql(elements: Any) -> pa.Array:
     """Write the query for the findings of all rules in tables of models."""
     names = elements.to_pylist()
     for name in names:
-        beside("model_quality", name, "objects")
+        beside("model_quality: elements", name, "objects")
     return pa.array([query_of(name) for name in names], pa.string())
 
 

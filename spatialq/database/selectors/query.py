@@ -96,10 +96,13 @@ def write(caller: str, selector: str | None, objects: str | None) -> str:
     return Writer(caller, objects).query(parse(caller, selector))
 
 
-def objects_beside(elements: Any) -> pa.Array:
-    """Name the tables of objects that `load` makes beside tables of elements."""
-    names = elements.to_pylist()
-    found = [None if name is None else beside("elements_where", name, "objects") for name in names]
+def objects_beside(places: Any, elements: Any) -> pa.Array:
+    """Name the tables of objects that `load` makes beside tables of elements.
+
+    `places` are what an error is about, such as 'elements_where: elements'.
+    """
+    calls = zip(places.to_pylist(), elements.to_pylist(), strict=True)
+    found = [None if name is None else beside(place, name, "objects") for place, name in calls]
     return pa.array(found, pa.string())
 
 
