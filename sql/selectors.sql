@@ -39,6 +39,7 @@ models AS NOT MATERIALIZED (
         if(
             objects IS NULL,
             spatialq_objects_beside(
+                'elements_where: elements',
                 spatialq_name('elements_where: elements must be the name of a table, got ', elements)
             ),
             spatialq_name('elements_where: objects must be the name of a table, got ', objects)
@@ -67,6 +68,7 @@ SEMI JOIN query(
         if(
             objects IS NULL,
             spatialq_objects_beside(
+                'elements_where: elements',
                 spatialq_name('elements_where: elements must be the name of a table, got ', elements)
             ),
             spatialq_name('elements_where: objects must be the name of a table, got ', objects)

@@ -186,7 +186,7 @@ def test_the_summary_and_its_limit(world):
     assert result.returncode == 0, result.stderr
     assert "IfcBeam" in result.stdout
     assert "equals" in result.stdout
-    assert "only the first 1 pairs are shown (--limit); -o writes all" in result.stderr
+    assert "only the first of the pairs is shown (--limit); -o writes all" in result.stderr
     found = rows("clash", world.ifc, "--a", "ifc_class = 'IfcWall'", "--limit", 1)
     assert found["counts"] == [
         {"class": "IfcWall", "other_class": "IfcWall", "relation": "overlap", "pairs": 1,

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import zipfile
 from datetime import datetime
+from pathlib import Path
 from random import Random
 
 import duckdb
@@ -15,8 +16,12 @@ import ifcopenshell.guid
 import pytest
 
 import spatialq
+from spatialq.database.table_files import write_table
 from spatialq.errors import FileError
+from spatialq.export import clash_snapshot
+from spatialq.export.clash_view import see
 from spatialq.workflows.clash import find_clashes
+from spatialq.workflows.clash_files import Asked, query_of
 
 from .command_line import rows, spatialq_command
 from .conftest import real_file
@@ -311,6 +316,35 @@ def check_full(project, models, options):
         assert set(map(str, found)) <= set(map(str, full))
 
 
+@pytest.mark.filterwarnings("ignore::spatialq.errors.FileWarning")  # products without faces
+def test_random_edits_give_the_bcf_of_a_full_run(tmp_path, monkeypatch):
+    """Only pictures that show something new are drawn; the bytes are those of all drawn anew."""
+    drawn = []
+    monkeypatch.setattr(clash_snapshot, "see", lambda *args: drawn.append(0) or see(*args))
+    model, live = tmp_path / "model.ifc", tmp_path / "live.bcf"
+    shutil.copy(real_file("data/ifc/webifc_example.ifc"), model)
+    asked = Asked(["clash", "status", "assignee"], "'element'", 1.0, "groups",
+                  matrix=None, has_rules=False, has_volumes=False)  # fmt: skip
+    counts = []
+    for k in range(4):
+        full = tmp_path / f"full_{k}.bcf"
+        with find_clashes([model], project=tmp_path / "project.duckdb") as con:
+            con.execute("CREATE TABLE named AS FROM grouped_clashes('clashes', per := 'element')")
+            con.execute("CREATE OR REPLACE TABLE clashes AS FROM named")
+            query, _ = query_of(con, ".bcf", asked)
+            write_table(con, query, live)
+            counts.append(len(drawn))
+            drawn.clear()
+            assert write_table(con, query, full) == len(drawn)
+        assert live.read_bytes() == full.read_bytes()
+        edits = Edits(model, ("IfcWall", "IfcSlab", "IfcColumn", "IfcBeam"), k)
+        edits.move()
+        edits.stretch()
+        edits.model.write(str(model))
+        drawn.clear()
+    assert all(0 < some < counts[0] for some in counts[1:]), counts
+
+
 def test_another_test_searches_all(models, tmp_path):
     project = tmp_path / "project.duckdb"
     run(project, models)
@@ -349,6 +383,8 @@ def test_what_cannot_be_opened_is_said_before_models_are_read(tmp_path):
         run(tmp_path / "text.duckdb", [missing])
     with pytest.raises(FileError, match=r"^clash: '.*': there is no folder '.*nowhere'"):
         run(tmp_path / "nowhere" / "a.duckdb", [missing])
+    with pytest.raises(FileError, match=rf"^clash: 'no/p': there is no folder '{Path.cwd()}/no'"):
+        run(Path("no/p"), [missing])
     with pytest.raises(FileError, match=r"^clash: '.*missing.ifc'"):
         run(tmp_path / "new.duckdb", [missing])
     assert [each.name for each in tmp_path.iterdir()] == ["text.duckdb"]

@@ -135,7 +135,8 @@ def forget_warnings() -> None:
 
 def note_limit(limit: int, things: str, more: str = "") -> None:
     """Say that a table was cut off at `--limit`."""
-    note(f"only the first {limit} {things} are shown (--limit){more}")
+    shown = f"first of the {things} is" if limit == 1 else f"first {limit} {things} are"
+    note(f"only the {shown} shown (--limit){more}")
 
 
 def rounded(row: dict[str, Any]) -> dict[str, Any]:

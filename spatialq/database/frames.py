@@ -76,8 +76,10 @@ def is_there(name: str) -> bool:
         )
 
 
-def beside(caller: str, elements: str, table: str) -> str:
+def beside(place: str, elements: str, table: str) -> str:
     """Name a table of the model whose elements are in a table, as `model_tables.beside_elements`.
+
+    `place` is the function and its argument, such as 'elements_where: elements'.
 
     Raises
     ------
@@ -87,7 +89,7 @@ def beside(caller: str, elements: str, table: str) -> str:
     name = beside_elements(elements, table)
     if is_there(elements) and not is_there(name):
         message = (
-            f"{caller}: elements must be a table that load has made of models, with its {table} "
+            f"{place} must be a table that load has made of models, with its {table} "
             f"beside it, got {elements!r} without a table {name!r}"
         )
         raise ValueError(message)

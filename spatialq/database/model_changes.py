@@ -1,4 +1,4 @@
-"""What changed from one model to another, object by object: behind `model_changes` in SQL."""
+"""What changed from one state of a model to another, object by object: `model_changes` in SQL."""
 
 import json
 import math
@@ -16,11 +16,10 @@ from spatialq.errors import files_read_by
 from spatialq.geometry.motion import Motion, is_in_place, motion
 from spatialq.io.files import require_file
 from spatialq.io.ifc.cache import read_models
-from spatialq.io.ifc.columns import CHANGES
-from spatialq.io.ifc.model import IfcModel
+from spatialq.io.ifc.columns import CHANGES, STATE
 from spatialq.io.storage import as_path
 
-FUNCTION = "model_changes"
+FUNCTION, OF_TABLES = "model_changes", "revision_changes"
 TYPE = ("ifc_class", "predefined_type", "type_id")
 REFERENCES = ("type_id", "storey_id", "container_id", "parent_id")
 """Columns with GlobalIds, which may be new where the object is the same."""
@@ -32,6 +31,7 @@ KNOWN = {
 DIGITS = 1e-9
 """By which part of them numbers may differ that are the same."""
 
+ROWS = pa.list_(pa.struct(arrow_fields(CHANGES)))
 Detail = dict[str, str | None]
 
 
@@ -51,15 +51,9 @@ def model_changes(
         If an argument is NULL or out of range.
     """
     paths = (given(FUNCTION, olds, "old"), given(FUNCTION, news, "new"))
-    rows = zip(*paths, unchanged.to_pylist(), tolerances.to_pylist(), strict=True)
+    rows = zip(*paths, _options(FUNCTION, unchanged, tolerances), strict=True)
     found = []
-    for old, new, all_of_them, tolerance in rows:
-        if all_of_them is None:
-            message = f"{FUNCTION}: unchanged must be true or false, got NULL"
-            raise ValueError(message)
-        if tolerance is None or not 0 <= tolerance < math.inf:
-            message = f"{FUNCTION}: tolerance must be metres >= 0, got {tolerance}"
-            raise ValueError(message)
+    for old, new, options in rows:
         pair = [as_path(old), as_path(new)]
         for path in pair:
             require_file(FUNCTION, path)
@@ -67,23 +61,77 @@ def model_changes(
             models = read_models(pair, geometry="auto")
         for model in models:
             warn_about_model(FUNCTION, model, stacklevel=3)
-        rows_of_pair = changes(*models, tolerance=tolerance)
-        found.append([row for row in rows_of_pair if all_of_them or row["status"] != "unchanged"])
-    return pa.array(found, pa.list_(pa.struct(arrow_fields(CHANGES))))
+        one, other = (
+            State.of_model(model.tables["objects"], model.tables["elements"]) for model in models
+        )
+        found.append(_listed(one, other, options))
+    return pa.array(found, ROWS)
 
 
-def changes(old: IfcModel, new: IfcModel, *, tolerance: float) -> Iterator[dict[str, Any]]:
-    """Give a row for each object of two models: those of the new one, then those removed.
+def revision_changes(
+    olds: pa.ChunkedArray,
+    news: pa.ChunkedArray,
+    unchanged: pa.ChunkedArray,
+    tolerances: pa.ChunkedArray,
+) -> pa.Array:
+    """List what changed from each old state to the new one beside it, lists of rows of `STATE`.
+
+    Raises
+    ------
+    ValueError
+        If an option is NULL or out of range.
+    """
+    options = _options(OF_TABLES, unchanged, tolerances)
+    return pa.array(
+        [
+            _listed(_state(old), _state(new), each)
+            for old, new, each in zip(olds, news, options, strict=True)
+        ],
+        ROWS,
+    )
+
+
+def _options(
+    function: str, unchanged: pa.ChunkedArray, tolerances: pa.ChunkedArray
+) -> list[tuple[bool, float]]:
+    """Give whether unchanged objects are listed, and the tolerance, of each call."""
+    given = list(zip(unchanged.to_pylist(), tolerances.to_pylist(), strict=True))
+    for all_of_them, tolerance in given:
+        if all_of_them is None:
+            message = f"{function}: unchanged must be true or false, got NULL"
+            raise ValueError(message)
+        if tolerance is None or not 0 <= tolerance < math.inf:
+            message = f"{function}: tolerance must be metres >= 0, got {tolerance}"
+            raise ValueError(message)
+    return given
+
+
+def _state(rows: pa.ListScalar) -> State:
+    """Take the rows of one state; None are those of empty tables."""
+    given = rows.values if rows.is_valid else pa.array([], pa.struct(arrow_fields(STATE)))
+    objects = pa.Table.from_struct_array(given)
+    has_mesh = objects["mesh"].is_valid()
+    elements = objects.select(["mesh"]).filter(has_mesh)
+    mesh_of = np.where(has_mesh.to_numpy(), np.cumsum(has_mesh.to_numpy()) - 1, -1)
+    return State(objects.drop_columns(["mesh"]), State.of_elements(elements).meshes, mesh_of)
+
+
+def _listed(old: State, new: State, options: tuple[bool, float]) -> list[dict[str, Any]]:
+    all_of_them, tolerance = options
+    rows = changes(old, new, tolerance=tolerance)
+    return [row for row in rows if all_of_them or row["status"] != "unchanged"]
+
+
+def changes(one: State, other: State, *, tolerance: float) -> Iterator[dict[str, Any]]:
+    """Give a row for each object of two states: those of the new one, then those removed.
 
     Parameters
     ----------
-    old, new : IfcModel
+    one, other : State
+        The old and the new one.
     tolerance : float
         Metres: what moved less did not move.
     """
-    one, other = (
-        State.of_model(model.tables["objects"], model.tables["elements"]) for model in (old, new)
-    )
     before, after = one.objects.to_pylist(), other.objects.to_pylist()
     matches = match(one, other, tolerance)
     new_id = {before[i]["global_id"]: after[j]["global_id"] for i, j, _ in matches}

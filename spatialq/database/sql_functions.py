@@ -135,6 +135,7 @@ JOBS = {
 READERS = "spatialq.database.readers"
 ELEMENT_SETS = "spatialq.database.element_sets"
 SELECTORS = "spatialq.database.selectors.query"
+CHANGES = "spatialq.database.model_changes"
 PLANNER_TABLES = "spatialq.database.planner_tables"
 PINS_MODULE = "spatialq.database.pins"
 PINNING = "spatialq.database.pinning"
@@ -233,7 +234,13 @@ ENGINE = (
         "spatialq_model_changes",
         ("VARCHAR", "VARCHAR", "BOOLEAN", "DOUBLE"),
         _list_of(ifc.CHANGES),
-        "spatialq.database.model_changes:model_changes",
+        f"{CHANGES}:model_changes",
+    ),
+    SqlFunction(
+        "spatialq_revision_changes",
+        (_list_of(ifc.STATE), _list_of(ifc.STATE), "BOOLEAN", "DOUBLE"),
+        _list_of(ifc.CHANGES),
+        f"{CHANGES}:revision_changes",
     ),
     SqlFunction(
         "spatialq_check_ids",
@@ -287,7 +294,7 @@ ENGINE = (
         volatile=False,
         by_rows=True,
     ),
-    _writes("spatialq_objects_beside", ("VARCHAR",), f"{SELECTORS}:objects_beside"),
+    _writes("spatialq_objects_beside", ("VARCHAR", "VARCHAR"), f"{SELECTORS}:objects_beside"),
     _writes(
         "spatialq_related_sql",
         ("VARCHAR", "VARCHAR", "VARCHAR", "VARCHAR"),

@@ -3,7 +3,8 @@
 import re
 import uuid
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from spatialq.export.atomic import whole
 from spatialq.export.camera import Camera
+from spatialq.io.archives import DAMAGED
 
 VERSIONS = ("2.1", "3.0")
 DATE = datetime(2000, 1, 1, tzinfo=UTC)
@@ -149,6 +151,26 @@ def write_archive(
         if version == "3.0":
             _add(archive, "extensions.xml", _xml(_extensions(known)))
     return number
+
+
+@contextmanager
+def snapshots_in(path: Path) -> Iterator[Callable[[str], bytes | None]]:
+    """Give what finds the snapshot of a topic, by its key, in an archive that may be there."""
+    with ExitStack() as opened:
+        archive: zipfile.ZipFile | None = None
+        with suppress(*DAMAGED):
+            archive = opened.enter_context(zipfile.ZipFile(opened.enter_context(path.open("rb"))))
+
+        def snapshot(key: str) -> bytes | None:
+            with suppress(KeyError, *DAMAGED):
+                if archive is not None:
+                    member = archive.getinfo(f"{guid(key)}/{SNAPSHOT}")
+                    # as they are written: what is packed could be of any size
+                    if member.compress_type == zipfile.ZIP_STORED:
+                        return archive.read(member)
+            return None
+
+        yield snapshot
 
 
 def _add(archive: zipfile.ZipFile, name: str, data: bytes, *, is_packed: bool = False) -> None:

@@ -179,7 +179,7 @@ def _seen(places: "FloatArray", camera: Camera, axes: "FloatArray") -> "FloatArr
     return np.stack([x * row[0] + y * row[1] + z * row[2] for row in axes], axis=1)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _draw_faces(
     seen: Any, faces: Any, of_mesh: Any, colours: Any, lens: Any, window: Any, first: int,
     hides: Any, pixels: Any, depth: Any, item: Any,
@@ -202,6 +202,9 @@ def _draw_faces(
     edge = np.empty((3, 3))
     weights = np.empty(3)
     shade = np.empty(3, np.uint8)
+    across_view, met = np.empty(depth.shape[1]), np.empty(depth.shape[1])
+    for column in range(across_view.size):
+        across_view[column] = (column + 0.5 - middle) / scale
     for k in range(faces.shape[0]):
         mesh = of_mesh[k]
         if asks and hides[mesh]:
@@ -251,6 +254,8 @@ def _draw_faces(
         slope0, slope1, slope2 = edge[0, 0], edge[1, 0], edge[2, 0]
         away0, away1, away2 = away[0], away[1], away[2]
         for row in range(top, bottom + 1):
+            if asks and hides[mesh]:
+                break
             y = (half - (row + 0.5)) / scale
             # where in the row all weights are positive, and where all are negative
             low, high, low_other, high_other = left, right, left, right
@@ -269,22 +274,27 @@ def _draw_faces(
             elif low_other <= high_other:
                 low, high = min(low, low_other), max(high, high_other)
             weight0, weight1, weight2 = weights[0], weights[1], weights[2]
-            for column in range(low, high + 1):
-                x = (column + 0.5 - middle) / scale
+            if low > high:
+                continue
+            # how far the rays go to the face, in a loop of its own for vector instructions
+            some = across_view[low : high + 1]
+            for n in range(some.size):
+                x = some[n]
                 e0 = x * slope0 + weight0
                 e1 = x * slope1 + weight1
                 e2 = x * slope2 + weight2
-                if not ((e0 >= 0 and e1 >= 0 and e2 >= 0) or (e0 <= 0 and e1 <= 0 and e2 <= 0)):
-                    continue
+                is_in = ((e0 >= 0) & (e1 >= 0) & (e2 >= 0)) | ((e0 <= 0) & (e1 <= 0) & (e2 <= 0))
                 weight = e0 + e1 + e2
-                if weight == 0:
-                    continue
                 at = (e0 * away0 + e1 * away1 + e2 * away2) / weight
-                if at > near and at <= far and at < depth[row, column]:
+                is_met = is_in & (weight != 0) & (at > near) & (at <= far)
+                met[n] = at if is_met else np.inf
+            for n in range(some.size):
+                column = low + n
+                if met[n] < depth[row, column]:
                     if asks:
                         hides[mesh] = hides[mesh] or item[row, column] != NOTHING
                         continue
-                    depth[row, column] = at
+                    depth[row, column] = met[n]
                     item[row, column] = first + mesh
                     for c in range(3):
                         pixels[row, column, c] = shade[c]

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from spatialq.database.partial_models import PAIR
 from spatialq.export.atomic import WRITER, require_outputs
-from spatialq.export.bcf import AUTHOR, DATE, VERSIONS, Comment, Topic, View, cleaned, write_archive
+from spatialq.export.bcf import (
+    AUTHOR,
+    DATE,
+    VERSIONS,
+    Comment,
+    Topic,
+    View,
+    cleaned,
+    snapshots_in,
+    write_archive,
+)
 from spatialq.export.clash_view import COLOURS
 from spatialq.io.files import find_files
 from spatialq.runtime.threads import workers
@@ -107,7 +117,7 @@ def _write(
         message = f"{caller}: bcf_version must be '2.1' or '3.0', got {version!r}"
         raise ValueError(message)
     building = read_building(caller, clashes, files, path)
-    topics = () if building is None else _topics(clashes, building)
+    topics = () if building is None else _topics(clashes, building, path)
     return write_archive(
         path, topics, version=version, author=cleaned(author) or AUTHOR, date=date or DATE
     )
@@ -118,8 +128,12 @@ def key_of(a: str, b: str) -> str:
     return "\n".join(("clash", *sorted((a, b))))
 
 
-def _topics(clashes: Sequence[Clash], building: Building) -> Iterator[Topic]:
-    """Give the topics in the order of their first clashes."""
+def _topics(clashes: Sequence[Clash], building: Building, path: Path) -> Iterator[Topic]:
+    """Give the topics in the order of their first clashes.
+
+    Pictures that the archive has which is about to be replaced are taken from there, as long as
+    they are of the same.
+    """
     groups: dict[str, list[Clash]] = {}
     for row in clashes:
         named = row.get("topic")
@@ -134,13 +148,14 @@ def _topics(clashes: Sequence[Clash], building: Building) -> Iterator[Topic]:
         rows = groups[key]
         ids = {row[side]: None for row in rows for side in PAIR}
         others = {other: None for each in ids for other in of_element[each] if other != key}
-        return _topic(key, rows, tuple(others)[:MOST_SAID], building)
+        return _topic(key, rows, tuple(others)[:MOST_SAID], building, before(key))
 
     keys = list(groups)
-    for first in range(0, len(keys), BATCH):
-        with workers() as pool:
-            topics = pool.map(topic, keys[first : first + BATCH])
-        yield from topics
+    with snapshots_in(path) as before:
+        for first in range(0, len(keys), BATCH):
+            with workers() as pool:
+                topics = pool.map(topic, keys[first : first + BATCH])
+            yield from topics
 
 
 def _topic(
@@ -148,6 +163,7 @@ def _topic(
     rows: Sequence[Clash],
     related: tuple[str, ...],
     building: Building,
+    before: bytes | None,
 ) -> Topic:
     first = rows[0]
     pair = building.pair(first)
@@ -166,7 +182,7 @@ def _topic(
     return Topic(
         key,
         cleaned(first.get("title")) or f"{said[0]} / {said[1]}{more}",
-        _view(first, rows, pair, building),
+        _view(first, rows, pair, building, before),
         labels=first.get("labels")
         or [*(first[each] for each in ("rule", "relation") if first.get(each)),
             *filter(None, storeys)],
@@ -195,9 +211,10 @@ def _view(
     rows: Sequence[Clash],
     pair: list[int],
     building: Building,
+    before: bytes | None,
 ) -> View:
     """See the first clash of a topic."""
-    seen, others = building.see(first, pair)
+    seen, others = building.see(first, pair, before)
     ids = building.table["global_id"]
     shown = dict.fromkeys(ids[row].as_py() for row in others)
     a, b = (list(dict.fromkeys(row[side] for row in rows)) for side in PAIR)
@@ -212,6 +229,6 @@ def _view(
         selected,
         {colour: names for colour, names in {**coloured, FADED: faded}.items() if names},
         (*selected, *faded),
-        seen.picture.png(),
+        seen.png,
         seen.camera.target if seen.is_cut else None,
     )

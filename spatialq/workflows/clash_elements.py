@@ -12,7 +12,8 @@ from spatialq.database.partial_models import PAIR, files_of
 from spatialq.database.sources import tables_read
 from spatialq.errors import files_read_by
 from spatialq.export.atomic import WRITER
-from spatialq.export.clash_view import COLOURS, ClashView, radius_of, see
+from spatialq.export.clash_snapshot import Snapshot, snapshot
+from spatialq.export.clash_view import COLOURS, radius_of
 from spatialq.runtime.threads import workers
 from spatialq.workflows.clash_models import short_names
 from spatialq.workflows.clash_rows import understood
@@ -123,15 +124,20 @@ class Building:
                 message = f"{caller}: '{path}': element '{each}' is in none of the models"
                 raise ValueError(message)
 
-    def see(self, clash: Clash, pair: list[int]) -> tuple[ClashView, list[int]]:
-        """See a clash with what is around it, and say which other elements are visible."""
+    def see(
+        self, clash: Clash, pair: list[int], before: bytes | None = None
+    ) -> tuple[Snapshot, list[int]]:
+        """See a clash with what is around it, and say which other elements are visible.
+
+        `before` is a picture that may be the same one, see `snapshot`.
+        """
         given = [clash.get(axis) for axis in "xyz"]
         low = self.low[pair].max(axis=0)
         middle = (low + self.high[pair].min(axis=0)) / 2
         point = middle if None in given else np.array(given, np.float64)
         meshes = self.meshes.take(pair)
         around = self._around(point, radius_of(point, meshes), pair)
-        seen = see(point, meshes, self.meshes.take(around))
+        seen = snapshot(point, meshes, self.meshes.take(around), before)
         return seen, [around[k] for k in seen.others]
 
     def _around(self, point: "FloatArray", radius: float, pair: Sequence[int]) -> list[int]:
@@ -210,7 +216,7 @@ def pictures_of(clashes: Sequence[Clash], building: Building) -> Iterator[bytes]
     """Draw each clash, as PNG."""
 
     def draw(clash: Clash) -> bytes:
-        return building.see(clash, building.pair(clash))[0].picture.png()
+        return building.see(clash, building.pair(clash))[0].png
 
     for first in range(0, len(clashes), BATCH):
         with workers() as pool:

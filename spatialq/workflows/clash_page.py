@@ -221,7 +221,7 @@ class _Page:
             if self.groups
             else ""
         )
-        return figure(f"clash-{number + 1}", seen.picture.png(), WIDTH, HEIGHT, text,
+        return figure(f"clash-{number + 1}", seen.png, WIDTH, HEIGHT, text,
                       group, f"{number + 1}. ", text)  # fmt: skip
 
 

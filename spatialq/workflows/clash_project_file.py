@@ -40,8 +40,9 @@ def last_run(con: "duckdb.DuckDBPyConnection", path: Path) -> tuple[int, str] | 
         If it cannot be opened, or is another database, or one of an older version.
     """
     if not path.exists():
-        if not path.parent.is_dir():
-            raise FileError.of(COMMAND, path, f"there is no folder '{path.parent}'")
+        folder = path.resolve().parent
+        if not folder.is_dir():
+            raise FileError.of(COMMAND, path, f"there is no folder '{folder}'")
         return None
     attach(con, path)
     columns: dict[str, set[str]] = {}

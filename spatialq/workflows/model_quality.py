@@ -246,7 +246,7 @@ RULES: tuple[Rule, ...] = (
 
 def quality_sql(elements: str) -> str:
     """Write the query for the findings of all rules in the tables of models."""
-    beside("model_quality", elements, "objects")
+    beside("model_quality: elements", elements, "objects")
     return query_of(elements)
 
 

@@ -1,7 +1,9 @@
 """`model_changes`: every status of models that a script edited, told by their STEP numbers."""
 
+import shutil
 from random import Random
 
+import duckdb
 import ifcopenshell
 import pytest
 
@@ -151,6 +153,66 @@ def test_new_global_ids_in_real_models(tmp_path, name, classes, edits):
     assert len(rows) == len(read)
     assert {row["matched_by"] for row in rows} == {"place and shape"}
     assert {row["status"] for row in rows} == {"unchanged"}
+
+
+@pytest.fixture
+def con():
+    with spatialq.connect() as con:
+        yield con
+
+
+def revised(con, unchanged="true"):
+    found = con.sql(f"FROM revision_changes('week_1', 'week_2', unchanged := {unchanged})")
+    return sorted(map(repr, found.fetchall()))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_revisions_in_a_database_differ_as_their_files_do(con, tmp_path, seed):
+    """Of one file that is loaded, edited, and loaded again into tables of its own."""
+    model, old = house(tmp_path / "model.ifc"), tmp_path / "old.ifc"
+    shutil.copy(model, old)
+    spatialq.load(con, model, "week_1")
+    chosen = Random(seed).choices(EDITS, k=4)
+    edited(old, model, ("IfcWall", "IfcSlab"), chosen, seed)
+    spatialq.load(con, model, "week_2")
+    for unchanged in ("true", "false"):
+        of_files = con.sql(f"FROM model_changes('{old}', '{model}', unchanged := {unchanged})")
+        assert revised(con, unchanged) == sorted(map(repr, of_files.fetchall()))
+    con.execute("DELETE FROM week_1; DELETE FROM week_1_objects")
+    assert {row[0] for row in con.sql("FROM revision_changes('week_1', 'week_2')").fetchall()} == {
+        "added"
+    }
+    spatialq.unload(con, model, "week_2")
+    assert revised(con) == []
+
+
+@pytest.mark.slow
+def test_revisions_of_several_models_are_compared_as_a_whole(con, tmp_path):
+    files = [house(tmp_path / f"{name}.ifc") for name in "ab"]
+    spatialq.load(con, files, "week_1")
+    old = tmp_path / "old.ifc"
+    shutil.copy(files[1], old)
+    edited(old, files[1], ("IfcWall",), ["move", "rename", "delete"])
+    spatialq.load(con, files, "week_2")
+    of_files = con.sql(f"FROM model_changes('{old}', '{files[1]}')").fetchall()
+    assert revised(con, "false") == sorted(map(repr, of_files))
+    assert {row[0] for row in of_files} == {"changed", "removed"}
+
+
+def test_what_is_no_revision_is_refused(con, tmp_path):
+    spatialq.load(con, house(tmp_path / "model.ifc"), "week_1")
+    for arguments, sentence in (
+        ("'week_1', 'week_1', tolerance := -1", "tolerance must be metres >= 0, got -1.0"),
+        ("'week_1', 'week_1', unchanged := NULL", "unchanged must be true or false, got NULL"),
+        ("'week_1', 5", "new must be the name of a table, got 5"),
+        ("'week_1_objects', 'week_1'", "revision_changes: old must be a table that load has"),
+    ):
+        with pytest.raises(duckdb.Error, match=sentence):
+            con.sql(f"FROM revision_changes({arguments})").fetchall()
+    con.execute("ALTER TABLE week_1_objects DROP properties")
+    with pytest.raises(duckdb.Error, match=r": (old|new) must have a column properties"):
+        con.sql("FROM revision_changes('week_1', 'week_1')").fetchall()
 
 
 def test_a_file_that_is_missing_is_named(tmp_path):

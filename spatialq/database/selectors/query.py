@@ -93,9 +93,12 @@ def selector_sql(caller: str, selector: str | None, objects: str | None) -> str:
     return Writer(caller, objects).query(parse(caller, selector))
 
 
-def objects_beside(elements: str | None) -> str | None:
-    """Name the table of objects that `load` makes beside a table of elements."""
-    return None if elements is None else beside("elements_where", elements, "objects")
+def objects_beside(place: str, elements: str | None) -> str | None:
+    """Name the table of objects that `load` makes beside a table of elements.
+
+    `place` is what an error is about, such as 'elements_where: elements'.
+    """
+    return None if elements is None else beside(place, elements, "objects")
 
 
 class Writer:

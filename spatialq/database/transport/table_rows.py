@@ -14,8 +14,9 @@ from spatialq.functions.sql_text import identifier, literal
 NO_MESH = f"{{vertices: [], faces: []}}::{MESH}"
 NUMBERS = "x y z xmin ymin zmin zmax elevation size spacing"
 TEXTS = (
-    "a b child file_name global_id ifc_class kind name node parent parent_class predefined_type "
-    "storey type_id type_name container_id parent_id"
+    "a b child file_name global_id ifc_class kind node parent parent_class predefined_type "
+    "storey type_id type_name container_id parent_id storey_id name description object_type tag "
+    "long_name material attributes properties"
 )
 TYPES = {
     "mesh": MESH,

@@ -161,6 +161,18 @@ CHANGES = {
 """One row per object of two states of a model. The shift is that of the centre of the surface in
 metres, `turn` in degrees, counter-clockwise about `axis`."""
 
+STATE = {
+    "step_id": "BIGINT",
+    **dict.fromkeys(
+        ("file_name", "global_id", "ifc_class", "name", "storey", "predefined_type", "type_id",
+         "storey_id", "container_id", "parent_id", "description", "object_type", "tag",
+         "long_name", "material", "attributes", "properties"),
+        "VARCHAR",
+    ),
+    "mesh": MESH,
+}  # fmt: skip
+"""What two states of a model are compared by: one row per object, with or without a mesh."""
+
 Columns = dict[str, list[Any]]
 
 ADDED = ("properties", "file_name")
