@@ -53,7 +53,8 @@ AXIS_COLUMNS = 12
 supports it, area in view (2); extents along the tangents (2); spread; area."""
 FACE_COLUMNS = 10
 """Of a face: area with points, the same in view, in view, seen through, behind points within
-`search`, hidden by the model; points; sum and count of offsets; area in view without points on it or behind it."""
+`search`, hidden by the model; points; sum and count of offsets; area in view without points on it
+or behind it."""
 
 
 @dataclass(frozen=True)
