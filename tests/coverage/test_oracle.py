@@ -11,7 +11,7 @@ from spatialq.demo import scanner
 from spatialq.demo.scanner import box
 
 from . import oracle
-from .cases import CASES, FRONT, GROUND, STATION, WALL, arguments
+from .cases import CASES, FRONT, GROUND, STATION, WALL, arguments, grid
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks/scan_changes.py"
 
@@ -115,6 +115,35 @@ def test_a_covered_face_is_not_missing():
         **given, elements=scanner.Meshes.of([wall, covering]), options=Options(scanner=STATION)
     )
     assert statuses(found) == ["occluded", "installed"]
+
+
+def test_a_narrow_panel_between_its_neighbours_is_missing():
+    """Oblique rays through a gap of 0.2 m end on the wall behind, not on the panels beside it."""
+    panels = [box((x, 0, 0), (x + 0.2, 0.03, 2.5)) for x in (1.5, 1.7, 1.9, 2.1, 2.3)]
+    beside = FRONT[(abs(FRONT[:, 0] - 2) < 0.5) & (abs(FRONT[:, 0] - 2) > 0.1)]
+    behind = grid((0, 0.6, 0), (4, 0, 0), (0, 0, 2.5), seed=5)
+    points = np.concatenate([beside, behind, GROUND])
+    given = {**dict(zip("xyz", points.T.copy(), strict=True)), "point_id": None}
+    elements, options = scanner.Meshes.of(panels), Options(scanner=(3.5, -2.0, 1.5))
+    found = cpu.run(**given, elements=elements, options=options)
+    assert statuses(found) == ["installed", "installed", "not found", "installed", "installed"]
+
+
+@pytest.mark.parametrize("degrees", [20, 35, 45])
+def test_a_long_narrow_beam_that_slopes_is_in_its_place(degrees):
+    """Points on faces of 60 and 100 mm tell no slope across them, whichever way the beam runs."""
+    c, s = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
+    way = np.array([(c, 0.0, s), (0.0, 1.0, 0.0), (-s, 0.0, c)])
+    corners, triangles = box((0, 0, 2), (6, 0.06, 2.1))
+    points = np.concatenate([
+        grid((0, 0, 2), (6, 0, 0), (0, 0, 0.1), step=0.02, noise=0.003),
+        grid((0, 0, 2), (6, 0, 0), (0, 0.06, 0), step=0.02, noise=0.003, seed=2),
+    ]) @ way  # fmt: skip
+    given = {**dict(zip("xyz", points.T.copy(), strict=True)), "point_id": None}
+    elements = scanner.Meshes.of([(corners @ way, triangles)])
+    station = tuple(np.array([3.0, -2.0, 1.0]) @ way)
+    found = cpu.run(**given, elements=elements, options=Options(scanner=station, tolerance=0.005))
+    assert statuses(found) == ["installed"]
 
 
 @pytest.mark.parametrize("station", [STATION, (-1.0, -3.0, 2.0), (2.0, 3.0, 1.2)])

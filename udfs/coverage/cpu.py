@@ -13,7 +13,7 @@ from . import Options
 from .faces import Faces
 from .match import Touches, measure
 from .samples import Samples
-from .sight import COARSE, HIDDEN, LIFT, OPEN, look
+from .sight import HIDDEN, LIFT, OPEN, look
 from .verdict import rows
 
 COVERED = 0.05
@@ -65,8 +65,5 @@ def run(
         stations = np.array(options.scanner, np.float64).reshape(-1, 3) * options.metres
         sight, height = look(tree, faces, samples, stations, options.search)
     progress.stage("elements", 1.0)
-    cube = COARSE * samples.size
-    measured = measure(
-        faces, touches, samples.counts, sight, height, cube, options.search, len(elements)
-    )
+    measured = measure(faces, touches, samples.counts, sight, height, options.search, len(elements))
     return rows(elements, faces, samples, *measured, options)

@@ -42,8 +42,9 @@ STEEPEST = 0.09
 """Slope of a fitted plane at most: 5 degrees."""
 WORTH = 0.01
 """Square metres in view from which those that are not in view say nothing of a movement."""
-CLEAR = 1.2
-"""Cubes that stop a ray between a face and where it ends, if that is in front or behind."""
+CLEAR = 0.03
+"""Metres between a face and where a ray ends, at least, if that is in front of it or behind: noise,
+and the bending of the surface between points of the sample."""
 THIN = 0.1
 """Metres: a layer that is not there may be seen by the points of what it lies on."""
 
@@ -51,8 +52,9 @@ AXIS_COLUMNS = 12
 """Of an axis of an element: its direction (3); offset, slopes along two tangents (3); area that
 supports it, area in view (2); extents along the tangents (2); spread; area."""
 FACE_COLUMNS = 10
-"""Of a face: area with points, the same in view, in view, seen through, behind points, hidden;
-points; sum and count of offsets; area in view without points on it or behind it."""
+"""Of a face: area with points, the same in view, in view, seen through, behind points within
+`search`, hidden by the model; points; sum and count of offsets; area in view without points on it
+or behind it."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,6 @@ def measure(
     counts: Any,
     sight: Any,
     height: Any,
-    cube: float,
     search: float,
     n_elements: int,
 ) -> tuple[Any, Any, Any]:
@@ -128,8 +129,6 @@ def measure(
         Points for which each row of the sample stands.
     sight, height
         See `sight.look`.
-    cube : float
-        Metres: the edge of a cube that stops rays.
     search : float
         Metres: movements that are tried.
     n_elements : int
@@ -152,7 +151,7 @@ def measure(
         _measure(
             *span, halt, starts, faces.element, faces.normal, faces.area, faces.starts,
             faces.centres, faces.cell_area, touches.starts, touches.offset, touches.sample,
-            touches.owner, touches.nearest, counts, sight, height, cube, search, axes, found, axis,
+            touches.owner, touches.nearest, counts, sight, height, search, axes, found, axis,
         )  # fmt: skip
 
     in_threads(some, n_elements)
@@ -261,16 +260,51 @@ def _solve(m, b, found):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _lie(e, a, f0, f1, axes, axis_of, cell_starts, centres, centre, p, q):  # type: ignore[no-untyped-def]
+    """Find tangents of an axis: p along its faces, q across, where they are narrow."""
+    flat = 0
+    for k in range(1, 3):
+        if abs(axes[e, a, k]) < abs(axes[e, a, flat]):
+            flat = k
+    length = 0.0
+    for k in range(3):
+        p[k] = (1.0 if k == flat else 0.0) - axes[e, a, flat] * axes[e, a, k]
+        length += p[k] * p[k]
+    for k in range(3):
+        p[k] /= np.sqrt(length)
+    for k in range(3):
+        i, j = (k + 1) % 3, (k + 2) % 3
+        q[k] = axes[e, a, i] * p[j] - axes[e, a, j] * p[i]
+    n = sx = sy = xx = xy = yy = 0.0
+    for f in range(f0, f1):
+        if axis_of[f] != a:
+            continue
+        for c in range(cell_starts[f], cell_starts[f + 1]):
+            x = y = 0.0
+            for k in range(3):
+                x += p[k] * (centres[c, k] - centre[k])
+                y += q[k] * (centres[c, k] - centre[k])
+            n, sx, sy = n + 1.0, sx + x, sy + y
+            xx, xy, yy = xx + x * x, xy + x * y, yy + y * y
+    angle = np.arctan2(2.0 * (xy - sx * sy / n), xx - sx * sx / n - yy + sy * sy / n) / 2.0
+    for k in range(3):
+        along, across = p[k], q[k]
+        p[k] = np.cos(angle) * along + np.sin(angle) * across
+        q[k] = np.cos(angle) * across - np.sin(angle) * along
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _measure(  # type: ignore[no-untyped-def]
     first, stop, halt, starts, face_element, normal, area, cell_starts, centres, cell_area,
-    touch_starts, offset, sample, owner, nearest, counts, sight, height, cube, search,
+    touch_starts, offset, sample, owner, nearest, counts, sight, height, search,
     axes, found, axis_of,
 ):  # fmt: skip
     """Measure the elements first to stop: see `measure`."""
     bins = 2 * int(np.ceil(search / STEP)) + 1
     middle = bins // 2
     score, given, stamp = np.empty(bins), np.zeros(bins), np.full(bins, -1, np.int64)
-    p, q, centre = np.empty(3), np.empty(3), np.empty(3)
+    tangents, centre = np.empty((3, 2, 3)), np.empty(3)
+    p, q = tangents[0, 0], tangents[0, 1]
     matrix, right, plane = np.empty((3, 3)), np.empty(3), np.empty(3)
     window = (BAND + 0.5) * STEP
     for e in range(first, stop):
@@ -311,20 +345,8 @@ def _measure(  # type: ignore[no-untyped-def]
         for k in range(3):
             centre[k] /= max(total, 1e-300)
         for a in range(n_axes):
-            # tangents of the axis
-            flat = 0
-            for k in range(1, 3):
-                if abs(axes[e, a, k]) < abs(axes[e, a, flat]):
-                    flat = k
-            length = 0.0
-            for k in range(3):
-                p[k] = (1.0 if k == flat else 0.0) - axes[e, a, flat] * axes[e, a, k]
-                length += p[k] * p[k]
-            for k in range(3):
-                p[k] /= np.sqrt(length)
-            for k in range(3):
-                i, j = (k + 1) % 3, (k + 2) % 3
-                q[k] = axes[e, a, i] * p[j] - axes[e, a, j] * p[i]
+            p, q = tangents[a, 0], tangents[a, 1]
+            _lie(e, a, f0, f1, axes, axis_of, cell_starts, centres, centre, p, q)
             in_view = 0.0
             for f in range(f0, f1):
                 if axis_of[f] == a:
@@ -464,7 +486,7 @@ def _measure(  # type: ignore[no-untyped-def]
                         break
                     if is_on:
                         support += cell_area[c]
-                    if is_on or (sight[c] == 3 and height[c] < at + CLEAR * cube):
+                    if is_on or (sight[c] == 3 and height[c] < at + CLEAR):
                         view += cell_area[c]
             axes[e, a, 6], axes[e, a, 7] = support, view
         for f in range(f0, f1):
@@ -475,19 +497,7 @@ def _measure(  # type: ignore[no-untyped-def]
                     sign += axes[e, a, k] * normal[f, k]
                 sign = 1.0 if sign > 0.0 else -1.0
                 base = axes[e, a, 3]
-                flat = 0
-                for k in range(1, 3):
-                    if abs(axes[e, a, k]) < abs(axes[e, a, flat]):
-                        flat = k
-                length = 0.0
-                for k in range(3):
-                    p[k] = (1.0 if k == flat else 0.0) - axes[e, a, flat] * axes[e, a, k]
-                    length += p[k] * p[k]
-                for k in range(3):
-                    p[k] /= np.sqrt(length)
-                for k in range(3):
-                    i, j = (k + 1) % 3, (k + 2) % 3
-                    q[k] = axes[e, a, i] * p[j] - axes[e, a, j] * p[i]
+                p, q = tangents[a, 0], tangents[a, 1]
             for c in range(cell_starts[f], cell_starts[f + 1]):
                 place = sign * base
                 if sign != 0.0:
@@ -512,16 +522,14 @@ def _measure(  # type: ignore[no-untyped-def]
                     found[f, 0] += cell_area[c]
                 if sight[c] == 0:
                     found[f, 5] += cell_area[c]
-                elif sight[c] == 1 or (
-                    sight[c] == 3 and not is_on and height[c] > place + CLEAR * cube
-                ):
+                elif sight[c] == 3 and not is_on and height[c] > place + CLEAR:
                     found[f, 4] += cell_area[c]
-                else:
+                elif sight[c] >= 2:
                     found[f, 2] += cell_area[c]
                     if is_on:
                         found[f, 1] += cell_area[c]
                     elif sight[c] == 3 and (
-                        height[c] < place - CLEAR * cube or (is_behind and not is_before)
+                        height[c] < place - CLEAR or (is_behind and not is_before)
                     ):
                         found[f, 3] += cell_area[c]
                     elif sight[c] == 2:

@@ -10,7 +10,7 @@ from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads
 
 from .faces import Faces
-from .samples import AXIS_BITS, Samples
+from .samples import AXIS_BITS, Samples, look_up
 
 HIDDEN, BEHIND, OPEN, FREE = 0, 1, 2, 3
 """Of a cell: hidden by the model from all stations, or none in front of it; behind points; in view
@@ -20,10 +20,13 @@ LIFT = 0.005
 STEEPEST = 0.1
 """Cosine of the angle between a ray and the normal of what can be seen: 84 degrees."""
 COARSE = 2
-"""Cubes of the sample along one of those that stop a ray: none passes between points that are some
-cubes of the sample apart."""
+"""Cubes of the sample along one of those through which a ray is followed."""
+DISC, BARE = 1.0, 0.5
+"""Radius of the disc of a point, which stops a ray, in edges of these cubes: none passes between
+points that are some cubes of the sample apart. Where the surface is not known, the disc faces the
+ray and is smaller."""
 MAX_CUBES = 500_000_000
-"""Cubes that may stop rays: they are larger where there would be more."""
+"""Cubes through which rays are followed: they are larger where there would be more."""
 
 
 def look(
@@ -47,9 +50,10 @@ def look(
         `HIDDEN`, `BEHIND`, `OPEN` or `FREE`: the last of these from any station.
     height : float64[n]
         Metres above the face where the ray through a `FREE` cell ends on points, negative behind
-        it: the highest from any station; NaN elsewhere.
+        it: the lowest from any station; NaN elsewhere.
     """
-    cubes, size = _cubes(samples)
+    cubes, coarse = _cubes(samples)
+    size = coarse * samples.size
     n = len(faces.centres)
     normal = np.ascontiguousarray(faces.normal[faces.cell_face])
     sight, height = np.zeros(n, np.int8), np.full(n, np.nan)
@@ -64,16 +68,17 @@ def look(
 
         def march(span: tuple[int, int], front: Any = front, station: Any = station) -> None:
             _march(
-                front, *span, faces.centres, normal, station, samples.low, size, cubes, search,
-                halt, sight, height,
+                front, *span, faces.centres, normal, station, samples.keys, samples.slots,
+                samples.points, samples.normals, samples.low, size, cubes, coarse, search, halt,
+                sight, height,
             )  # fmt: skip
 
         in_threads(march, len(front), worth=1 << 10)
     return sight, height
 
 
-def _cubes(samples: Samples) -> tuple[Any, float]:
-    """Mark the cubes that have points: bool as uint8[a, b, c], and the edge of one in metres."""
+def _cubes(samples: Samples) -> tuple[Any, int]:
+    """Mark the cubes that have points, uint8[a, b, c]; and count those of the sample along one."""
     mask = (1 << AXIS_BITS) - 1
     keys = samples.keys
     places = [keys >> (2 * AXIS_BITS), (keys >> AXIS_BITS) & mask, keys & mask]
@@ -85,17 +90,18 @@ def _cubes(samples: Samples) -> tuple[Any, float]:
         step += 1
     cubes = np.zeros(shape, np.uint8)
     cubes[tuple(each // step for each in places)] = 1
-    return cubes, step * samples.size
+    return cubes, step
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _march(  # type: ignore[no-untyped-def]
-    front, first, stop, centres, normal, station, low, size, cubes, search, halt, sight, height
-):
-    """Follow the rays from a station through cells to the first cube with points."""
+    front, first, stop, centres, normal, station, keys, slots, points, normals, low, size, cubes,
+    coarse, search, halt, sight, height,
+):  # fmt: skip
+    """Follow the rays from a station through cells to the first disc of a point."""
     shape = cubes.shape
     cell, step, limit = np.empty(3, np.int64), np.empty(3, np.int64), np.empty(3)
-    delta, place = np.empty(3), np.empty(3)
+    delta, place, way = np.empty(3), np.empty(3), np.empty(3)
     for n in range(first, stop):
         if halt[0]:
             return
@@ -106,10 +112,10 @@ def _march(  # type: ignore[no-untyped-def]
         length = np.sqrt(length)
         enter, leave = 0.0, np.inf
         for k in range(3):
-            way = (centres[i, k] - station[k]) / length
-            slope += way * normal[i, k]
+            way[k] = (centres[i, k] - station[k]) / length
+            slope += way[k] * normal[i, k]
             place[k] = (station[k] - low[k]) / size
-            delta[k] = way / size
+            delta[k] = way[k] / size
             if delta[k] == 0.0:
                 if place[k] < 0.0 or place[k] >= shape[k]:
                     leave = -1.0
@@ -125,7 +131,6 @@ def _march(  # type: ignore[no-untyped-def]
                 border = cell[k] + (1 if delta[k] > 0 else 0)
                 limit[k] = (border - place[k]) / delta[k] if delta[k] != 0.0 else np.inf
                 delta[k] = abs(1.0 / delta[k]) if delta[k] != 0.0 else np.inf
-            before = enter
             while True:
                 k = 0
                 if limit[1] < limit[k]:
@@ -133,9 +138,27 @@ def _march(  # type: ignore[no-untyped-def]
                 if limit[2] < limit[k]:
                     k = 2
                 if cubes[cell[0], cell[1], cell[2]]:
-                    found = (before + limit[k]) / 2
+                    for a in range(cell[0] * coarse, (cell[0] + 1) * coarse):
+                        for b in range(cell[1] * coarse, (cell[1] + 1) * coarse):
+                            for c in range(cell[2] * coarse, (cell[2] + 1) * coarse):
+                                row = look_up(keys, slots, a, b, c)
+                                if row < 0:
+                                    continue
+                                along = square = facing = distance = 0.0
+                                for j in range(3):
+                                    d = points[row, j] - station[j]
+                                    along += d * way[j]
+                                    square += d * d
+                                    facing += normals[row, j] * way[j]
+                                    distance += normals[row, j] * d
+                                at, beside, reach = along, square - along * along, BARE * size
+                                if facing != 0.0:
+                                    at, reach = distance / facing, DISC * size
+                                    beside += (at - along) ** 2
+                                if beside <= reach * reach:
+                                    found = min(found, at)
+                if found < np.inf:
                     break
-                before = limit[k]
                 cell[k] += step[k]
                 limit[k] += delta[k]
                 if cell[k] < 0 or cell[k] >= shape[k]:
@@ -144,8 +167,8 @@ def _march(  # type: ignore[no-untyped-def]
             sight[i] = max(sight[i], 2)
             continue
         above = (found - length) * slope
-        if above > search + size:
+        if above > search:
             sight[i] = max(sight[i], 1)
             continue
-        if sight[i] < 3 or above > height[i]:
+        if sight[i] < 3 or above < height[i]:
             sight[i], height[i] = 3, above

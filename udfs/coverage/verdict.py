@@ -168,7 +168,7 @@ def _near(elements: Meshes, samples: Samples, reach: float) -> Any:
 
 def _status(sums: Any, area: Any, is_off: Any, near: Any, options: Options) -> Any:
     """Choose the status of each row: int64[n], a place in `STATUSES`."""
-    seen, seen_in_view, view, through, _, _, _, _, _, empty = sums.T
+    seen, seen_in_view, view, through, before, _, _, _, _, empty = sums.T
     has_stations = options.scanner is not None
     if has_stations:
         least = np.maximum(options.min_area, IN_VIEW * area)
@@ -182,6 +182,8 @@ def _status(sums: Any, area: Any, is_off: Any, near: Any, options: Options) -> A
         through = through + np.where(near, empty, 0.0)
         may_be_moved = seen_in_view >= least
         sees_through = (through >= least) & (through >= options.min_seen * view)
+        # points close in front of more than is seen through may be the element, moved there
+        sees_through &= through >= before
         # few points in view are too little for a movement, and too many for an empty place
         sees_through &= share < options.min_uncertain
         is_out_of_view = view < least
