@@ -21,7 +21,10 @@ SLOPES = slope(2000, 0.1), slope(1500)
 M3C2 = {"method": "m3c2", "radius": 1.0, "normal_radius": 1.5}
 NOTHING = np.empty((0, 3))
 TWICE = np.repeat(RNG.integers(0, 4, (200, 3)) * 0.5, 2, axis=0)
-LINE = np.column_stack((np.arange(30.0), np.zeros(30), np.zeros(30)))
+LINE = np.outer(np.arange(30.0), (0.1, 0.2, 0.3))
+TURN = np.array([(1, 1, 0), (1, -1, 0), (0, 0, 1)]) / 2
+WALLS = np.concatenate([GRID[:, :2] @ TURN[[0, 2]], GRID[:, :2] @ TURN[[1, 2]] + [9, 0, 0]])
+"""Two vertical planes, whose normals are level."""
 ODD = RNG.normal(size=(2000, 3)) * 10.0 ** RNG.integers(-300, 300, (2000, 1))
 ODD[3:8] = np.diag([np.nan, np.inf, 0.0])[[0, 1, 2, 0, 1]]
 NORMALS = np.ma.array(ODD, mask=RNG.random((2000, 1)).repeat(3, axis=1) < 0.1)
@@ -33,6 +36,8 @@ CASES = {
     "m3c2": (*SLOPES, M3C2),
     "m3c2, short cylinders": (*SLOPES, M3C2 | {"max_distance": 0.05, "registration_error": 0.01}),
     "far from the origin": (SLOPES[0] + UTM, SLOPES[1] + UTM, M3C2),
+    "as far as the limit": (FLAT, FLAT + HALF_UP, {"max_distance": 0.5}),
+    "walls": (WALLS, WALLS + HALF_UP, M3C2),
     "equal distances": (GRID, GRID + np.array([0.5, 0.5, 0.0]), {}),
     "the same cloud": (GRID, GRID, M3C2),
     "bounds": (*SLOPES, {"bounds": (2.0, 2.0, 9.0, 11.0)}),
