@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 
+import spatialq
+from spatialq.planner import devices
+
 from ..kernels import arguments_of, arrays_in, assert_same, on_device, on_host, run, run_both
 
 METHODS = ["nearest", "m3c2"]
@@ -55,3 +58,29 @@ def test_points_are_in_one_memory(device, case):
     given["y"] = on_device(device, given["y"])
     with pytest.raises(ValueError, match=r"cloud_distance: .* must be in one memory"):
         run("cloud_distance", "gpu", given, **options)
+
+
+@pytest.mark.parametrize("more", ["", ", method := 'm3c2', radius := 1, normal_radius := 2"])
+@pytest.mark.parametrize("normals", ["", ", if(range % 5 = 0, NULL, 0) AS nx, 0.2 AS ny, 1 AS nz"])
+@pytest.mark.usefixtures("device")
+def test_the_same_rows_in_sql(monkeypatch, more, normals):
+    if devices.gpu().problem:
+        there = [devices.DeviceInfo("gpu", "host", 2, 2**33, "")]
+        monkeypatch.setattr(devices, "gpus", lambda: there)
+    rows = "range AS point_id, range % 20 / 2 AS x, range // 20 / 2 AS y, sin(range) / 9 AS z"
+    with spatialq.connect() as con:
+        con.execute(
+            f"CREATE TABLE later AS SELECT {rows}{normals} FROM range(400);"
+            f"CREATE TABLE before AS SELECT {rows} FROM range(7, 380)"
+        )
+        found, expected = (
+            con.execute(
+                "FROM cloud_distance('later', 'before', unit := 1, "
+                f"device := '{device}'{more}) ORDER BY point_id"
+            ).fetchall()
+            for device in ("gpu", "cpu")
+        )
+        used = con.execute('SELECT device FROM spatialq_log() ORDER BY "at"').fetchall()[-2:]
+    assert [device.partition(":")[0] for (device,) in used] == ["gpu", "cpu"]
+    assert found == expected
+    assert sum(row[1] is None for row in found) == (80 if more and normals else 0)
