@@ -48,7 +48,8 @@ SELECT o.step_id, o.file_name, o.global_id, o.ifc_class, o.name, o.storey,
     o.predefined_type, o.type_id, o.storey_id, o.container_id, o.parent_id, o.description,
     o.object_type, o.tag, o.long_name, o.material, o.attributes, o.properties,
     e.mesh
-FROM query(spatialq_rows_sql(
+FROM query(spatialq_rows_sql(place, elements, ['file_name', 'step_id', 'mesh'])) AS e
+RIGHT JOIN query(spatialq_rows_sql(
     place,
     spatialq_objects_beside(place, elements),
     [
@@ -56,6 +57,4 @@ FROM query(spatialq_rows_sql(
         'predefined_type', 'type_id', 'storey_id', 'container_id', 'parent_id', 'description',
         'object_type', 'tag', 'long_name', 'material', 'attributes', 'properties'
     ]
-)) AS o
-LEFT JOIN query(spatialq_rows_sql(place, elements, ['file_name', 'step_id', 'mesh'])) AS e
-    USING (file_name, step_id);
+)) AS o USING (file_name, step_id);

@@ -101,7 +101,8 @@ def _options(
             message = f"{function}: unchanged must be true or false, got NULL"
             raise ValueError(message)
         if tolerance is None or not 0 <= tolerance < math.inf:
-            message = f"{function}: tolerance must be metres >= 0, got {tolerance}"
+            got = "NULL" if tolerance is None else tolerance
+            message = f"{function}: tolerance must be metres >= 0, got {got}"
             raise ValueError(message)
     return given
 

@@ -57,17 +57,16 @@ def snapshot(
         return known
     seen = see(point, pair, others)
     about = {
-        "drawn": digest,
         "camera": seen.camera.values(),
         "others": seen.others.tolist(),
         "is_cut": seen.is_cut,
         "veil": seen.veil,
     }
-    png = _with_text(seen.picture.png(), json.dumps(about).encode())
+    png = _with_text(seen.picture.png(), json.dumps(about).encode(), digest)
     return Snapshot(seen.camera, seen.others, seen.is_cut, seen.veil, png)
 
 
-def _digest(point: "FloatArray", *meshes: Meshes) -> str:
+def _digest(point: "FloatArray", *meshes: Meshes) -> bytes:
     """Tell by which arguments and by which sources a picture is made."""
     digest = hashlib.sha256(_drawing())
     digest.update(np.asarray(point, np.float64).tobytes())
@@ -79,7 +78,7 @@ def _digest(point: "FloatArray", *meshes: Meshes) -> str:
             strict=True,
         ):
             digest.update(np.asarray(values, kind).tobytes())
-    return digest.hexdigest()
+    return digest.digest()
 
 
 @cache
@@ -92,23 +91,25 @@ def _drawing() -> bytes:
     return hashlib.sha256(text.encode() + b"".join(parts)).digest()
 
 
-def _with_text(png: bytes, about: bytes) -> bytes:
-    """Put a text into a PNG, behind a digest of both: a picture that was changed has another."""
-    seal = hashlib.sha256(about + png).hexdigest().encode()
+def _with_text(png: bytes, about: bytes, digest: bytes) -> bytes:
+    """Put a text into a PNG, behind a digest of both and of what is drawn.
+
+    A picture that was changed has another one, and so has one of something else, or one whose text
+    other sources wrote.
+    """
+    seal = hashlib.sha256(digest + about + png).hexdigest().encode()
     text = b"tEXt" + KEYWORD + seal + b" " + about
     chunk = struct.pack(">I", len(text) - 4) + text + struct.pack(">I", zlib.crc32(text))
     return png[:HEAD] + chunk + png[HEAD:]
 
 
-def _taken(png: bytes, digest: str) -> Snapshot | None:
+def _taken(png: bytes, digest: bytes) -> Snapshot | None:
     """Take a picture that was drawn before, if it is of the same."""
     end = HEAD + 12 + int.from_bytes(png[HEAD : HEAD + 4], "big")
     about = png[HEAD:end][8 + len(KEYWORD) + 65 : -4]
-    if png != _with_text(png[:HEAD] + png[end:], about):
+    if png != _with_text(png[:HEAD] + png[end:], about, digest):
         return None
     known: dict[str, Any] = json.loads(about)
-    if known["drawn"] != digest:
-        return None
     return Snapshot(
         Camera.of("snapshot", known["camera"]),
         np.array(known["others"], np.int64),

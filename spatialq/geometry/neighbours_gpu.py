@@ -11,6 +11,7 @@ import numpy as np
 
 from spatialq.data.points import all_finite, in_one_memory, not_finite
 from spatialq.geometry.neighbours import levels_of
+from spatialq.runtime import cuda
 
 SOURCE = Path(__file__).with_name("neighbours.cu")
 THREADS = 128
@@ -20,7 +21,7 @@ ENTRY = 12  # bytes of one in such a list
 
 
 def finite_points(
-    device: Any, function: str, x: Any, y: Any, z: Any, point_id: Any
+    device: cuda.Device, function: str, x: Any, y: Any, z: Any, point_id: Any
 ) -> tuple[list[Any], bool]:
     """Bring the points that a function was given to the device.
 
@@ -61,7 +62,7 @@ class NeighboursOnGpu:
         As those of `neighbours.Neighbours`, to the bit; on the device.
     """
 
-    def __init__(self, device: Any, x: Any, y: Any, z: Any) -> None:
+    def __init__(self, device: cuda.Device, x: Any, y: Any, z: Any) -> None:
         xp, n = device.xp, len(x)
         self.device, self.levels = device, levels_of(n)
         cells = (2 << self.levels) - 1
@@ -120,6 +121,6 @@ class NeighboursOnGpu:
         self.device.launch(source, kernel, (blocks,), THREADS, *self.tree, k, *lists, *arguments)
 
 
-def _launch(device: Any, name: str, threads: int, *arguments: Any) -> None:
+def _launch(device: cuda.Device, name: str, threads: int, *arguments: Any) -> None:
     blocks = (-(-threads // THREADS),)
     device.launch(SOURCE, f"neighbours_{name}", blocks, THREADS, *arguments)

@@ -29,6 +29,8 @@ KINDS = {
 }
 NUMBERS = {0: 2, 1: 3, 2: 3, 3: 4}
 """Of a vertex, by the thousands of the code: XY, XYZ, XYM, XYZM."""
+FARTHEST = 1e150
+"""Largest coordinate of a vertex: products of two of them are finite."""
 CELLS_PER_POLYGON, FEWEST_CELLS, MOST_CELLS = 1024, 1 << 12, 1 << 23
 MOST_IN_BOXES = 1 << 25
 """Cells in the boxes of all polygons: where they overlap much, cells are larger."""
@@ -79,7 +81,8 @@ class PolygonIndex:
         Raises
         ------
         ValueError
-            If a geometry is of another type, a ring is not closed, or a vertex is not finite.
+            If a geometry is of another type, a ring is not closed, or a vertex is NaN or beyond
+            `FARTHEST`.
         """
         named = range(len(polygons)) if names is None else names
         read = [_edges(caller, *each) for each in zip(polygons, named, strict=True)]
@@ -247,10 +250,11 @@ def _edges(caller: str, wkb: bytes | None, name: Any) -> "NDArray[np.float64]":
             at += 4 + 8 * size * length
             if not length:
                 continue
-            if not np.isfinite(ring).all():
+            fits = np.abs(ring) <= FARTHEST
+            if not fits.all():
                 message = (
-                    f"{caller}: vertices of polygons must be finite, got NaN or infinity in "
-                    f"polygon_id {name}"
+                    f"{caller}: vertices of polygons must be from -{FARTHEST} to {FARTHEST}, got "
+                    f"{ring[~fits][0]} in polygon_id {name}"
                 )
                 raise ValueError(message)
             if (ring[0] != ring[-1]).any():

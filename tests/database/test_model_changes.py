@@ -204,6 +204,9 @@ def test_what_is_no_revision_is_refused(con, tmp_path):
     spatialq.load(con, house(tmp_path / "model.ifc"), "week_1")
     for arguments, sentence in (
         ("'week_1', 'week_1', tolerance := -1", "tolerance must be metres >= 0, got -1.0"),
+        ("'week_1', 'week_1', tolerance := NULL", "tolerance must be metres >= 0, got NULL"),
+        ("'week_1', 'week_2'", "Table with name week_2 does not exist"),
+        ("'week_2', 'week_1'", "Table with name week_2 does not exist"),
         ("'week_1', 'week_1', unchanged := NULL", "unchanged must be true or false, got NULL"),
         ("'week_1', 5", "new must be the name of a table, got 5"),
         ("'week_1_objects', 'week_1'", "revision_changes: old must be a table that load has"),

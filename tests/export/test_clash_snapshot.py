@@ -62,11 +62,16 @@ def test_what_shows_something_else_is_drawn(name, drawn):
     assert same(found, snapshot(*CHANGED[name]))
 
 
-def test_what_another_version_drew_is_drawn(drawn, monkeypatch):
-    before = snapshot(POINT, PAIR, FLOOR).png
-    monkeypatch.setattr(clash_snapshot, "_drawing", lambda: b"another")
-    snapshot(POINT, PAIR, FLOOR, before)
-    assert len(drawn) == 2
+@pytest.mark.parametrize("text", [None, "", "{}", "[]", '{"drawn": 1}'])
+def test_what_another_version_drew_is_drawn(drawn, monkeypatch, text):
+    """Also where its text says something else."""
+    with monkeypatch.context() as version:
+        version.setattr(clash_snapshot, "_drawing", lambda: b"another")
+        if text is not None:
+            version.setattr(clash_snapshot.json, "dumps", lambda _: text)
+        before = snapshot(POINT, PAIR, FLOOR).png
+    assert same(snapshot(POINT, PAIR, FLOOR, before), snapshot(POINT, PAIR, FLOOR))
+    assert len(drawn) == 3
 
 
 def test_what_was_changed_since_is_drawn(drawn):

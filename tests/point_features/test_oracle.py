@@ -53,6 +53,23 @@ def test_points_at_one_place_have_no_shape():
     assert found["neighbours"].tolist() == [30] * 30
 
 
+def test_a_radius_may_be_of_any_size():
+    with spatialq.connect() as con:
+        con.execute("""
+            CREATE TABLE p AS
+            SELECT i AS point_id, i % 7 AS x, i % 5 AS y, i AS z FROM range(35) t(i)
+        """)
+        found = {
+            radius: con.sql(
+                "SELECT * EXCLUDE (density) "
+                f"FROM point_features('p', radius := {radius}) ORDER BY ALL"
+            ).fetchall()
+            for radius in ("1e3", "1e155", "1.7e308")
+        }
+    assert found["1e3"] == found["1e155"] == found["1.7e308"]
+    assert {row[1] for row in found["1e3"]} == {35}
+
+
 @pytest.mark.parametrize("apart", [0.0, 1e-120, 1e-106])
 def test_a_ball_without_volume_has_no_density(apart):
     points = np.zeros((8, 3))

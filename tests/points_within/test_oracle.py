@@ -1,5 +1,7 @@
 """`points_within` against GEOS' `covers`, and of single edges against fractions."""
 
+import re
+import struct
 from fractions import Fraction
 from itertools import pairwise
 
@@ -133,6 +135,35 @@ def test_the_side_of_an_edge_is_exact():
 def test_what_is_no_polygon(wkt, said):
     with pytest.raises(ValueError, match=f"^points_within: .*{said}"):
         PolygonIndex.of(as_wkb([shapely.from_wkt(wkt)]), caller="points_within")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1.7e308, -1.1e150])
+def test_a_vertex_that_is_too_far_away_is_refused(value):
+    (wkb,) = as_wkb([shapely.Polygon([(0, 0), (1, 0), (1, 7)])])
+    wkb = wkb.replace(struct.pack("<d", 7), struct.pack("<d", value))
+    said = re.escape(f"vertices of polygons must be from -1e+150 to 1e+150, got {value} in ")
+    with pytest.raises(ValueError, match=f"^points_within: {said}polygon_id plot$"):
+        PolygonIndex.of([wkb], ["plot"], "points_within")
+
+
+@pytest.mark.parametrize("size", [1e-150, 1e150])
+def test_polygons_of_any_size_are_exact(size):
+    rng = np.random.default_rng(3)
+    ring = size * np.array([(0, 0), (1, 0.3), (0.4, 1), (0, 0)])
+    on = ring[0] + rng.uniform(0, 1, (200, 1)) * (ring[1] - ring[0])
+    points = np.vstack([on, rng.uniform(0, size, (200, 2))])
+    found, _ = PolygonIndex.of(as_wkb([shapely.Polygon(ring)])).find(
+        *np.ascontiguousarray(points.T)
+    )
+    corners, exact = ([[*map(Fraction, each)] for each in some.tolist()] for some in (ring, points))
+    assert found.tolist() == [
+        k
+        for k, (x, y) in enumerate(exact)
+        if all(
+            (x1 - x0) * (y - y0) >= (y1 - y0) * (x - x0) for (x0, y0), (x1, y1) in pairwise(corners)
+        )
+    ]
+    assert 0 < len(found) < 400
 
 
 def test_nothing():

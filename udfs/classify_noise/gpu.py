@@ -71,7 +71,7 @@ def run(
         return {"point_id": ids_of(point_id, n), "classification": to_host(device, classes)}
 
 
-def _classify(device: Any, options: "Options", there: Any, classes: Any) -> NeighboursOnGpu:
+def _classify(device: cuda.Device, options: "Options", there: Any, classes: Any) -> NeighboursOnGpu:
     """Find the noise among points that are not stray; give the search among them."""
     xp, n = device.xp, len(there[0])
     near = NeighboursOnGpu(device, *there)
@@ -95,7 +95,7 @@ def _classify(device: Any, options: "Options", there: Any, classes: Any) -> Neig
     return near
 
 
-def _classes(device: Any, given: Any, n: int) -> Any:
+def _classes(device: cuda.Device, given: Any, n: int) -> Any:
     """Copy the classes of points to the device, 0 where there are none."""
     if given is None:
         return device.filled(NEVER_CLASSIFIED, n)
@@ -104,13 +104,13 @@ def _classes(device: Any, given: Any, n: int) -> Any:
     return device.upload([np.ascontiguousarray(np.ma.filled(given, NEVER_CLASSIFIED), np.uint8)])[0]
 
 
-def _others(device: Any, rows: Any, n: int) -> Any:
+def _others(device: cuda.Device, rows: Any, n: int) -> Any:
     """Give, on the device, the rows of n points that are not among some."""
     others = np.ones(n, np.bool_)
     others[rows] = False
     return device.xp.flatnonzero(device.upload([others])[0])
 
 
-def _launch(device: Any, name: str, threads: int, *arguments: Any) -> None:
+def _launch(device: cuda.Device, name: str, threads: int, *arguments: Any) -> None:
     blocks = (-(-threads // THREADS),)
     device.launch(SOURCE, f"classify_noise_{name}", blocks, THREADS, *arguments)

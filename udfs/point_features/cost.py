@@ -11,7 +11,9 @@ def work(size: Size, options: Any) -> Work:
     rows = float(size.rows)
     around = options.k
     if options.radius is not None and size.area > 0:
-        around = min(rows, 1 + pi * options.radius**2 * rows / size.area)
+        # a product, which may be infinite: a power of a large number would fail
+        disc = pi * options.radius * options.radius
+        around = min(rows, 1 + disc * rows / size.area)
     return Work(
         bytes_in=24 * size.rows,
         bytes_out=116 * size.rows,

@@ -75,7 +75,7 @@ def run(
 class _Search:
     """The polygons on a device."""
 
-    def __init__(self, device: Any, index: PolygonIndex) -> None:
+    def __init__(self, device: cuda.Device, index: PolygonIndex) -> None:
         self.device = device
         grid, nx, ny, *more = index.of_kernel
         box, grid, *more = device.upload([index.box, grid, *more])
