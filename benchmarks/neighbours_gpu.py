@@ -1,9 +1,12 @@
-"""`point_features` and `classify_noise` on the GPU: parity with the CPU and points per second.
+"""What finds neighbours on the GPU: parity with the CPU and points per second.
 
     python benchmarks/neighbours_gpu.py [--points 10000000] [--check 1000000] [--repeat 5]
         [--commit HASH] [--out FOLDER]
 
 Clouds as of `neighbours.py`; the radius is one that has some ten points at any size of the cloud.
+The reference of `cloud_distance` is another draw of as many points, which each call takes from the
+memory of the host; cylinders of M3C2 are 1.5 radii wide and two long to either side, and normals
+those of the points within two.
 "tree_ms" makes the order of points that are on the device, "device_ms" is the whole call with
 points and rows there, "host_to_host_ms" that with arrays of NumPy, transfers included, and
 "transfer_ms" the copy of the points there and back. The CPU makes the rows of `--check` points,
@@ -20,6 +23,7 @@ import measure
 import numpy as np
 from neighbours import scan, survey
 
+from spatialq.data.cloud import Cloud
 from spatialq.geometry.neighbours_gpu import NeighboursOnGpu
 from spatialq.runtime import cuda
 
@@ -35,13 +39,28 @@ def calls_of(name, n):
         "radius": ("point_features", {"radius": radius}),
         "statistical": ("classify_noise", {}),
         "isolated": ("classify_noise", {"method": "isolated", "voxel_size": radius}),
+        "nearest point": ("cloud_distance", {}),
+        "M3C2": (
+            "cloud_distance",
+            {
+                "method": "m3c2",
+                "radius": 1.5 * radius,
+                "normal_radius": 2 * radius,
+                "max_distance": 2 * radius,
+            },
+        ),
     }
 
 
-def cloud_of(name, n):
+def cloud_of(name, n, seed=1):
     """Make n points as three arrays."""
-    points = CLOUDS[name][0](n, np.random.default_rng(1))
+    points = CLOUDS[name][0](n, np.random.default_rng(seed))
     return [np.ascontiguousarray(points[:, axis]) for axis in range(3)]
+
+
+def beside(function, reference):
+    """Give what a function takes beside the points."""
+    return (reference,) if function == "cloud_distance" else ()
 
 
 def processor_seconds(work):
@@ -54,12 +73,11 @@ def processor_seconds(work):
     return min(taken), found
 
 
-def compared(function, options, some):
+def compared(function, options, some, reference):
     """Compare the devices; give the points per second of the CPU, and how many neighbours."""
-    seconds, expected = processor_seconds(
-        lambda: measure.kernel(function, "cpu")(*some, None, options)
-    )
-    measure.assert_same(measure.kernel(function, "gpu")(*some, None, options), expected)
+    given = (*some, None, *beside(function, reference), options)
+    seconds, expected = processor_seconds(lambda: measure.kernel(function, "cpu")(*given))
+    measure.assert_same(measure.kernel(function, "gpu")(*given), expected)
     found = {"same_as_cpu": True, "cpu_points_per_s": len(some[0]) / seconds}
     if "neighbours" in expected:
         found["neighbours"] = float(expected["neighbours"].mean())
@@ -68,6 +86,7 @@ def compared(function, options, some):
 
 def figures(name, n, check, repeat):
     some, here = cloud_of(name, check), cloud_of(name, n)
+    some_others, others = (Cloud(*cloud_of(name, size, 2)) for size in (check, n))
     device = cuda.device()
     with device.use():
         there = [cp.asarray(each) for each in here]
@@ -76,16 +95,13 @@ def figures(name, n, check, repeat):
             lambda: [cp.asnumpy(cp.asarray(each)) for each in here], repeat
         )
         for call, (function, chosen) in calls_of(name, n).items():
-            checked = compared(
-                function, measure.options_of(function, **calls_of(name, check)[call][1]), some
-            )
-            options, on_gpu = (
-                measure.options_of(function, **chosen),
-                measure.kernel(function, "gpu"),
-            )
+            of_some = measure.options_of(function, **calls_of(name, check)[call][1])
+            checked = compared(function, of_some, some, some_others)
+            on_gpu = measure.kernel(function, "gpu")
+            more = (*beside(function, others), measure.options_of(function, **chosen))
 
-            def run(cloud, on_gpu=on_gpu, options=options):
-                return on_gpu(*cloud, None, options)
+            def run(cloud, on_gpu=on_gpu, more=more):
+                return on_gpu(*cloud, None, *more)
 
             device_ms = measure.device_ms(lambda run=run: run(there), repeat)
             yield measure.show(

@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 import numpy as np
 import shapely
 
+from spatialq.data.cloud import Cloud
 from spatialq.data.columns import Lists, Text
 from spatialq.data.grid import Grid
 from spatialq.data.meshes import Meshes
@@ -125,12 +126,12 @@ def assert_same(found, expected):
 
 
 def on_device(device, value):
-    """Copy an array, a grid or meshes to the memory of a device; polygons stay."""
+    """Copy an array, a grid or meshes to the memory of a device; polygons and a reference stay."""
     if isinstance(value, Grid):
         return replace(value, z=on_device(device, value.z))
     if isinstance(value, Meshes):
         return Meshes(*(on_device(device, getattr(value, each.name)) for each in fields(value)))
-    if value is None or isinstance(value, Polygons):  # which the host indexes
+    if value is None or isinstance(value, Polygons | Cloud):  # which kernels get on the host
         return value
     array = device.upload_small(np.ascontiguousarray(value))
     return array.view(OnDevice) if isinstance(device, HostDevice) else array

@@ -25,8 +25,8 @@ OPTIONS = {
     "report": {"--crs", "--override-crs"},
     "verdict": {"--crs", "--override-crs"},
     "render": {"--within"},
-    "features": {"--to-crs"},
-    "terrain": {"--to-crs"},
+    "features": {"--crs", "--to-crs"},
+    "terrain": {"--crs", "--to-crs"},
 }
 """Which of them each command has; the others of `spatialq` have none."""
 FROM, TO = "EPSG:25832", "EPSG:25833"

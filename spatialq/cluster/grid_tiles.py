@@ -45,8 +45,8 @@ def run(job: Job, write: "Write | None" = None) -> None:
     n = len(call.paths)
     shared = {
         "function": call.function,
-        "options": given(call.options),
-        "of_file": {name: call.more[name] for name in OF_FILE},
+        "options": given(replace(call.options, crs=None)),
+        "of_file": {**{name: call.more[name] for name in OF_FILE}, "crs": call.options.crs},
         "first": (call.paths[0], call.crs),
         "write": name_of(write or write_bands),
         "device": call.device,

@@ -3,6 +3,7 @@
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -65,9 +66,9 @@ def open_grids(
     CrsWarning
         If x and y are degrees, or heights have another unit than x and y.
     """
-    grid = open_file(function.name, paths[0], more)
+    grid = open_file(function.name, paths[0], {**more, "crs": options.crs})
     function.output.windows(grid.frame, options)
-    announce(function, options, [frame_of(grid)])
+    announce(function, replace(options, crs=None), [frame_of(grid)])
     return Fitted({}, options), grid.crs
 
 

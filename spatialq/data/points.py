@@ -35,6 +35,24 @@ def normals_of(nx: Any, ny: Any, nz: Any) -> tuple[Any, Any, Any]:
     return x, y, z
 
 
+def normals_to_device(device: cuda.Device, nx: Any, ny: Any, nz: Any) -> tuple[Any, ...]:
+    """Bring normals of points, each in either memory, to the device as those of `normals_of`.
+
+    Returns
+    -------
+    tuple of three float64[n], or ()
+        Contiguous; nothing if there are none.
+    """
+    if any(each is None for each in (nx, ny, nz)):
+        return ()
+    return tuple(
+        device.xp.ascontiguousarray(device.view(each))
+        if device.is_here(each)
+        else device.upload([read_only(np.ma.filled(each, np.nan))])[0]
+        for each in (nx, ny, nz)
+    )
+
+
 def all_finite(*arrays: Any) -> bool:
     """Whether arrays of NumPy or CuPy have neither NaN nor infinity."""
     return all(_is_finite(values) for values in arrays)

@@ -176,7 +176,7 @@ ENGINE = (
     ),
     _writes(
         "spatialq_read_grid_sql",
-        ("VARCHAR", "DOUBLE", "BIGINT", "DOUBLE[]", "VARCHAR", "DOUBLE"),
+        ("VARCHAR", "DOUBLE", "BIGINT", "DOUBLE[]", "VARCHAR", "VARCHAR", "DOUBLE"),
         f"{READERS}.grid:read_grid_sql",
     ),
     SqlFunction(

@@ -220,6 +220,7 @@ def read_grid(
     nodata: float | None = None,
     band: int = 1,
     bounds: Sequence[float] | None = None,
+    crs: str | None = None,
     to_crs: str | None = None,
     resolution: float | None = None,
 ) -> Grid:
@@ -238,6 +239,8 @@ def read_grid(
         Of a file with several bands, from 1.
     bounds : sequence of float, optional
         xmin, ymin, xmax, ymax in the units of x and y: only cells whose centre is inside.
+    crs : str, optional
+        Coordinate reference system of files that do not name one.
     to_crs : str, optional
         Coordinate reference system to reproject to, such as 'EPSG:25832'.
     resolution : float, optional
@@ -254,13 +257,15 @@ def read_grid(
         If a file cannot be read, files have different CRS, or an argument is wrong.
     """
     file = _path("read_grid", path)
-    warped: dict[str, Any] = {"bounds": bounds, "to_crs": to_crs, "resolution": resolution}
+    more: dict[str, Any] = {
+        "bounds": bounds, "crs": crs, "to_crs": to_crs, "resolution": resolution,
+    }  # fmt: skip
     if name is not None:
         with said_by("read_grid"):
             view = _view("read_grid", name)
-            grids.read_grid(con, file, name=view.own_name, nodata=nodata, band=band, **warped)
+            grids.read_grid(con, file, name=view.own_name, nodata=nodata, band=band, **more)
         return of_step(con, view, caller="read_grid").as_kind(Grid)
-    given = _given(nodata=nodata, band=None if band == 1 else band, **warped)
+    given = _given(nodata=nodata, band=None if band == 1 else band, **more)
     reader = Reader("read_grid", file, given)
     return _read(con, reader, Origin(reader=reader)).as_kind(Grid)
 

@@ -82,6 +82,7 @@ def write_features(
     show: Sequence[str] = (),
     nodata: float | None = None,
     band: int = 1,
+    crs: str | None = None,
     to_crs: str | None = None,
     resolution: float | None = None,
     device: str = "auto",
@@ -110,6 +111,8 @@ def write_features(
         Value that means "no value", besides those that the files declare.
     band : int
         Which band of a file with several, from 1.
+    crs : str, optional
+        Coordinate reference system of files that do not name one.
     to_crs : str, optional
         Coordinate reference system to reproject the files to before, such as 'EPSG:25832'.
     resolution : float, optional
@@ -158,7 +161,9 @@ def write_features(
         raise ValueError(message)
     # wrong options, and those that do not fit a grid, are rejected before the work is done
     nodata = None if nodata is None else float(nodata)
-    of_file = {"nodata": nodata, "band": int(band), "to_crs": to_crs, "resolution": resolution}
+    of_file = {
+        "nodata": nodata, "band": int(band), "crs": crs, "to_crs": to_crs, "resolution": resolution,
+    }  # fmt: skip
     grids = [_open_grid(path, of_file) for path in paths]
     choices = [_choose(options, grid) for grid in grids]
     chosen = choices[0]
@@ -244,7 +249,7 @@ def lengths_of_first(
     source : path or paths
         As for `write_features`; all in one CRS.
     of_file : mapping
-        Its nodata, band, to_crs and resolution.
+        Its nodata, band, crs, to_crs and resolution.
     options : mapping
         Of `pops_features`.
 

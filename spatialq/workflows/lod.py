@@ -222,8 +222,9 @@ def write_lod(
                 write_points(tree, points_to, crs, kept, shared)
     warn_of_nothing(COMMAND, clouds, box, summary.points)
     if summary.points and not summary.brightest and not has_only_points:
+        has = "has" if len(paths) == 1 else "have"
         message = (
-            f"{COMMAND}: {named(paths)} has no colours: red, green and blue of all samples are 0"
+            f"{COMMAND}: {named(paths)} {has} no colours: red, green and blue of all samples are 0"
         )
         warnings.warn(message, FileWarning, stacklevel=2)
     return {

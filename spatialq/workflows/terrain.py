@@ -39,6 +39,7 @@ def write_terrain_products(
     base: float = 0.0,
     nodata: float | None = None,
     band: int = 1,
+    crs: str | None = None,
     to_crs: str | None = None,
     resolution: float | None = None,
     device: str = "auto",
@@ -64,6 +65,8 @@ def write_terrain_products(
         Value that means "no value", besides those that the file declares.
     band : int
         Which band of a file with several, from 1.
+    crs : str, optional
+        Coordinate reference system of a file that does not name one.
     to_crs : str, optional
         Coordinate reference system to reproject the file to before, such as 'EPSG:25832'.
     resolution : float, optional
@@ -111,6 +114,7 @@ def write_terrain_products(
     of_file: dict[str, Any] = {
         "nodata": nodata,
         "band": band,
+        "crs": crs,
         "to_crs": to_crs,
         "resolution": resolution,
     }

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from spatialq.data.cloud import Cloud
 
-from ..kernels import run
+from ..kernels import arguments_of, run
 from . import oracle
+from .cases import CASES
 
 MEASURES = ("distance", "neighbours", "reference_neighbours", "spread", "reference_spread",
             "level_of_detection")  # fmt: skip
@@ -111,6 +112,17 @@ def test_m3c2_along_given_normals(clouds):
             expected = oracle.m3c2(points, others, at, np.array([0.0, 0, 1]), 0.5, 5.0)
             got = [found[name][at] for name in MEASURES]
             assert got == pytest.approx(expected, rel=1e-9, abs=1e-9, nan_ok=True)
+
+
+def test_normals_that_are_none_have_no_distance():
+    """The case of normals of any length has ones that are masked, 0, infinite, or no number."""
+    *_, normals = CASES["given normals"]
+    given, options = arguments_of("cloud_distance", "given normals")
+    found = run("cloud_distance", "cpu", given, **options)
+    size = np.abs(normals).max(axis=1).filled(np.nan)
+    is_one = np.isfinite(normals.filled(np.nan)).all(axis=1) & (size > 0)
+    assert 0 < (~is_one).sum() < len(is_one)
+    assert (np.isfinite(found["nx"]) == is_one).all()
 
 
 def test_a_change_is_found_and_noise_is_none():

@@ -482,3 +482,65 @@ def test_features_of_a_grid_in_degrees_need_one_argument(con, tmp_path):
     done = spatialq_command(*arguments, "--to-crs", "EPSG:32632", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)[0]["rows"] == len(found)
+
+
+@pytest.fixture(scope="module")
+def bare_grid(tmp_path_factory) -> tuple[Path, Path]:
+    """Write a grid that names no CRS, and the same one with it."""
+    folder = tmp_path_factory.mktemp("bare")
+    rng = np.random.default_rng(4)
+    z = 100 + rng.normal(0, 1, (60, 50)).cumsum(axis=0).astype(np.float32)
+    place = Affine(10, 0, 600_000, 0, -10, 5_600_000)
+    paths = []
+    for name, crs in (("bare", None), ("named", "EPSG:25832")):
+        path = folder / f"{name}.tif"
+        shape = {"width": 50, "height": 60, "count": 1, "dtype": z.dtype, "nodata": -9999}
+        with rasterio.open(path, "w", driver="GTiff", transform=place, crs=crs, **shape) as file:
+            file.write(z, 1)
+        paths.append(path)
+    return paths[0], paths[1]
+
+
+@pytest.mark.parametrize("target", [None, "EPSG:25833"])
+def test_a_grid_that_names_no_crs(con, bare_grid, target):
+    bare, named = bare_grid
+    to_crs = "" if target is None else f", to_crs := '{target}'"
+    found = read(con, f"read_grid('{bare}', crs := 'EPSG:25832'{to_crs})")
+    np.testing.assert_array_equal(found, read(con, f"read_grid('{named}'{to_crs})"))
+    spatialq.read_grid(con, bare, name="seen", crs="EPSG:25832", to_crs=target)
+    np.testing.assert_array_equal(read(con, "seen"), found)
+    options = f"scales := [40], example_scale := 200{to_crs}"
+    text = "pops_features('{}', {}) ORDER BY ALL"
+    rows = con.sql(
+        "FROM " + text.format(bare, f"crs := 'EPSG:25832', {options}"),
+    ).fetchall()
+    assert rows == con.sql("FROM " + text.format(named, options)).fetchall()
+
+
+@pytest.mark.parametrize("job", [False, True])
+def test_commands_on_a_grid_that_names_no_crs(tmp_path, bare_grid, job):
+    options = ["--scales", "40m", "--example-scale", "200m", "--to-crs", "EPSG:25833"]
+    options += ["--executor", "local"] if job else []
+    tables = []
+    for path, given in zip(bare_grid, (["--crs", "EPSG:25832"], []), strict=True):
+        out = tmp_path / (path.stem if job else f"{path.stem}.parquet")
+        spatialq_command("features", path, "-o", out, *options, *given)
+        rows = f"read_parquet('{out}{'/parts/*.parquet' if job else ''}')"
+        tables.append(duckdb.sql(f"SELECT * FROM {rows} ORDER BY ALL").fetchall())
+    assert tables[0] == tables[1]
+    assert tables[0]
+
+
+def test_products_of_a_grid_that_names_no_crs_have_the_one_that_is_given(tmp_path, bare_grid):
+    out = tmp_path / "slope.tif"
+    spatialq_command("terrain", bare_grid[0], "-o", out, "--crs", "EPSG:25832")
+    with rasterio.open(out) as file:
+        assert file.crs.to_epsg() == 25832
+
+
+@pytest.mark.parametrize("call", ["read_grid('{}'{})", "pops_features('{}', scales := [40]{})"])
+def test_a_grid_that_names_another_crs(con, bare_grid, call):
+    _, named = bare_grid
+    sentence = r"crs is .*25833.*, but that of '.*named\.tif' is .*25832.*: leave crs out, or"
+    with pytest.raises(duckdb.Error, match=sentence):
+        con.sql("FROM " + call.format(named, ", crs := 'EPSG:25833'")).fetchall()

@@ -23,6 +23,9 @@ FARTHEST = 1e6
 """Metres that a length may have at most: more is a mistake, and its square may be no number."""
 LENGTHS = 10
 """Length of a cylinder to either side, in its radii, where none is given."""
+COUNTS = ("neighbours", "reference_neighbours")
+VALUES = ("distance", "nx", "ny", "nz", "spread", "reference_spread", "level_of_detection")
+"""Columns of numbers of points and of lengths, in the order in which kernels fill them in."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from spatialq.runtime import buffers, progress
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads
 
-from . import LEAST, NO_POINT, Z_95, Options
+from . import COUNTS, LEAST, NO_POINT, VALUES, Z_95, Options
 
 AT_ONCE = 1 << 10
 """Points that a thread compares at once."""
@@ -64,7 +64,8 @@ def run(
     others = (reference.x, reference.y, reference.z, reference.point_id)
     near = Neighbours.of(f"{options.function}: reference", *others)
     nearest = buffers.full(n, NO_POINT, np.int64)
-    counts, values = buffers.zeros((2, n), np.int32), buffers.full((7, n), np.nan)
+    counts = buffers.zeros((len(COUNTS), n), np.int32)
+    values = buffers.full((len(VALUES), n), np.nan)
     if options.method == "nearest":
         if not all_finite(x, y, z):
             raise ValueError(not_finite(options.function, x, y, z, point_id))
@@ -76,14 +77,9 @@ def run(
         _compare(own, near, normals_of(nx, ny, nz), options, counts, values)
     return {
         "point_id": ids_of(point_id, n),
-        "distance": values[0],
         "reference_id": nearest,
-        **dict(zip(("nx", "ny", "nz"), values[1:4], strict=True)),
-        "neighbours": counts[0],
-        "reference_neighbours": counts[1],
-        "spread": values[4],
-        "reference_spread": values[5],
-        "level_of_detection": values[6],
+        **dict(zip(COUNTS, counts, strict=True)),
+        **dict(zip(VALUES, values, strict=True)),
     }
 
 

@@ -11,6 +11,7 @@ from spatialq.data.points import (
     ids_of,
     in_one_memory,
     normals_of,
+    normals_to_device,
     not_finite,
     read_only,
 )
@@ -75,8 +76,8 @@ def run(
             raise ValueError(not_finite(options.function, x, y, z, point_id))
         n = len(x)
         searched = _Search(device, elements, options)
-        has_normals = all(each is not None for each in (nx, ny, nz))
-        normals = _normals(device, nx, ny, nz, here=here) if has_normals else ()
+        to_memory = normals_to_device if here else _normals_to_host
+        normals = to_memory(device, nx, ny, nz)
         progress.stage("distances", 1.0)
         if here:
             columns = searched.rows((x, y, z), normals)
@@ -115,15 +116,10 @@ class _Search:
         return columns
 
 
-def _normals(device: cuda.Device, nx: Any, ny: Any, nz: Any, *, here: bool) -> tuple[Any, ...]:
-    """Give the normals of points in the memory that these are in."""
+def _normals_to_host(device: cuda.Device, nx: Any, ny: Any, nz: Any) -> tuple[Any, ...]:
+    """Bring normals of points to the host, as `normals_to_device`."""
     given = (nx, ny, nz)
-    if here:
-        return tuple(
-            device.xp.ascontiguousarray(device.view(each))
-            if device.is_here(each)
-            else device.upload([normals_of(each, each, each)[0]])[0]
-            for each in given
-        )
+    if any(each is None for each in given):
+        return ()
     there = (device.download(device.view(each)) if device.is_here(each) else each for each in given)
     return normals_of(*there)

@@ -6,7 +6,16 @@ from typing import Annotated, Any
 import typer
 
 from spatialq.cli.jobs import Tasks, run_job
-from spatialq.cli.options import Device, Json, Memory, Resolution, ToCrs, names, with_parameters
+from spatialq.cli.options import (
+    Crs,
+    Device,
+    Json,
+    Memory,
+    Resolution,
+    ToCrs,
+    names,
+    with_parameters,
+)
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import show_written
 
@@ -50,6 +59,7 @@ def terrain(
         float | None, typer.Option(help="Value that means that a cell has no value.")
     ] = None,
     band: Annotated[int, typer.Option(help="Band to read of a file with several.")] = 1,
+    crs: Crs = None,
     to_crs: ToCrs = None,
     resolution: Resolution = None,
     device: Device = "auto",
@@ -60,7 +70,7 @@ def terrain(
     from spatialq.workflows.terrain import write_terrain_products
 
     of_file: dict[str, Any] = {
-        "nodata": nodata, "band": band, "to_crs": to_crs, "resolution": resolution,
+        "nodata": nodata, "band": band, "crs": crs, "to_crs": to_crs, "resolution": resolution,
     }  # fmt: skip
     if tasks.are_wanted:
         run_job(

@@ -21,6 +21,7 @@ def read_grid_sql(
     nodata: float | None,
     band: int | None,
     bounds: list[float] | None,
+    crs: str | None,
     to_crs: str | None,
     resolution: float | None,
 ) -> str:
@@ -35,7 +36,7 @@ def read_grid_sql(
         message = f"{READER}: band must not be NULL"
         raise ValueError(message)
     box = check_bounds(READER, bounds)
-    options: dict[str, Any] = {"nodata": nodata, "band": band}
+    options: dict[str, Any] = {"nodata": nodata, "band": band, "crs": crs}
     warped: dict[str, Any] = {"to_crs": to_crs, "resolution": resolution}
     sources = find_grids(READER, find_files(READER, path), **warped, **options)
     queries = []

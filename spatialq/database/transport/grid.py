@@ -4,8 +4,9 @@ The query is written while it is bound, as for `read_grid`. A file is read band 
 one row per cell.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import pyarrow as pa
@@ -124,12 +125,15 @@ def _query(
     reader: dict[str, Any] = {
         "nodata": nodata,
         "band": band,
+        "crs": chosen.crs,
         "to_crs": to_crs,
         "resolution": resolution,
     }
     files = find_files(function.name, grid)
     sources = [each for file in files for each in find_grids(function.name, [file], **reader)]
-    announce(function, chosen, map(frame_of, sources))
+    in_file = replace(chosen, crs=None)  # the CRS is that of the sources now
+    options = json.dumps({**json.loads(options), "crs": None})
+    announce(function, in_file, map(frame_of, sources))
     queries = []
     for source in sources:
         warn_about(function.name, source)

@@ -58,7 +58,7 @@ def find_grids(
     resolution : float, optional
         Side of the cells then, see `WarpedGrid`; by default that of the first file for all.
     **options
-        nodata and band of `GridSource`.
+        nodata, band and crs of `GridSource`.
 
     Raises
     ------
@@ -127,6 +127,7 @@ def read_grid(
     nodata: float | None = None,
     band: int = 1,
     bounds: Sequence[float] | None = None,
+    crs: str | None = None,
     to_crs: str | None = None,
     resolution: float | None = None,
 ) -> "duckdb.DuckDBPyRelation":
@@ -145,6 +146,8 @@ def read_grid(
         Which band of a file with several, from 1.
     bounds : sequence of float, optional
         xmin, ymin, xmax, ymax in the units of x and y: only cells with their centre inside.
+    crs : str, optional
+        CRS of files that do not name one, such as 'EPSG:25832'.
     to_crs : str, optional
         CRS to reproject to, see `find_grids`.
     resolution : float, optional
@@ -162,6 +165,7 @@ def read_grid(
     options: dict[str, Any] = {
         "nodata": nodata,
         "band": band,
+        "crs": crs,
         "to_crs": to_crs,
         "resolution": resolution,
     }

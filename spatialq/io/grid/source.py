@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from spatialq.data.grid import Grid, heights
 from spatialq.errors import CrsError, FileError, FileWarning
-from spatialq.io import crs
+from spatialq.io import crs as crs_text
 from spatialq.io.files import require_file
 from spatialq.io.grid.gdal import is_masked, opened, require_plain, thinned_mask
 from spatialq.io.source import ROW_GROUP, Box
@@ -49,6 +49,8 @@ class GridSource:
         Value that means "no value", besides those that the file declares.
     band : int
         Which band of a file with several, from 1.
+    crs : str, optional
+        CRS of a file that does not name one.
     reader : str
         Whose errors and warnings they are.
 
@@ -56,6 +58,8 @@ class GridSource:
     ------
     FileError
         If the file cannot be read as a grid.
+    CrsError
+        If PROJ cannot read `crs`, or the file is in another one.
     ValueError
         If the file has no such band.
     """
@@ -69,10 +73,13 @@ class GridSource:
         *,
         nodata: float | None = None,
         band: int = 1,
+        crs: str | None = None,
         reader: str = READER,
     ) -> None:
         self.path = as_path(path)
-        self.options: dict[str, Any] = {"nodata": nodata, "band": band, "reader": reader}
+        self.options: dict[str, Any] = {
+            "nodata": nodata, "band": band, "crs": crs, "reader": reader,
+        }  # fmt: skip
         """With which it was opened."""
         self._reader = reader
         self.warnings: Sequence[str] = []
@@ -91,8 +98,20 @@ class GridSource:
         else:
             require_plain(self._reader, self.path)
             self._describe_raster()
+        if crs is not None:
+            self._take_crs(crs)
         self.rows = self._height * self._width
         self.box: Box | None = self._extent((0, self._height, 0, self._width))
+
+    def _take_crs(self, crs: str) -> None:
+        given = crs_text.from_argument(self._reader, crs)
+        if self.crs is not None and not crs_text.same(self.crs, given):
+            message = (
+                f"{self._reader}: crs is {crs_text.name(given)}, but that of '{self.path}' is "
+                f"{crs_text.name(self.crs)}: leave crs out, or correct that of the file"
+            )
+            raise CrsError(message)
+        self.crs = given
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -297,7 +316,7 @@ class GridSource:
                 # GDAL recognises systems that the file describes without naming them.
                 code = dataset.crs.to_epsg()
                 try:
-                    self.crs = crs.from_text(f"EPSG:{code}" if code else dataset.crs.to_wkt())
+                    self.crs = crs_text.from_text(f"EPSG:{code}" if code else dataset.crs.to_wkt())
                 except CrsError as error:
                     self.warnings = [*self.warnings, str(error)]
 

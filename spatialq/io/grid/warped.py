@@ -62,10 +62,11 @@ class WarpedGrid(GridSource):
         resolution: float | None = None,
         nodata: float | None = None,
         band: int = 1,
+        crs: str | None = None,
         reader: str = READER,
     ) -> None:
         self._virtual: str | None = None
-        super().__init__(path, nodata=nodata, band=band, reader=reader)
+        super().__init__(path, nodata=nodata, band=band, crs=crs, reader=reader)
         self.options |= {"operation": operation, "resolution": resolution}
         if self._is_npy:
             raise FileError.of(reader, path, "a .npy file cannot be reprojected: write a GeoTIFF")
