@@ -1,6 +1,6 @@
 """How long clashes of ten models take when one of them is replaced, against all of them anew.
 
-python benchmarks/clash_revisions.py [--data FOLDER] [--models N] [--moved N] [--json FILE]
+python benchmarks/clash_revisions.py [--data FOLDER] [--models N] [--moved N] [--out FOLDER]
 
 Ten trades of one building are kept in a project. Of one of them a few elements are moved, and the
 list, its groups and its BCF are made again: in the project, where the BCF is written over that of
@@ -14,10 +14,12 @@ import shutil
 import tempfile
 import time
 import warnings
+from datetime import UTC, datetime
 from pathlib import Path
 
 import ifcopenshell
 import ifcopenshell.util.unit
+from measure import add_arguments
 from registry import DATA
 
 from spatialq.errors import FileWarning
@@ -99,7 +101,7 @@ def main():
     parser.add_argument("--data", type=Path, default=DATA / "ifc")
     parser.add_argument("--models", type=int, default=1 + len(OTHERS))
     parser.add_argument("--moved", type=int, default=5)
-    parser.add_argument("--json", type=Path)
+    add_arguments(parser)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", FileWarning)
     paths = [arguments.data / f"Schependomlaan_{name}" for name in OTHERS[: arguments.models - 1]]
@@ -117,6 +119,8 @@ def main():
         live = run(models, project, *archives)
         is_same = archives[0].read_bytes() == archives[1].read_bytes()
     result = {
+        "commit": arguments.commit,
+        "date": datetime.now(UTC).date().isoformat(),
         "models": len(models),
         "clashes": len(full[0]),
         "groups": len(full[1]),
@@ -126,8 +130,9 @@ def main():
         "project": {name: round(each, 3) for name, each in live[2].items()},
     }
     print(json.dumps(result, indent=1))
-    if arguments.json:
-        arguments.json.write_text(json.dumps(result, indent=1) + "\n")
+    if arguments.out:
+        path = arguments.out / "clash_revisions.json"
+        path.write_text(json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -353,13 +353,6 @@ ENGINE = (
         volatile=False,
     ),
     SqlFunction(
-        "spatialq_lacking",
-        ("VARCHAR", "VARCHAR[]"),
-        "UTINYINT",
-        f"{TRANSPORT}.refusal:lacking",
-        volatile=False,
-    ),
-    SqlFunction(
         "spatialq_rows_sql",
         ("VARCHAR", "VARCHAR", "VARCHAR[]"),
         "VARCHAR",

@@ -189,8 +189,17 @@ def as_meshes(place: str, given: Any) -> Meshes:
         view = cuda.device().view if any(there) else np.asarray
         given = Meshes(*(view(array) for array in given.arrays))
     else:
-        pairs = [(np.asarray(vertices), np.asarray(faces)) for vertices, faces in given]
-        for k, pair in enumerate(pairs):
+        is_one = isinstance(given, str | bytes) or not np.iterable(given)
+        pairs = []
+        for k, each in enumerate([given] if is_one else given):
+            if not isinstance(each, tuple | list) or len(each) != 2:
+                message = (
+                    f"{place} must be Meshes or a list of pairs, vertices and faces, got "
+                    f"{type(each).__name__} at position {k}"
+                )
+                raise ValueError(message)
+            pair = np.asarray(each[0]), np.asarray(each[1])
+            pairs.append(pair)
             _require_shapes(f"{place}: mesh {k}", *pair)
         given = Meshes.of([(vertices, narrowed(faces)) for vertices, faces in pairs])
     _require_shapes(place, given.vertices, given.faces)

@@ -457,6 +457,11 @@ def test_run_elements_takes_meshes_and_lists():
         ((spatialq.Meshes(np.eye(3), FACES[:0], np.array([0, 2]), np.array([0, 0])),
           "intersects_with"),
          "intersects_with: a: vertex_starts must grow from 0 to 3, the number of rows"),
+        *(((given, "intersects_with"),
+           f"intersects_with: a must be Meshes or a list of pairs, vertices and faces, got {got}")
+          for given, got in (("walls", "str at position 0"), (7, "int at position 0"),
+                             ([(np.eye(3), FACES), None], "NoneType at position 1"),
+                             ([(np.eye(3),)], "tuple at position 0"))),
         (([], "cut_out"), "run_elements: no spatial function 'cut_out'"),
     ],
 )  # fmt: skip

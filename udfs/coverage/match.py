@@ -149,7 +149,7 @@ def measure(
 
     def some(span: tuple[int, int]) -> None:
         _measure(
-            *span, halt, starts, faces.element, faces.normal, faces.area, faces.starts,
+            *span, halt, starts, faces.normal, faces.area, faces.starts,
             faces.centres, faces.cell_area, touches.starts, touches.offset, touches.sample,
             touches.owner, touches.nearest, counts, sight, height, search, axes, found, axis,
         )  # fmt: skip
@@ -295,7 +295,7 @@ def _lie(e, a, f0, f1, axes, axis_of, cell_starts, centres, centre, p, q):  # ty
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _measure(  # type: ignore[no-untyped-def]
-    first, stop, halt, starts, face_element, normal, area, cell_starts, centres, cell_area,
+    first, stop, halt, starts, normal, area, cell_starts, centres, cell_area,
     touch_starts, offset, sample, owner, nearest, counts, sight, height, search,
     axes, found, axis_of,
 ):  # fmt: skip

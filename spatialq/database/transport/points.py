@@ -27,7 +27,7 @@ from spatialq.database.transport.queries import (
     table_of,
     with_columns,
 )
-from spatialq.database.transport.refusal import refusal
+from spatialq.database.transport.refusal import WHOLE, refusal
 from spatialq.database.transport.request import Request, Transport
 from spatialq.errors import DeviceError
 from spatialq.execution.call import call
@@ -194,7 +194,7 @@ def attribute(caller: str, name: str, kind: str) -> str:
 
 def whole(caller: str, name: str, kind: str) -> str:
     """Write a column as numbers of its type: a cast would round, and say no more than "range"."""
-    is_whole = f"typeof({name}) SIMILAR TO 'U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?'"
+    is_whole = f"regexp_full_match(typeof({name}), '{WHOLE}')"
     text = (
         f"if({is_whole}, 'got ', 'of a type such as {kind}, got ') || {name}::VARCHAR "
         f"|| ' of type ' || typeof({name})"

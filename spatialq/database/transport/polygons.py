@@ -11,7 +11,7 @@ import pyarrow as pa
 from spatialq.data.polygons import Polygons
 from spatialq.database.pins import Lookup
 from spatialq.database.transport.queries import Source
-from spatialq.database.transport.refusal import FIELD, refusal
+from spatialq.database.transport.refusal import FIELD, refusal, told
 from spatialq.database.transport.request import Request
 from spatialq.functions.catalogue import Function
 from spatialq.functions.sql_text import literal
@@ -42,11 +42,12 @@ def beside_points(function: Function, table: str) -> Source:
         )
         raise ValueError(message)
     rows = _rows(table)
-    kinds = ", ".join(f"'{FIELD} {k}': {name}" for k, name in enumerate(NEEDED))
-    lacking = [
+    fields = ", ".join(f"'{FIELD} {k}': {name}" for k, name in enumerate(NEEDED))
+    kinds = f"typeof((SELECT {{{fields}}} FROM {rows} LIMIT 0))"
+    known = told([
         f"{caller}: {argument} must be a table with a column {name}, {what}, which {table!r} lacks"
         for name, what in NEEDED.items()
-    ]
+    ])  # fmt: skip
     kind = f"typeof((SELECT geometry FROM {rows} LIMIT 0))"
     wrong = refusal(
         f"{caller}: geometry of {argument} must be of type GEOMETRY, which geometry::GEOMETRY "
@@ -54,8 +55,8 @@ def beside_points(function: Function, table: str) -> Source:
         kind,
     )
     check = (
-        f"coalesce(spatialq_lacking(typeof((SELECT {{{kinds}}} FROM {rows} LIMIT 0)), "
-        f"{literal(lacking)}), CASE WHEN {kind} NOT LIKE 'GEOMETRY%' THEN {wrong}::UTINYINT END)"
+        f"CASE WHEN NOT spatialq_checked('', {known}, {kinds}, []) THEN 0 "
+        f"WHEN {kind} NOT LIKE 'GEOMETRY%' THEN {wrong}::UTINYINT END"
     )
     columns = {
         "place": "place",

@@ -1,6 +1,5 @@
 """The text of queries that call a function, with both transports."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +7,7 @@ from dataclasses import dataclass, replace
 from spatialq.database import frames
 from spatialq.database.pins import Lookup
 from spatialq.database.transport.columns import given_to
-from spatialq.database.transport.refusal import FIELD, NUMBER, require_rows
+from spatialq.database.transport.refusal import FIELD, NUMBER, require_rows, told
 from spatialq.database.transport.request import Request, Transport
 from spatialq.functions.catalogue import Function
 from spatialq.functions.sql_text import identifier, literal, name_parts, parts_of
@@ -190,23 +189,15 @@ def table_of(
     is_right = f"regexp_full_match(typeof({{{fields}}}), {struct})"
     absence = "'\"NULL\"'"
     there = "".join(f" AND typeof({identifier(name)}) <> {absence}" for name in more)
-    sentences = {
-        "caller": function.name,
-        "absent": [
-            *needed.values(),
-            *(
-                f"{function.name}: attributes must be columns of {table!r}, got {name!r}"
-                for name in more
-            ),
-        ],
-        "columns": list(needed),
-        "place": f"{function.name}: {table!r}",
-    }
+    wrong = f"{function.name}: attributes must be columns of {table!r}, got "
+    known = told(
+        [*needed.values(), *(f"{wrong}{name!r}" for name in more)], list(needed),
+        caller=function.name, place=f"{function.name}: {table!r}",
+    )  # fmt: skip
     every = [*needed, *more]
     fields = ", ".join(f"'{FIELD} {k}': {identifier(name)}" for k, name in enumerate(every))
     values = ", ".join(f"{identifier(name)}::VARCHAR" for name in needed)
-    told = literal(json.dumps(sentences, ensure_ascii=False))
-    checked = f"spatialq_checked({ASKED}, {told}, typeof({{{fields}}}), [{values}])"
+    checked = f"spatialq_checked({ASKED}, {known}, typeof({{{fields}}}), [{values}])"
     expressions = {
         name: f"TRY_CAST({identifier(name)} AS {'BIGINT' if name == POINT_ID else 'DOUBLE'})"
         for name in columns

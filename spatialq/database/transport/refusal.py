@@ -1,4 +1,4 @@
-"""`spatialq_refuse` and `spatialq_lacking`, which fail as `error` of DuckDB does.
+"""`spatialq_refuse` and `spatialq_checked`, which fail as `error` of DuckDB does.
 
 `error` is volatile: in a correlated subquery DuckDB evaluates what depends on it for each outer
 row, so that a kernel would run as often.
@@ -6,7 +6,7 @@ row, so that a kernel would run as often.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import pyarrow as pa
@@ -16,12 +16,27 @@ from spatialq.database import frames
 from spatialq.functions.sql_text import literal
 from spatialq.io.formats import MACROS, find_reader, means_file, means_no_rows
 
-NUMBER = r"U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)|BIGNUM"
 WHOLE = r"U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?"
-"""The types of numbers, and of whole ones, in Python's and DuckDB's regular expressions."""
+NUMBER = rf"{WHOLE}|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)|BIGNUM"
+"""The types of whole numbers, and of all, in Python's and DuckDB's regular expressions."""
 FIELD = "spatialq column"
-"""Begins the names of fields of the struct by whose type `lacking` and `checked` know columns."""
+"""Begins the names of fields of the struct by whose type `checked` knows columns."""
 FIELDS = re.compile(rf'"{FIELD} \d+" ')
+
+
+def told(absent: Sequence[str], columns: Sequence[str] = (), **names: str) -> str:
+    """Write what `checked` is told of a table, the same for all of its rows.
+
+    Parameters
+    ----------
+    absent : sequence of str
+        Sentences about columns that the table lacks, in the order of the struct.
+    columns : sequence of str
+        Those that must have numbers, the first of the struct; then `names` has the `caller` and,
+        as `place`, what a sentence about one of them begins with.
+    """
+    known = {"absent": absent, "columns": columns, **names}
+    return literal(json.dumps(known, ensure_ascii=False))
 
 
 def checked(marks: Any, sentences: Any, kinds: Any, values: Any) -> pa.Array:
@@ -34,7 +49,7 @@ def checked(marks: Any, sentences: Any, kinds: Any, values: Any) -> pa.Array:
     marks : array of str
         NULL but in the one row that is not of the table.
     sentences : array of str
-        JSON, as `queries.table_of` writes it.
+        As `told` writes them.
     kinds : array of str
         The type of a struct of the columns in their order, which have the type "NULL" if absent.
     values : array of list of str
@@ -71,23 +86,6 @@ def _require_number(known: Mapping[str, str], name: str, kind: str, value: str |
         whole = whole_numbers("BIGINT")
         message = f"{known['caller']}: {name} must be {whole}, {got} {value} of type {kind}"
         raise ValueError(message)
-
-
-def lacking(kinds: Any, sentences: Any) -> pa.Array:
-    """Give NULL, or fail with the sentence of the first column that a table lacks.
-
-    Parameters
-    ----------
-    kinds : array of str
-        The type of a struct of the columns in their order, which have the type "NULL" if absent.
-    sentences : array of list of str
-        One for each column.
-    """
-    for kind, texts in zip(kinds.to_pylist(), sentences.to_pylist(), strict=True):
-        for k, sentence in enumerate(texts):
-            if f'"{FIELD} {k}" "NULL"' in kind:
-                raise ValueError(sentence)
-    return pa.nulls(len(kinds), pa.uint8())
 
 
 def refuse(sentences: Any, values: Any) -> NoReturn:
