@@ -117,6 +117,7 @@ def right(macro, argument, folder):
     """A value with which the macro can be called."""
     if argument in COLUMNS and macro.name.endswith("_list"):
         return argument
+    models = "elements" if macro.name == "revision_changes" else str(folder / "house.ifc")
     path = {
         "read_las": "cloud.las", "read_points": "cloud.las", "read_grid": "grid.npy",
         "write_ground": "cloud.las", "write_lod": "cloud.las", "write_tiles": "cloud.las",
@@ -135,7 +136,7 @@ def right(macro, argument, folder):
         "to_crs": "EPSG:4326", "folder": str(folder / macro.name),
         "rules": str(folder / "rules.ids"),
         **dict.fromkeys(("before", "after", "surface", "terrain"), "cells"),
-        "old": str(folder / "house.ifc"), "new": str(folder / "house.ifc"),
+        "old": models, "new": models,
     }  # fmt: skip
     output = "lod.copc.laz" if macro.name == "write_lod" else "ground.csv"
     target = f"clashes{next(FILES)}.bcf" if macro.name == "write_bcf" else "tiles/tileset.json"
