@@ -6,6 +6,8 @@ part, None where no formula gives it.
 
 from math import atan, cos, degrees, pi, sqrt
 
+import numpy as np
+
 from spatialq.data.meshes import Meshes
 
 from .shapes import (
@@ -43,6 +45,18 @@ IN_A_CORNER = 2 * sqrt(2) / (1 + sqrt(2))
 IN_A_SOLID_CORNER = 2 * sqrt(3) / (1 + sqrt(3))
 """How much larger than a layer's thickness a ball may be where the layer turns around a convex
 edge or corner."""
+
+BRICK = np.array([
+    [0.15, 0.7, 1.5], [0.15, 0.7, 2.25], [-0.65, 1.3, 1.5], [-0.65, 1.3, 2.25],
+    [1.05, 1.9, 1.5], [1.05, 1.9, 2.25], [0.25, 2.5, 1.5], [0.25, 2.5, 2.25],
+])  # fmt: skip
+STICK = np.array([
+    [0.87748888, 2.04593828, 0.32657284], [0.98675775, 1.94412326, 1.81911899],
+    [0.86051971, 2.29469597, 0.34478432], [0.96978858, 2.19288095, 1.83733047],
+    [1.12624657, 2.06414976, 0.30960367], [1.23551545, 1.96233473, 1.80214982],
+    [1.10927740, 2.31290745, 0.32781515], [1.21854628, 2.21109243, 1.82036130],
+])  # fmt: skip
+"""Corners of two boxes: an edge of the second is 2 mm deep in the first, beside an edge of that."""
 
 CASES = {
     # apart and at the surface
@@ -147,6 +161,12 @@ CASES = {
     # a common part of both, and a part of each outside the other
     "crossing beams": (BEAM, turned(BEAM, (0, 0, 1), 90), "overlap", 0.1),
     "beams crossing askew": (BEAM, turned(BEAM, (0, 0, 1), 37), "overlap", 0.1),
+    "an edge in a face beside its edge": (
+        (BRICK, cube(1.0)[1]),
+        (STICK, cube(1.0)[1]),
+        "overlap",
+        0.002186,
+    ),
     "aligned walls, 5 cm in common": (WALL, moved(WALL, (2.95, 0, 0)), "overlap", 0.05),
     "aligned walls, 3 mm in common": (WALL, moved(WALL, (2.997, 0, 0)), "overlap", 0.003),
     "walls side by side, 5 cm in common": (WALL, moved(WALL, (0, 0.15, 0)), "overlap", 0.05),

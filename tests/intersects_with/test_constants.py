@@ -23,6 +23,7 @@ SEARCH = Path(gpu.SEARCH).read_text()
     ("name", "value"),
     [
         ("WARPS", gpu.WARPS),
+        ("CLOSE", narrow_phase.CLOSE),
         ("MAX_SHALLOW", narrow_phase.MAX_SHALLOW),
         ("MAX_STEPS", inscribed_ball.MAX_STEPS),
         ("MAX_SURFACES", inscribed_ball.MAX_SURFACES),

@@ -7,6 +7,7 @@ typedef unsigned long long u64;
 #define NOTHING __longlong_as_double(0x7FF8000000000000ll)
 const u64 NONE = ~0ull;
 const int WARPS = 4;  // of a block, where a warp works alone
+const double CLOSE = 0.001;
 const int MAX_SHALLOW = 4;
 const int MAX_STEPS = 512;
 const int MAX_SURFACES = 16;
@@ -736,6 +737,12 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 4) relate(
                         radius = found;
                         at = seed;
                     }
+                }
+                if (radius < 0.0 && crossing != NONE) {  // another face is in front of that point
+                    at = crossing_centre(one, other, s.side[a], s.side[b], t);
+                    seed = point_behind(at, one, other, s.side[a], s.side[b], CLOSE * t);
+                    at = seed;
+                    radius = largest_ball(s, at, t, enough, a, b, lane);
                 }
                 if (radius < 0.0) {  // thinner than what was tested: a point is known, but no ball
                     radius = 0.0;

@@ -29,6 +29,10 @@ from .triangle_pair import (
     point_below,
 )
 
+CLOSE = 0.001
+"""Share of the tolerance by which a ball is searched for behind a crossing, where another face is
+in front of the point that is tried first."""
+
 MAX_SHALLOW = 4
 """Shallow pairs of triangles from which a ball is searched for, at most."""
 
@@ -107,13 +111,19 @@ def relate(
         px = np.nan
         py = np.nan
         pz = np.nan
+        cx = np.nan
+        cy = np.nan
+        cz = np.nan
         if crossing:
             code = OVERLAP
             i = contacts[count - 1, 0]
             j = contacts[count - 1, 1]
             x, y, z = crossing_centre(one, i, other, j, side_a, side_b, t)
+            cx = x
+            cy = y
+            cz = z
             if closed:
-                px, py, pz = point_behind(x, y, z, one, i, other, j, side_a, side_b, 0.1 * t)
+                px, py, pz = point_behind(cx, cy, cz, one, i, other, j, side_a, side_b, 0.1 * t)
         else:
             code, d2, x, y, z, px, py, pz = relate_without_crossing(
                 a, b, one, other, contacts, count, solids, t, touches, state, polygon, spare
@@ -123,6 +133,11 @@ def relate(
             d2 = 0.0
             if closed:
                 radius, x, y, z = common_ball(px, py, pz, box, t, a, b, solids)
+                if radius == 0.0 and crossing:  # another face is in front of that point
+                    px, py, pz = point_behind(
+                        cx, cy, cz, one, i, other, j, side_a, side_b, CLOSE * t
+                    )
+                    radius, x, y, z = common_ball(px, py, pz, box, t, a, b, solids)
             else:
                 radius = np.nan
                 if not crossing:
