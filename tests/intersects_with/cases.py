@@ -371,6 +371,7 @@ CLOSE_CALLS = {
     "a cube 0.8 mm larger",
     "spheres with 3 mm in common",
     "rings side by side, 3 mm in common",
+    "an edge in a face beside its edge",
 }
 """Cases of which volumes alone do not tell the relation, as the golden labels say ambiguous."""
 
