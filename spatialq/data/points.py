@@ -1,6 +1,6 @@
 """What the kernels of point clouds share: checks and copies of x, y, z and point_id."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -136,6 +136,28 @@ def converted(values: Any, dtype: Any) -> Any:
 def to_host(device: cuda.Device, array: Any) -> Any:
     """Copy an array of the device into page-locked memory of the pool, if it is large."""
     return device.download(array, buffers.empty(array.shape, array.dtype, page_locked=True))
+
+
+def where_they_are(
+    device: cuda.Device, point_id: Any, n: int, columns: Mapping[str, Any], *, here: bool
+) -> dict[str, Any]:
+    """Give columns of the device and the ids of their n points, in the memory of the points.
+
+    Parameters
+    ----------
+    device : Device
+    point_id : int64[n] or None
+        Where the points are; None for the positions.
+    n : int
+    columns : mapping of str to array
+    here : bool
+        Whether the points are on the device.
+    """
+    if here:
+        ids = None if point_id is None else device.view(point_id)
+        return {"point_id": ids_of(ids, n, device.xp), **columns}
+    found = {name: to_host(device, values) for name, values in columns.items()}
+    return {"point_id": ids_of(point_id, n), **found}
 
 
 def ascends(point_id: Any) -> bool:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.data.points import ids_of, to_host
+from spatialq.data.points import where_they_are
 from spatialq.data.strays import strays_of, values_at
 from spatialq.geometry.neighbours_gpu import THREADS, NeighboursOnGpu, finite_points
 from spatialq.runtime import cuda, progress
@@ -48,7 +48,7 @@ def run(
     with device.use():
         progress.stage("order", 0.5)
         there, here = finite_points(device, options.function, x, y, z, point_id)
-        n, xp = len(there[0]), device.xp
+        n = len(there[0])
         classes = _classes(device, classification, n)
         given = there if here else (x, y, z)
         stray = strays_of(given) if n else None
@@ -65,10 +65,7 @@ def run(
                 SOURCE, "classify_noise_strays", len(rows), options.mean_k, far, rows, len(rows),
                 classes,
             )  # fmt: skip
-        if here:
-            ids = None if point_id is None else device.view(point_id)
-            return {"point_id": ids_of(ids, n, xp), "classification": classes}
-        return {"point_id": ids_of(point_id, n), "classification": to_host(device, classes)}
+        return where_they_are(device, point_id, n, {"classification": classes}, here=here)
 
 
 def _classify(device: cuda.Device, options: "Options", there: Any, classes: Any) -> NeighboursOnGpu:

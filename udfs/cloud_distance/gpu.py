@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.cloud import Cloud
-from spatialq.data.points import ids_of, normals_to_device, to_host
+from spatialq.data.points import normals_to_device, where_they_are
 from spatialq.geometry.neighbours_gpu import NeighboursOnGpu, finite_points
 from spatialq.runtime import cuda, progress
 
@@ -80,14 +80,10 @@ def run(
             **dict(zip(COUNTS, counts, strict=True)),
             **dict(zip(VALUES, values, strict=True)),
         }
-        if here:
-            ids = None if point_id is None else device.view(point_id)
-            return {"point_id": ids_of(ids, n, xp), **columns}
-        found = {name: to_host(device, each) for name, each in columns.items()}
-        return {"point_id": ids_of(point_id, n), **found}
+        return where_they_are(device, point_id, n, columns, here=here)
 
 
-def _search(device: Any, options: "Options", reference: Cloud) -> NeighboursOnGpu:
+def _search(device: cuda.Device, options: "Options", reference: Cloud) -> NeighboursOnGpu:
     """Make a search among the points of the reference, which themselves do not stay."""
     others = (reference.x, reference.y, reference.z, reference.point_id)
     there, _ = finite_points(device, f"{options.function}: reference", *others)

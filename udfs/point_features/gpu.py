@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.data.points import ids_of, to_host
+from spatialq.data.points import where_they_are
 from spatialq.geometry.neighbours_gpu import NeighboursOnGpu, finite_points
 from spatialq.runtime import cuda, progress
 
@@ -53,8 +53,4 @@ def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, 
         else:
             near.launch(SOURCE, "point_features_within", n, np.float64(options.radius), *rest)
         columns = {"neighbours": count, **dict(zip(FEATURES, features, strict=True))}
-        if here:
-            ids = None if point_id is None else device.view(point_id)
-            return {"point_id": ids_of(ids, n, xp), **columns}
-        found = {name: to_host(device, values) for name, values in columns.items()}
-        return {"point_id": ids_of(point_id, n), **found}
+        return where_they_are(device, point_id, n, columns, here=here)
