@@ -109,6 +109,33 @@ def test_columns_of_the_gpu(device, strategy):
     assert_same(found, run("build_lod", "cpu", columns, strategy=strategy, **options))
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(
+    "lacks", [(), ("intensity",), ("green",), ("red", "green", "blue", "intensity"),
+              ("classification",)],
+)  # fmt: skip
+def test_points_that_are_on_the_gpu_stay_there(device, monkeypatch, lacks, strategy):
+    columns, options = CASES["random" if lacks else "random, places of points"]
+    columns = columns | dict.fromkeys(("point_id", *lacks))
+    there = {
+        name: None if values is None else on_device(device, values)
+        for name, values in columns.items()
+    }
+    expected = run("build_lod", "cpu", columns, strategy=strategy, **options)
+    monkeypatch.setattr(gpu, "validate", None)  # of points in main memory
+    found = run("build_lod", "gpu", there, strategy=strategy, **options)
+    assert_same(found, expected)
+
+
+def test_bad_points_on_the_gpu_are_refused_as_on_the_cpu(device):
+    columns, options = CASES["random, places of points"]
+    there = {axis: columns[axis].copy() for axis in "xyz"}
+    there["y"][7] = np.nan
+    there = {name: on_device(device, values) for name, values in there.items()}
+    with pytest.raises(ValueError, match=r"must be finite, got 1 points .* with point_id 7"):
+        run("build_lod", "gpu", there | {"point_id": None}, **options)
+
+
 LAST = Root(BITS, (5, 6, 2))
 """No points of this have two places."""
 

@@ -1,19 +1,23 @@
-"""`build_lod` on the GPU: the tree is built there, the table in main memory."""
+"""`build_lod` on the GPU: the tree is built and samples are collected there."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spatialq.data.points import in_one_memory
+from spatialq.data.strays import ends_of
 from spatialq.runtime import cuda, progress
 
 from . import tiles
 from .attributes import with_attributes
 from .cost import BYTES_GRID, bytes_device
+from .samples_gpu import colours, columns
 from .split_gpu import MAX_POINTS, Records, bounds, split
 from .table import no_rows
 from .tree import Cube, Points, Root, Tree
-from .validation import reject, validate
+from .validation import Cloud, cube_around, reject, validate
 from .voxels_gpu import voxels
 
 if TYPE_CHECKING:
@@ -67,20 +71,64 @@ def run(
     with device.use():
         in_one_memory(device, options.function, (x, y, z, point_id))
         given = x, y, z, point_id, red, green, blue, intensity, classification
-        here = [
-            device.download(device.view(each)) if device.is_here(each) else each for each in given
-        ]
-        more = {
-            name: device.download(device.view(each)) if device.is_here(each) else each
-            for name, each in attributes.items()
-        }
-        if not here[0].size:
-            return with_attributes(no_rows(), None, more)
         progress.stage("points", 0.3)
-        cloud = validate(*here)
+        cloud = _validated_there(device, given, options)
+        stays = cloud is not None
+        if cloud is None:
+            given = tuple(_brought(device, each) for each in given)
+            if not given[0].size:
+                return with_attributes(no_rows(), None, attributes)
+            cloud = validate(*given)
         progress.stage("octree", 1.0)
-        nodes = tiles.run(cloud, options, build_and_bring, capacity(options))
-        return with_attributes(nodes, here[3], more)
+        if options.max_points < len(cloud.points.x) <= capacity(options):
+            nodes = _whole(device, cloud, options, stays=stays)
+        else:
+            nodes = tiles.run(cloud, options, build_and_bring, capacity(options))
+        more = {name: _brought(device, each) for name, each in attributes.items()}
+        return with_attributes(nodes, _brought(device, point_id), more)
+
+
+def _brought(device: cuda.Device, array: Any) -> Any:
+    """Give an array in main memory; None stays None."""
+    return device.download(device.view(array)) if device.is_here(array) else array
+
+
+def _validated_there(device: cuda.Device, given: Sequence[Any], options: "Options") -> Cloud | None:
+    """Validate points on the device, without ids, if they and their attributes are good there.
+
+    What is not, `validation.validate` takes to order in main memory, or says what is wrong.
+    """
+    xyz, point_id, attributes = given[:3], given[3], given[4:]
+    n = xyz[0].shape[0]
+    if point_id is not None or not options.max_points < n <= capacity(options):
+        return None
+    if not all(device.is_here(each) for each in (*xyz, *attributes) if each is not None):
+        return None
+    x, y, z, *channels, classes = [
+        None if each is None else device.xp.ascontiguousarray(device.view(each))
+        for each in (*xyz, *attributes)
+    ]
+    low, high = ends_of((x, y, z))
+    if not np.isfinite([low, high]).all():
+        return None
+    if classes is None:
+        classes = device.filled(0, n)
+    points = Points(x, y, z, colours(device, channels, n), None)
+    return Cloud(points, classes, cube_around(low, high))
+
+
+def _whole(device: cuda.Device, cloud: Cloud, options: "Options", *, stays: bool) -> dict[str, Any]:
+    """Build the octree of points that fit, and collect its samples on the device.
+
+    Points that do not stay there are in main memory.
+    """
+    points, classes = cloud.points, cloud.classification
+    if not stays:
+        *arrays, classes = device.upload([*vars(points).values(), classes])
+        points = Points(*arrays)
+    tree = build(points, cloud.cube, options)
+    tree = replace(tree, order=ascending(tree))
+    return columns(device, tree, points, classes, cloud.cube, options)
 
 
 def capacity(options: "Options") -> int:
@@ -205,7 +253,7 @@ def _bring(device: cuda.Device, points: Any, options: "Options") -> tuple[Record
     if not isinstance(points, Points):
         return _packed(device, points), None
     given = [points.x, points.y, points.z, points.colour]
-    if options.strategy == "random":
+    if options.strategy == "random" and points.point_id is not None:
         given.append(points.point_id)
     if device.is_here(points.x):
         there = [device.xp.ascontiguousarray(device.view(each)) for each in given]
