@@ -53,9 +53,10 @@ class CloudThere:
         """Copy the points at some positions (uint32[m] of the device), without their ids."""
         m, empty = len(position), device.xp.empty
         colour = empty((m, len(CHANNELS)), np.uint16)
-        taken = [*(empty(m, np.float64) for _ in "xyz"), colour, empty(m, np.uint8)]
-        over(device, "lod_points", m, position, m, *self.arrays, *taken)
-        return CloudThere(Points(*taken[:4], point_id=None), taken[4])
+        x, y, z = (empty(m, np.float64) for _ in "xyz")
+        classes = empty(m, np.uint8)
+        over(device, "lod_points", m, position, m, *self.arrays, x, y, z, colour, classes)
+        return CloudThere(Points(x, y, z, colour, None), classes)
 
 
 class Forest:

@@ -162,6 +162,7 @@ def _first_node(device: cuda.Device, cloud: CloudThere, tree: Tree) -> Part:
 
 def _part(device: cuda.Device, cloud: CloudThere, tree: Tree, position: Any) -> Part:
     """Give a node and points at some positions, which are their ids, in main memory."""
-    taken = [device.download(each) for each in cloud.take(device, position).arrays]
+    there = cloud.take(device, position).arrays
+    x, y, z, colour, classes = (device.download(each) for each in there)
     ids = device.download(position).astype(np.int64)
-    return Part(tree, Points(*taken[:4], point_id=ids), taken[4])
+    return Part(tree, Points(x, y, z, colour, ids), classes)
