@@ -80,12 +80,13 @@ class Forest:
         Parameters
         ----------
         tree : Tree
-            `OF_NODES` in main memory, the rest on the device. Positions are those in the cloud,
-            ascending in each leaf.
+            `OF_NODES` in main memory, `OF_VOXELS` on the device. Positions are those in the cloud,
+            ascending in each leaf; `order` is on the device, or None of a node above leaves.
         first : int
             Where its points are in the order of all leaves.
         """
-        self.order[first : first + len(tree.order)] = tree.order
+        if tree.order is not None:
+            self.order[first : first + len(tree.order)] = tree.order
         self.trees.append(replace(tree, order=None, first=tree.first + first))
 
     def tree(self) -> Tree:

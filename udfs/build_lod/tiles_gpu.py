@@ -109,6 +109,7 @@ def grow(
         inside = position[first : first + m]
         yield from ()  # rows are made of all trees together
         progress.report(first, n)
+        device.trim()
         if m <= options.max_points:
             forest.add(_with_voxels(device, replace(leaf(root, m, None), order=inside)), first)
             return _points_of(device, cloud, root, inside)
@@ -116,7 +117,7 @@ def grow(
         points = replace(cloud.take(device, inside).points, point_id=ids)
         with progress.nested():
             tree = nodes_here(device, build(points, cube, options, root))
-        del points  # whose memory the next tile gets
+        del points
         for each in (tree.order, tree.representative):
             over(device, "lod_of_cloud", len(each), inside, len(each), each)
         forest.add(tree, first)
@@ -128,7 +129,7 @@ def grow(
     for found in trees.of_tiles(tiles, Root(), tile):
         tree, points = found["part"].tree, found["part"].points
         ids = points.point_id[tree.representative].astype(np.uint32)
-        forest.add(_with_voxels(device, replace(tree, representative=ids)), 0)
+        forest.add(_with_voxels(device, replace(tree, representative=ids, order=None)), 0)
     return forest
 
 
