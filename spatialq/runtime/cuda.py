@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +220,27 @@ class Device:
         stream.synchronize()
         return there
 
+    def upload_file(self, path: Path, offset: int, size: int) -> Any:
+        """Copy bytes of a file to the device: uint8[size].
+
+        Several threads read into small pinned buffers while others are being transferred, so that
+        the bytes are in no other memory of the process.
+
+        Raises
+        ------
+        EOFError
+            If the file ends before.
+        """
+        there = self.xp.empty(size, np.uint8)
+        pieces = [
+            (Piece(path, offset + start, min(PIECE, size - start)), there.data + start)
+            for start in range(0, size, PIECE)
+        ]
+        self._cuda.get_current_stream().synchronize()  # earlier uses of the memory have finished
+        with self._lock:
+            self._copy(pieces, _Lane.read)
+        return there
+
     def _upload_together(self, arrays: "list[Any]", stream: Any) -> "list[Any]":
         ends = np.cumsum([0, *(-(-array.nbytes // ALIGNED) * ALIGNED for array in arrays)]).tolist()
         memory = self.xp.empty(max(ends[-1], 1), np.uint8).data
@@ -239,7 +261,7 @@ class Device:
     def _copy(
         self, pieces: "list[tuple[Any, Any]]", move: "Callable[[_Lane, Any, Any], None]"
     ) -> None:
-        """Move pieces of the host, each with its place on the device, through lanes in threads."""
+        """Move pieces, each with its place on the device, through lanes in threads."""
         n = min(COPIERS, os.cpu_count() or 1, len(pieces))
         while len(self._lanes) < n:
             self._lanes.append(_Lane(self._cuda, PIECE))
@@ -263,6 +285,15 @@ class Device:
         return int(attributes.type) == 1  # cudaMemoryTypeHost
 
 
+@dataclass(frozen=True)
+class Piece:
+    """Some bytes of a file."""
+
+    path: Path
+    offset: int
+    size: int
+
+
 class _Lane:
     """Two pinned buffers that are used alternately, and a stream of their own."""
 
@@ -277,6 +308,18 @@ class _Lane:
 
     def send(self, piece: Any, target: Any) -> None:
         np.copyto(self.buffer()[: piece.size], piece)
+        self.copy(piece.size, target, self.stream)
+
+    def read(self, piece: "Piece", target: Any) -> None:
+        into = self.buffer()[: piece.size]
+        with piece.path.open("rb", buffering=0) as file:
+            file.seek(piece.offset)
+            done = 0
+            while done < piece.size:
+                n = file.readinto(into[done:])  # which may be fewer
+                if not n:
+                    raise EOFError
+                done += n
         self.copy(piece.size, target, self.stream)
 
     def buffer(self) -> Any:

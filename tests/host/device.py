@@ -108,6 +108,12 @@ class HostDevice:
         progress.check()
         return [fenced(array) for array in arrays]
 
+    def upload_file(self, path, offset, size):
+        read = np.fromfile(path, np.uint8, size, offset=offset)
+        if read.size < size:
+            raise EOFError
+        return fenced(read)
+
 
 class OnDevice(np.ndarray):
     """Stands for an array in the memory of a GPU."""
