@@ -26,7 +26,7 @@
 -- device: 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
 -- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
 --     SPATIALQ_MEMORY, or half of what is free.
--- gives: point_id height is_ground
+-- gives: point_id height is_ground margin
 -- example: FROM points JOIN classify_ground('points') USING (point_id) WHERE height > 2
 CREATE OR REPLACE MACRO classify_ground(
     points,

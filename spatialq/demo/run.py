@@ -79,7 +79,7 @@ def run(las: Path, ifc: Path, folder: Path, show: Show, progress: Any = None) ->
     pictures = [folder / name for name in ("ground.png", "planes.png", "lod.png", "features.png")]
     unit = unit_name(open_las(las).crs)
     cloud = con.execute(
-        "SELECT x, y, z, is_ground FROM points JOIN heights USING (point_id)"
+        "SELECT x, y, z, is_ground, margin FROM points JOIN heights USING (point_id)"
     ).fetchnumpy()
     cells = con.execute("SELECT x, y, z FROM terrain").fetchnumpy()
     terrain = from_cells(cells["x"], cells["y"], cells["z"])
@@ -92,6 +92,7 @@ def run(las: Path, ifc: Path, folder: Path, show: Show, progress: Any = None) ->
         covering(terrain, x_ends, y_ends),
         [cloud[axis] for axis in "xyz"],
         cloud["is_ground"],
+        cloud["margin"],
         noise=0,
         title=f"Ground of {las.name}",
         unit=unit,

@@ -135,7 +135,7 @@ class Points(PointVerbs):
         Returns
         -------
         Points
-            The points, with the columns height DOUBLE, is_ground BOOLEAN.
+            The points, with the columns height DOUBLE, is_ground BOOLEAN, margin FLOAT.
         """
 
     def classify_noise(

@@ -180,7 +180,7 @@ def write_ground(
         offset=offset,
     )
     frame = frame_of(paths, crs, to_crs, is_announced=crs is None)  # `with_numbers` does it
-    units_for(classify, classify.choose({}), frame)  # refuses degrees
+    units = units_for(classify, classify.choose({}), frame)  # refuses degrees
     parameters = (*classify.parameters, *parameters_of(TerrainOptions))
     options = with_numbers(COMMAND, options, parameters, paths[0], crs)
     shape = {name: options.pop(name) for name in own & set(options)}
@@ -197,7 +197,7 @@ def write_ground(
         found, used = _classify(points, chosen, device, frame)
         if targets.ending_in(*RASTER, *PICTURE):
             title = f"Ground of {named(paths)}"
-            _write_maps(targets, points, found, surface, crs, device, title)
+            _write_maps(targets, points, found, surface, crs, units.up, device, title)
         ground_points = int(np.count_nonzero(found["is_ground"]))
         _write_clouds(clouds, targets, points, found["is_ground"], tick, crs, only=ground_only)
         for target in targets.ending_in(*TABLE):
@@ -312,10 +312,11 @@ def _write_maps(
     found: "dict[str, NDArray[Any]]",
     surface: Any,
     crs: str | None,
+    metres: float,
     device: str,
     title: str,
 ) -> None:
-    """Write the terrain, and pictures of it."""
+    """Write the terrain, and pictures of it; `metres` are in one unit of z."""
     from spatialq.export.ground_picture import write_ground_picture
     from spatialq.export.raster import write_terrain
     from spatialq.io.crs import unit_name
@@ -325,7 +326,15 @@ def _write_maps(
         write_terrain(target, terrain)
     for target in targets.ending_in(*PICTURE):
         write_ground_picture(
-            target, terrain, points.xyz, found["is_ground"], points.noise, title, unit_name(crs)
+            target,
+            terrain,
+            points.xyz,
+            found["is_ground"],
+            found["margin"],
+            points.noise,
+            title,
+            unit_name(crs),
+            metres,
         )
 
 

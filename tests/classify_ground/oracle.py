@@ -169,16 +169,22 @@ def rung(spacing):
     return min((power * (1 + k / 5) for k in range(6)), key=lambda each: abs(each - spacing))
 
 
-def is_near(above, slope, max_distance, distance_per_slope):
+def limits(slope, max_distance, distance_per_slope):
+    """How far below and above the terrain ground may be."""
     most = max_distance + distance_per_slope * slope
-    return (above <= most) & (above >= -2 * most)
+    return -2 * most, most
+
+
+def is_near(above, slope, *rule):
+    low, high = limits(slope, *rule)
+    return (above <= high) & (above >= low)
 
 
 def classify_ground(
     points, window_size=10.0, overlap=0.8, min_points=None, cell_size=20.0, object_width=60.0,
     max_distance=0.4, distance_per_slope=0.85, unit=1.0,
 ):  # fmt: skip
-    """Points are (point_id, x, y, z); returns {point_id: (height, is ground)}."""
+    """Points are (point_id, x, y, z); returns {point_id: (height, is ground, margin)}."""
     if not points:
         return {}
     points = [(p, x * unit, y * unit, z * unit) for p, x, y, z in points]
@@ -251,5 +257,8 @@ def classify_ground(
     result = {}
     for p, x, y, z in points:
         height = z - level - at(terrain, x, y)
-        result[p] = height / unit, bool(is_near(height, at(slope, x, y), *rule))
+        low, high = limits(at(slope, x, y), *rule)
+        nearest = min(abs(height - low), abs(height - high))
+        is_ground = low <= height <= high
+        result[p] = height / unit, is_ground, (nearest if is_ground else -nearest) / unit
     return result

@@ -19,7 +19,8 @@ def run(points, **options):
 
 
 def by_id(result):
-    columns = (result[name].tolist() for name in ("point_id", "height", "is_ground"))
+    names = "point_id", "height", "is_ground", "margin"
+    columns = (result[name].tolist() for name in names)
     return {point_id: tuple(rest) for point_id, *rest in zip(*columns, strict=True)}
 
 
@@ -30,8 +31,38 @@ def test_every_case_is_as_the_plain_steps_have_it(name):
     found, expected = by_id(run(points, **options)), classify_ground(points, **options)
     assert {p: each[1] for p, each in found.items()} == {p: each[1] for p, each in expected.items()}
     # the kernels keep heights on the grid in single precision
-    heights = [expected[p][0] for p in found]
-    assert [height for height, _ in found.values()] == pytest.approx(heights, rel=1e-6, abs=1e-3)
+    for column, kind in ((0, np.float64), (2, np.float32)):
+        with np.errstate(over="ignore"):
+            values = np.array([expected[p][column] for p in found]).astype(kind).tolist()
+        there = [each[column] for each in found.values()]
+        assert there == pytest.approx(values, rel=1e-6, abs=1e-3)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_margin_tells_the_class(name):
+    points, options = CASES[name]
+    found = run(points, **options)
+    assert found["margin"].dtype == np.float32
+    assert ((found["margin"] >= 0) == found["is_ground"]).all()
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.3048])
+@pytest.mark.parametrize("height", [0.2, 0.39, 0.41, 3.0])
+def test_a_point_moved_by_its_margin_is_at_the_limit(height, unit):
+    y, x = (
+        np.append(each, 10.1) / unit for each in np.mgrid[0.25:20:0.5, 0.25:20:0.5].reshape(2, -1)
+    )
+
+    def last(height):  # above level ground, which it does not move
+        z = np.append(np.zeros(x.size - 1), height)
+        found = cpu.run(x, y, z, None, Options(unit=unit))
+        return found["is_ground"][-1], found["margin"][-1]
+
+    is_ground, margin = last(height / unit)
+    assert is_ground == (height <= 0.4)
+    assert margin * unit == pytest.approx(0.4 - height)
+    assert last(height / unit + 0.99 * margin)[0] == is_ground
+    assert last(height / unit + 1.01 * margin)[0] != is_ground
 
 
 @pytest.mark.slow

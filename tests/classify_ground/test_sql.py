@@ -6,6 +6,7 @@ from spatialq.udfs.classify_ground import Options, cpu
 import spatialq
 
 N = 5000
+COLUMNS = ["point_id", "height", "is_ground", "margin"]
 
 
 @pytest.fixture
@@ -22,15 +23,13 @@ def con():
 def kernel(con, where="true", **options):
     columns = con.sql(f"SELECT point_id, x, y, z FROM pts WHERE {where}").fetchnumpy()
     result = cpu.run(*(columns[c] for c in "xyz"), columns["point_id"], Options(**options))
-    return list(
-        zip(*(result[c].tolist() for c in ("point_id", "height", "is_ground")), strict=True)
-    )
+    return list(zip(*(result[c].tolist() for c in COLUMNS), strict=True))
 
 
 def test_columns_and_types(con):
     relation = con.sql("FROM classify_ground('pts')")
-    assert relation.columns == ["point_id", "height", "is_ground"]
-    assert list(map(str, relation.types)) == ["BIGINT", "DOUBLE", "BOOLEAN"]
+    assert relation.columns == COLUMNS
+    assert list(map(str, relation.types)) == ["BIGINT", "DOUBLE", "BOOLEAN", "FLOAT"]
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_stray_points_of_a_group_are_left_out(con):
     query = "SELECT tile, classify_ground_list(point_id, x, y, z, unit := 1) FROM far GROUP BY tile"
     with pytest.warns(StrayPointsWarning):
         rows = dict(con.execute(query).fetchall())
-    assert {"point_id": 1000000, "height": None, "is_ground": False} in rows[3]
+    assert {"point_id": 1000000, "height": None, "is_ground": False, "margin": None} in rows[3]
     assert sum(row["height"] is None for row in rows[3]) == 1
 
 

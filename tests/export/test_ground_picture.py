@@ -5,15 +5,15 @@ import pytest
 from PIL import Image, ImageDraw
 
 import spatialq
-from spatialq.export.ground_picture import EMPTY, GROUND, OTHER, write_ground_picture
+from spatialq.export.ground_picture import EMPTY, GROUND, IN_DOUBT, OTHER, write_ground_picture
 from spatialq.export.raster import Raster
 
 LEFT, RIGHT, TOP, SIDE = 24, 812, 108, 764
 """Where the two panels of a square are in the picture."""
 
 
-def scene(tmp_path, *, noise=0, unit=None, gap=False):
-    """A square of 40 x 40: flat ground, on its east half a roof over it."""
+def scene(tmp_path, *, noise=0, unit=None, gap=False, metres=1.0):
+    """A square of 40 x 40: flat ground, on its east half a roof over it, in doubt in its north."""
     x, y = (
         each.ravel() for each in np.meshgrid(np.arange(0.125, 40, 0.25), np.arange(0.125, 40, 0.25))
     )
@@ -29,7 +29,10 @@ def scene(tmp_path, *, noise=0, unit=None, gap=False):
         x, y, z, ground = x[keep], y[keep], z[keep], ground[keep]
     path = tmp_path / "g.png"
     terrain = Raster(np.zeros((40, 40)), 0.0, 40.0, 1.0)
-    write_ground_picture(path, terrain, (x, y, z), ground, noise, "Ground", unit)
+    margin = np.where(ground, 4.0, -5.0).astype(np.float32)
+    margin[(z > 0) & (y > 30)] = -0.3
+    margin[(z > 0) & (y < 10)] = 0.1  # of ground that is none by its class in the file
+    write_ground_picture(path, terrain, (x, y, z), ground, margin, noise, "Ground", unit, metres)
     with Image.open(path) as picture:
         return np.asarray(picture.convert("RGB")).astype(int)
 
@@ -53,6 +56,14 @@ def test_what_is_above_has_the_colour_of_its_class(tmp_path):
         assert near(part(pixels, LEFT, at, 0.5), (181, 181, 181)) == 1  # level ground
 
 
+def test_what_is_near_the_limit_has_a_colour_of_its_own(tmp_path):
+    for metres, colour in ((1.0, OTHER), (0.3048, IN_DOUBT)):  # 0.3 m, and 0.3 ft
+        pixels = scene(tmp_path, metres=metres)
+        assert near(part(pixels, RIGHT, 0.75, 0.1), colour) == 1
+        assert near(part(pixels, RIGHT, 0.75, 0.9), OTHER) == 1
+        assert near(part(pixels, RIGHT, 0.25, 0.1), GROUND) == 1
+
+
 def test_noise_is_not_drawn_and_no_points_are_no_class(tmp_path):
     np.testing.assert_array_equal(
         scene(tmp_path, noise=9)[: TOP + SIDE], scene(tmp_path)[: TOP + SIDE]
@@ -72,12 +83,13 @@ def test_it_says_what_there_is(tmp_path, monkeypatch, unit, bar):
         return write(draw, at, words, *arguments, **options)
 
     monkeypatch.setattr(ImageDraw.ImageDraw, "text", text)
-    scene(tmp_path, noise=3, unit=unit)
+    scene(tmp_path, noise=3, unit=unit, metres=0.3048)
     assert {
         "Ground",
         f"terrain, cells of {'1 ft' if unit else '1'}",
         "ground: 25,600 points, 67 %",
         "others: 12,800 points, 33 %",
+        "within 0.2 m of the limit: 3,200 points, 8 %",
         "without 3 points of noise",
         bar,
     } <= set(said)
@@ -94,6 +106,7 @@ def test_few_points_and_no_ground(tmp_path, n, ground):
         Raster(z, 0.0, 1.0, 1.0),
         (line, line / 9, line),
         np.full(n, ground),
+        np.zeros(n, np.float32),
         0,
         "",
     )
@@ -109,6 +122,7 @@ def test_it_cannot_be_written(tmp_path):
             Raster(np.zeros((1, 1)), 0.0, 1.0, 1.0),
             (nothing, nothing, nothing),
             nothing.astype(bool),
+            nothing,
             0,
             "",
         )

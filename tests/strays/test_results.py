@@ -39,6 +39,7 @@ def test_rows_of_points_keep_their_order(cloud):
     expected = of_others("classify_ground", cloud)
     np.testing.assert_array_equal(found["point_id"], np.arange(N))
     assert np.isnan(found["height"][STRAYS]).all()
+    assert np.isnan(found["margin"][STRAYS]).all()
     assert not found["is_ground"][STRAYS].any()
     for name, values in expected.items():
         np.testing.assert_array_equal(np.delete(found[name], STRAYS), values)
@@ -47,7 +48,7 @@ def test_rows_of_points_keep_their_order(cloud):
     assert message == (
         "classify_ground: 3 of 3000 points are far from all others, at (0, 0, 0), (0, 0, "
         f"{cloud[2][70]:.10g}) and ({here}): they were left out and have height NULL, is_ground "
-        "false"
+        "false, margin NULL"
     )
 
 

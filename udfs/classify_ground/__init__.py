@@ -51,11 +51,16 @@ DECLARATION = Declaration(
         Output(
             name="classify_ground",
             summary="Ground of a LiDAR cloud, and the height above it: one row per point.",
-            columns={"point_id": "BIGINT", "height": "DOUBLE", "is_ground": "BOOLEAN"},
+            columns={
+                "point_id": "BIGINT",
+                "height": "DOUBLE",
+                "is_ground": "BOOLEAN",
+                "margin": "FLOAT",
+            },
             work=work,
             work_in_tiles=work_in_tiles,
-            heights=("height",),
-            of_strays={"height": nan, "is_ground": False},
+            heights=("height", "margin"),
+            of_strays={"height": nan, "is_ground": False, "margin": nan},
             examples=(
                 "FROM points JOIN classify_ground('points') USING (point_id) WHERE height > 2",
             ),

@@ -14,11 +14,14 @@ SPACINGS_PER_CELL = 0.5
 CELLS_PER_WINDOW = 8.0
 """As in method.py, which imports NumPy: metres, and mean spacings of the points."""
 
-BYTES_PER_POINT = 24 + 8 + 9
-"""x, y, z; the order of the points for the seeds; height and whether it is ground."""
+BYTES_OF_ROW = 8 + 1 + 4
+"""Height, whether it is ground, and by how much."""
 
-BYTES_PER_POINT_OF_TILE = 24 + 9
-"""x, y, z; height and whether it is ground."""
+BYTES_PER_POINT = 24 + 8 + BYTES_OF_ROW
+"""x, y, z; the order of the points for the seeds; what is found."""
+
+BYTES_PER_POINT_OF_TILE = 24 + BYTES_OF_ROW
+"""x, y, z; what is found."""
 
 PASSES = 4
 """Over the tiles: extent, occupied area, lowest points, heights; the seeds are a fifth."""
@@ -41,7 +44,7 @@ def work(size: Size, options: Any) -> Work:
     cell, cells = _cells(size, options)
     return Work(
         bytes_in=24 * size.rows,
-        bytes_out=9 * size.rows,
+        bytes_out=BYTES_OF_ROW * size.rows,
         steps={
             "points": size.rows,
             "cells": cells,

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
     Cloud = list[NDArray[np.float64]]
     Seeds = dict[str, NDArray[Any]]
+    Found = dict[str, NDArray[Any]]
 
 ITEMS_PER_THREAD = 100_000  # with fewer points or cells, another thread costs more than it saves
 BAND = 64  # rows for which the tables of discs are made together
@@ -49,7 +50,8 @@ def run(
     -------
     dict of columns
         `point_id` as given; `height` float64[n]: above the terrain, in the units of z; `is_ground`
-        bool[n]. Rows are in the order of the input.
+        bool[n]; `margin` float32[n], in the units of z: by how much `height` may change before
+        `is_ground` does, negative where it is false. Rows are in the order of the input.
 
     Raises
     ------
@@ -66,7 +68,7 @@ def run(
     The seeds are those of Munoz, Asenjo, Navarro, Cabaleiro: CPU and GPU oriented optimizations
     for LiDAR data processing, J. Comput. Sci. 2024, section 2.1; the rest is ours: see README.md.
     """
-    height, is_ground = buffers.empty(x.size), buffers.empty(x.size, np.bool_)
+    found = columns(x.size)
     if x.size > 0:
         cloud = [x, y, z]
         if options.metres != 1:
@@ -74,10 +76,13 @@ def run(
                 cloud = [np.multiply(v, options.metres, buffers.empty(v.size)) for v in cloud]
         cloud = [read_only(values) for values in cloud]
         with workers() as pool:
-            _classify(Threads(pool), cloud, point_id, options, height, is_ground)
-        if options.metres != 1:
-            height /= options.metres
-    return {"point_id": ids_of(point_id, x.size), "height": height, "is_ground": is_ground}
+            _classify(Threads(pool), cloud, point_id, options, found)
+    return {"point_id": ids_of(point_id, x.size), **found}
+
+
+def columns(n: int) -> "Found":
+    """Allocate what is found for points."""
+    return {name: buffers.empty(n, kind) for name, kind in method.COLUMNS.items()}
 
 
 @dataclass(frozen=True)
@@ -144,8 +149,7 @@ def _classify(
     cloud: "Cloud",
     point_id: "NDArray[np.int64] | None",
     options: "Options",
-    height: "NDArray[np.float64]",
-    is_ground: "Flags",
+    found: "Found",
 ) -> None:
     """Run the stages; the numbers are those of README.md."""
     progress.stage("grid", 0.06)
@@ -156,12 +160,12 @@ def _classify(
     def seeds() -> "Seeds":
         asked = windows(grid, options)
         with progress.nested():
-            found: Seeds = owm_ground.run(*cloud, point_id, asked, extent(grid, asked))
-        return found
+            result: Seeds = owm_ground.run(*cloud, point_id, asked, extent(grid, asked))
+        return result
 
     dtm = terrain_of(threads, lowest, known, level, grid, options, seeds)  # 3 to 10
     progress.stage("heights", 1.0)
-    classify(threads, cloud, grid, dtm, options, height, is_ground)  # 11
+    classify(threads, cloud, grid, dtm, options, found)  # 11
 
 
 def terrain_of(
@@ -219,10 +223,9 @@ def classify(
     grid: CloudRaster,
     dtm: "Terrain",
     options: "Options",
-    height: "NDArray[np.float64]",
-    is_ground: "Flags",
+    found: "Found",
 ) -> None:
-    """Fill in the height of each point above the terrain, and whether it is ground, by step 11.
+    """Fill in the columns that are found for the points, by step 11.
 
     Parameters
     ----------
@@ -233,13 +236,13 @@ def classify(
     dtm : Terrain
         Of a part of the grid that has the cells of `cells_around`.
     options : Options
-    height : float64[n], metres
-    is_ground : bool[n]
+    found : dict of columns
+        As from `columns`, for n points.
     """
     threads.points(
         points.classify, *cloud, grid.west, grid.south, dtm.level, grid.cell,
         (*grid.shape, *dtm.first), dtm.heights, dtm.slopes, options.max_distance,
-        options.distance_per_slope, height, is_ground,
+        options.distance_per_slope, options.metres, *found.values(),
     )  # fmt: skip
 
 

@@ -70,9 +70,8 @@ def run(
                     _Kernels(device).classify(cloud, options)
             except owm_ground.NotFiniteError:
                 raise ValueError(not_finite("classify_ground", x, y, z, point_id)) from None
-        height, is_ground = cloud.results(here=here)
         ids = ids_of(point_id, cloud.size, device.xp if here else np)
-        return {"point_id": ids, "height": height, "is_ground": is_ground}
+        return {"point_id": ids, **cloud.results(here=here)}
 
 
 class _Whole:
@@ -83,8 +82,8 @@ class _Whole:
         if options.metres != 1:
             self.coordinates = [values * options.metres for values in self.coordinates]
         self.device, self.size = device, self.coordinates[0].size
-        self.height = device.xp.empty(self.size, np.float64)
-        self.is_ground = device.xp.empty(self.size, np.bool_)
+        kinds, empty = method.COLUMNS.items(), device.xp.empty
+        self.found = {name: empty(self.size, kind) for name, kind in kinds}
 
     def each(self, work: Callable[..., None]) -> None:
         """Call with x, y and z of each run of points on the device, in metres."""
@@ -97,14 +96,14 @@ class _Whole:
         return [values[seeds] for values in self.coordinates]
 
     def classify(self, classify: Callable[..., None]) -> None:
-        """Call with the coordinates, the heights and the classes of each run of points."""
-        classify(self.coordinates, self.height, self.is_ground)
+        """Call with the coordinates, and the columns that are found, of each run of points."""
+        classify(self.coordinates, self.found.values())
 
-    def results(self, *, here: bool) -> tuple[Any, Any]:
-        """Give heights and classes, on the device if `here`."""
+    def results(self, *, here: bool) -> dict[str, Any]:
+        """Give the columns, on the device if `here`."""
         if here:
-            return self.height, self.is_ground
-        return to_host(self.device, self.height), to_host(self.device, self.is_ground)
+            return self.found
+        return {name: to_host(self.device, values) for name, values in self.found.items()}
 
 
 class _InTiles:
@@ -122,8 +121,10 @@ class _InTiles:
                     for values in self.coordinates
                 ]
         self.device, self.size, self.tiles = device, self.coordinates[0].size, tiles
-        self.height = buffers.empty(self.size, page_locked=True)
-        self.is_ground = buffers.empty(self.size, np.bool_, page_locked=True)
+        self.found = {
+            name: buffers.empty(self.size, kind, page_locked=True)
+            for name, kind in method.COLUMNS.items()
+        }
 
     def _upload(self, run: slice) -> tuple[Any, ...]:
         return tuple(self.device.upload([values[run] for values in self.coordinates]))
@@ -147,15 +148,15 @@ class _InTiles:
 
     def _classify(self, classify: Callable[..., None], run: slice) -> None:
         """Classify a run; its arrays are gone before those of the next one are made."""
-        n, empty = run.stop - run.start, self.device.xp.empty
-        height, is_ground = empty(n, np.float64), empty(n, np.bool_)
-        classify(self._upload(run), height, is_ground)
-        self.device.download(height, self.height[run])
-        self.device.download(is_ground, self.is_ground[run])
+        n = run.stop - run.start
+        found = [self.device.xp.empty(n, kind) for kind in method.COLUMNS.values()]
+        classify(self._upload(run), found)
+        for values, whole in zip(found, self.found.values(), strict=True):
+            self.device.download(values, whole[run])
 
-    def results(self, *, here: bool) -> tuple[Any, Any]:
+    def results(self, *, here: bool) -> dict[str, Any]:
         del here  # arrays of the device are not divided
-        return self.height, self.is_ground
+        return self.found
 
 
 @dataclass(frozen=True)
@@ -190,12 +191,12 @@ class _Kernels:
         dtm, slope = self.densify(lowest, known, ground, grid, options)  # 10
         progress.stage("heights", 1.0)
 
-        def heights(coordinates: Any, height: Any, is_ground: Any) -> None:  # 11
+        def heights(coordinates: Any, found: Any) -> None:  # 11
             self.points(
                 "points", *coordinates, place=(*grid.origin, level, grid.cell),
                 out=(
                     dtm, slope, *_sizes(grid.shape), options.max_distance,
-                    options.distance_per_slope, options.metres, height, is_ground,
+                    options.distance_per_slope, options.metres, *found,
                 ),
             )  # fmt: skip
 

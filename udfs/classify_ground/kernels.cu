@@ -106,13 +106,13 @@ extern "C" __global__ void classify_heights(const u64* lowest, double level, dou
     }
 }
 
-// classify_points: height above the terrain, and whether the point is ground.               (step 11)
+// classify_points: height above the terrain, whether the point is ground, and by how much.  (step 11)
 extern "C" __global__ void classify_points(const double* x, const double* y, const double* z,
                                            long long n, double west, double south, double level,
                                            double cell, const float* terrain, const float* slope,
                                            int rows, int columns, double distance,
                                            double per_slope, double unit, double* height,
-                                           flag_t* is_ground) {
+                                           flag_t* is_ground, float* margin) {
     FOR_POINTS(i, n) {
         double u = (__ldcs(x + i) - west) / cell - 0.5, v = (__ldcs(y + i) - south) / cell - 0.5;
         u = u < 0.0 ? 0.0 : u > columns - 1.0 ? columns - 1.0 : u;
@@ -127,8 +127,10 @@ extern "C" __global__ void classify_points(const double* x, const double* y, con
         low = slope[here + c] + a * (slope[here + e] - slope[here + c]);
         up = slope[there + c] + a * (slope[there + e] - slope[there + c]);
         const double most = distance + per_slope * (low + b * (up - low));
+        const double below = above + (most + most), over = most - above;
         height[i] = above / unit;
-        is_ground[i] = above <= most && above >= -(most + most);
+        is_ground[i] = above <= most && below >= 0.0;
+        margin[i] = (float)((below < over ? below : over) / unit);
     }
 }
 

@@ -66,6 +66,9 @@ CLIFF_TOP_SLOPE = np.float32(0.05)
 
 DENSIFICATIONS = 6
 
+COLUMNS = {"height": np.float64, "is_ground": np.bool_, "margin": np.float32}
+"""What is found for points, in the order in which loops over points take it."""
+
 
 def rung(spacing: float) -> float:
     """Round the spacing of points so that a few points more or less do not move the cells."""

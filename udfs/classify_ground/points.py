@@ -52,12 +52,13 @@ def lowest(
 @njit(cache=True, nogil=True)
 def classify(
     x: Any, y: Any, z: Any, west: float, south: float, level: float, cell: float, place: Any,
-    terrain: Any, slope: Any, distance: float, per_slope: float,
-    height: Any, is_ground: Any, first: int, last: int,
+    terrain: Any, slope: Any, distance: float, per_slope: float, unit: float,
+    height: Any, is_ground: Any, margin: Any, first: int, last: int,
 ) -> None:  # fmt: skip
-    """Compute the height above the terrain, and whether it is small enough for ground.
+    """Compute the height above the terrain, whether it is small enough for ground, and by how much.
 
     Terrain and slope are bilinear between the centres of cells, and constant beyond the outermost.
+    Heights and margins are given in the unit of the cloud, of `unit` metres.
     """
     rows, columns, row, column = place
     for i in range(first, last):
@@ -74,5 +75,7 @@ def classify(
         here = slope[r, c] + a * (slope[r, e] - slope[r, c])
         there = slope[s, c] + a * (slope[s, e] - slope[s, c])
         most = distance + per_slope * (here + b * (there - here))
-        height[i] = above
-        is_ground[i] = above <= most and above >= -(most + most)
+        below = above + (most + most)
+        height[i] = above / unit
+        is_ground[i] = above <= most and below >= 0
+        margin[i] = min(most - above, below) / unit

@@ -131,10 +131,10 @@ def find_terrain(options: "Options", grid: CloudRaster, lowest: Iterator[TaskRes
 def classify(
     part: Part, options: "Options", grid: CloudRaster | None, terrain: TaskResult | None
 ) -> Columns:
-    """Classify the points of a core; `height` and `is_ground` are beside what they have."""
+    """Classify the points of a core; what is found is beside what they have."""
     rows = part.own(part.points())
     n = rows["x"].size
-    height, is_ground = np.empty(n), np.zeros(n, np.bool_)
+    found = cpu.columns(n)
     if n and grid and terrain:
         cloud = _in_metres(rows, options)
         place = _part_around(grid, cloud, margin=1)
@@ -142,10 +142,8 @@ def classify(
         first = place[0].start, place[1].start
         there = cpu.Terrain(heights, slopes, terrain.facts["level"], first)
         with workers() as pool:
-            cpu.classify(cpu.Threads(pool), cloud, grid, there, options, height, is_ground)
-        if options.metres != 1:
-            height /= options.metres
-    return rows | {"height": height, "is_ground": is_ground}
+            cpu.classify(cpu.Threads(pool), cloud, grid, there, options, found)
+    return rows | found
 
 
 def _in_metres(rows: Columns, options: "Options") -> "list[NDArray[np.float64]]":

@@ -1,0 +1,40 @@
+"""`thin` in parts: voxels with points of a core are whole within its halo."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spatialq.functions.stages import Columns, Part, PointWork
+
+if TYPE_CHECKING:
+    from . import Options
+
+FUNCTION = "thin"
+
+
+def thin(work: "PointWork[Options]") -> None:
+    """Choose among the points of all cores.
+
+    Raises
+    ------
+    ValueError
+        If `method` is 'poisson', where a point may be kept because of one at any distance.
+    """
+    options = work.options
+    if options.method == "poisson":
+        message = (
+            f"{options.function}: method must be 'voxel' or 'nearest_to_mean' in a job, got "
+            "'poisson', for which all points must be known at once"
+        )
+        raise ValueError(message)
+    # voxels are numbered by rounded quotients, so that one may be a little wider than its edge
+    work.rows(choose, options, halo=1.001 * options.distance)
+
+
+def choose(part: Part, options: "Options") -> Columns:
+    """Give the points of a core that are kept."""
+    rows = part.points()
+    kept = part.call(FUNCTION, rows, replace(options, bounds=None))
+    chosen = np.isin(rows["point_id"], kept["point_id"])
+    return part.own({name: values[chosen] for name, values in rows.items()})
