@@ -92,6 +92,7 @@ lock:
 	touch $@
 
 .venv/.ready: .venv/.demo
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group dev --editable '.[all]'
 	touch $@
 
@@ -99,6 +100,7 @@ lock:
 .venv/.demo: pyproject.toml constraints.txt setup.py $(wildcard spatialq/database/native/*.[ch])
 	@$(PYTHON) -c 'import sys; sys.exit("spatialq needs Python 3.11 or newer, this is " + sys.version if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[ifc,raster,vector,xlsx]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable '.[ifc,raster,vector,xlsx]'
+	@# byte code in all cores, which pip makes in one, and none of the tests of other packages
+	-$(BIN)/python -m compileall -q -j 0 -x '[/\\](tests?|testing)[/\\]' .venv
 	touch $@

@@ -1,6 +1,7 @@
 """The compiled functions that Python calls: their list, their code for wheels, and a proof of both.
 
     python .ci/kernels.py list     # adds to spatialq/workflows/kernels.json
+    python .ci/kernels.py demo     # writes spatialq/demo/kernels.json, the part that the demo calls
     python .ci/kernels.py compile  # fills spatialq/compiled/cpu
     python .ci/kernels.py prove    # runs `TESTS` with that and an empty cache: nothing may compile
 
@@ -15,6 +16,8 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,19 +32,54 @@ MORE = [
     *(str(ROOT / "tests" / name) for name in ("demo", "export", "io/formats", "test_docs.py")),
 ]
 """Tests that also call what readers, writers, commands and pictures have compiled."""
+Found = dict[str, dict[str, set[str]]]
+"""module -> function -> lists of types"""
 
 
 def write_list() -> None:
     """Run tests, larger inputs and the demo; note what is called."""
-    from numba.core.registry import CPUDispatcher
-
     from spatialq.workflows.warming import KERNELS, listed
 
     path = Path(str(KERNELS))
-    found: dict[str, dict[str, set[str]]] = {}
+    found: Found = {}
     if path.exists():
         for module, functions in listed().items():
             found[module] = {name: set(types) for name, types in functions.items()}
+    try:
+        with noting(found):
+            run_inputs()
+            run_demo()
+            run_tests(TESTS + MORE)
+    finally:  # also what was called before a test failed
+        write(path, found)
+
+
+def write_demo() -> None:
+    """Run the demo, with one thread and with several; note what its queries and pictures call."""
+    from spatialq.demo import write_world
+    from spatialq.demo.run import KERNELS, run
+
+    world: Found = {}
+    found: Found = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with noting(world):
+            las, ifc, *_ = write_world(folder)
+        with noting(found):
+            for count in ("1", "4"):
+                os.environ["SPATIALQ_THREADS"] = count
+                run(las, ifc, folder, lambda *_: None)
+    for module, names in world.items():
+        for function, types in names.items():
+            found.get(module, {}).get(function, set()).difference_update(types)
+    write(Path(str(KERNELS)), found)
+
+
+@contextmanager
+def noting(found: Found) -> Iterator[None]:
+    """Note what Python calls of compiled functions that are kept."""
+    from numba.core.registry import CPUDispatcher
+
     inner = CPUDispatcher.__call__
 
     def noted(self: Any, *given: Any) -> Any:
@@ -54,15 +92,19 @@ def write_list() -> None:
 
     CPUDispatcher.__call__ = noted
     try:
-        run_inputs()
-        run_demo()
-        run_tests(TESTS + MORE)
-    finally:  # also what was called before a test failed
-        in_order = {
-            module: {name: sorted(types) for name, types in sorted(names.items())}
-            for module, names in sorted(found.items())
-        }
-        path.write_text(json.dumps(in_order, indent=1) + "\n", encoding="utf-8")
+        yield
+    finally:
+        CPUDispatcher.__call__ = inner
+
+
+def write(path: Path, found: Found) -> None:
+    """Write a list, without functions that have no types."""
+    in_order = {
+        module: {name: sorted(types) for name, types in sorted(names.items()) if types}
+        for module, names in sorted(found.items())
+        if any(names.values())
+    }
+    path.write_text(json.dumps(in_order, indent=1) + "\n", encoding="utf-8")
 
 
 def compile_all() -> None:
@@ -132,4 +174,4 @@ def run_tests(paths: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    {"list": write_list, "compile": compile_all, "prove": prove}[sys.argv[1]]()
+    {"list": write_list, "demo": write_demo, "compile": compile_all, "prove": prove}[sys.argv[1]]()

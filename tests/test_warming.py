@@ -1,6 +1,7 @@
 """The list of compiled functions is right, and `spatialq warm` compiles what is not there."""
 
 import ast
+import json
 import os
 import re
 import signal
@@ -17,6 +18,8 @@ from typer.testing import CliRunner
 
 from spatialq import cluster
 from spatialq.cli.main import app
+from spatialq.demo import write_world
+from spatialq.demo.run import KERNELS, run
 from spatialq.workflows import warming
 
 from .cluster.surveys import write_tile
@@ -32,7 +35,7 @@ def test_what_is_listed_is_there(module):
     for signatures in warming.listed()[module].values():
         for text in signatures:
             assert ", ".join(map(str, warming.types_of(text, module))) == text
-    for function, types in warming.kernels([module]):
+    for function, types in warming.kernels({module: warming.listed()[module]}):
         parameters = function.py_func.__code__.co_argcount
         assert (function.__module__, parameters) == (module, len(types))
         assert function._cache.cache_path  # it is kept
@@ -110,11 +113,44 @@ def test_the_types_of_a_job_are_listed(tmp_path, monkeypatch, function):
     assert missing == set()
 
 
+def types_in(lists):
+    """Give module, function and types of each entry of a list."""
+    return {
+        (module, name, types)
+        for module, names in lists.items()
+        for name, signatures in names.items()
+        for types in signatures
+    }
+
+
+def test_the_list_of_the_demo_is_a_part():
+    assert types_in(json.loads(KERNELS.read_bytes())) <= types_in(warming.listed())
+
+
+@pytest.mark.slow
+def test_the_demo_calls_what_is_in_its_list(tmp_path, monkeypatch):
+    """And what has written its world."""
+    called, call = set(), CPUDispatcher.__call__
+
+    def noted(self, *given):
+        if self.py_func.__module__.startswith("spatialq.") and self._cache.cache_path:
+            types = ", ".join(str(self.typeof_pyval(each)) for each in given)
+            called.add((self.py_func.__module__, self.py_func.__name__, types))
+        return call(self, *given)
+
+    monkeypatch.setattr(CPUDispatcher, "__call__", noted)
+    las, ifc, *_ = write_world(tmp_path)
+    for_world = set(called)
+    called.clear()
+    run(las, ifc, tmp_path, lambda *_: None)
+    assert called - for_world - types_in(json.loads(KERNELS.read_bytes())) == set()
+
+
 def warm(cache):
     """Warm in a new process: how many were compiled, what was told, and names of what is kept."""
     code = (
-        "from spatialq.workflows.warming import warm\n"
-        f"print(warm([{MODULE!r}], update=lambda *told: print(*told)))"
+        "from spatialq.workflows.warming import listed, warm\n"
+        f"print(warm({{{MODULE!r}: listed()[{MODULE!r}]}}, update=lambda *told: print(*told)))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False,
@@ -162,7 +198,7 @@ def test_what_goes_wrong_is_told_of(tmp_path, worker, sentence):
     code = (
         "from spatialq.workflows import warming\n"
         f"warming.WORKER = {worker!r}\n"
-        f"warming.warm([{MODULE!r}])"
+        f"warming.warm({{{MODULE!r}: warming.listed()[{MODULE!r}]}})"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False,
@@ -180,7 +216,7 @@ def test_an_interruption_ends_it_and_its_processes_at_once(tmp_path, interrupt):
     code = (
         "from spatialq.workflows import warming\n"
         f"warming.WORKER = {worker!r}\n"
-        f"warming.warm([{MODULE!r}])"
+        f"warming.warm({{{MODULE!r}: warming.listed()[{MODULE!r}]}})"
     )
     command = [sys.executable, "-c", code]
     here = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "NUMBA_CPU_NAME": "generic"}
@@ -206,14 +242,14 @@ def test_the_command_says_where_nothing_needs_to_be_compiled(monkeypatch):
     assert result.exit_code == 0
 
 
-def test_modules_of_functions():
+def test_kernels_of_functions():
     """A function's own, those of what it uses, and those of no function."""
-    modules = warming.modules_of(["classify_ground"])
+    modules = warming.kernels_of(["classify_ground"])
     folders = {module.split(".")[2] for module in modules if module.startswith("spatialq.udfs.")}
     assert folders == {"classify_ground", "owm_ground"}
     assert "spatialq.data.points" in modules
     with pytest.raises(ValueError, match=r"warm: functions must be of build_lod, .*, got 'ground'"):
-        warming.modules_of(["ground"])
+        warming.kernels_of(["ground"])
 
 
 @pytest.mark.slow

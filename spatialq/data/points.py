@@ -16,12 +16,15 @@ BLOCK = 4096
 
 
 def read_only(values: Any) -> Any:
-    """Give a contiguous, read-only view of a NumPy array.
+    """Give a contiguous, read-only view of a NumPy array, or the array itself if it is that.
 
-    All such views have one Numba type, so that a kernel is compiled once, wherever its arrays came
+    All of them have one Numba type, so that a kernel is compiled once, wherever its arrays came
     from.
     """
-    view = np.ascontiguousarray(values).view()
+    values = np.ascontiguousarray(values)
+    if not values.flags.writeable:
+        return values
+    view = values.view()
     view.flags.writeable = False
     return view
 

@@ -20,11 +20,9 @@ from spatialq.workflows.feature_choice import feature_maps
 
 Show = Callable[[str, str, list[dict[str, Any]], float], None]
 """title, SQL, rows, seconds"""
-FUNCTIONS = (
-    "owm_ground", "classify_ground", "detect_planes", "build_lod", "ground_surface",
-    "pops_features", "intersects_with", "distance",
-)  # fmt: skip
-"""What the queries call."""
+KERNELS = files("spatialq.demo").joinpath("kernels.json")
+"""What the queries and pictures call of compiled functions, as `spatialq.workflows.warming` lists
+them; those that write the world compile while it is written."""
 DRAWN = {
     "pca2": ("pca", "pca2"),
     "variance": ("stat", "variance"),

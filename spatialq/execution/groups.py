@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,10 @@ from spatialq.functions.declaration import BOUNDS, Parameters, Size
 from spatialq.planner.rates import Transport
 from spatialq.runtime import cuda
 from spatialq.runtime.progress import Task, current, observer, running
+
+CLOUDS_PER_REPORT = 64
+"""Clouds after which the progress is reported: for one of ten points that takes as long as a part
+of the kernel."""
 
 
 def call_groups(
@@ -82,11 +86,13 @@ def call_groups(
 
         def run() -> list[dict[str, Any]]:
             kernel, found = function.kernel(execution.device), []
-            for k, (first, stop) in enumerate(pairwise(starts.tolist())):
-                task.check()
+            clouds = pairwise(starts.tolist())
+            while several := tuple(islice(clouds, CLOUDS_PER_REPORT)):
                 with task.nested():
-                    found.append(_one(function, kernel, fitted, slice(first, stop)))
-                task.report(k + 1, len(sizes))
+                    for first, stop in several:
+                        task.check()
+                        found.append(_one(function, kernel, fitted, slice(first, stop)))
+                task.report(len(found), len(sizes))
             return found
 
         if execution.device == "cpu":
@@ -132,5 +138,5 @@ def _part(values: Any, rows: slice) -> Any:
     if values is None:
         return None
     part = values[rows]
-    is_absent = np.ma.isMaskedArray(part) and np.ma.getmaskarray(part).all()
+    is_absent = isinstance(part, np.ma.MaskedArray) and np.ma.getmaskarray(part).all()
     return None if is_absent else part

@@ -2,15 +2,16 @@
 
 `kernels.json` lists every compiled function that Python calls, with the types of its arguments as
 Numba writes them; what those call in turn is in their code. `.ci/kernels.py` writes the list, and
-compiles all of it for wheels.
+compiles all of it for wheels. The demo has a list of its own, a part of this one.
 """
 
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from importlib.resources import files
@@ -27,7 +28,10 @@ from spatialq.runtime import compile_cache
 from spatialq.runtime.threads import n_threads
 
 KERNELS = files("spatialq.workflows").joinpath("kernels.json")
+Kernels = Mapping[str, Mapping[str, Sequence[str]]]
+"""module -> function -> lists of types"""
 WORKER = "from spatialq.workflows.warming import main; main()"
+LISTED = "from spatialq.workflows.warming import warm_listed; warm_listed()"
 ARRAY = re.compile(r"(readonly )?array\((.+), (\d)d, (\w)\)")
 EQUAL = re.compile(r"UniTuple\((\w+) x (\d+)\)")
 RECORD = re.compile(r"Record\((.+);(\d+);True\)")
@@ -38,9 +42,9 @@ ITEM = re.compile(r"(?:[^,()]|\((?:[^()]|\([^()]*\))*\))+")
 Update = Callable[[int, int], None]
 
 
-def listed() -> dict[str, dict[str, list[str]]]:
-    """Read the list: module -> function -> lists of types."""
-    found: dict[str, dict[str, list[str]]] = json.loads(KERNELS.read_bytes())
+def listed() -> Kernels:
+    """Read the list of all that Python calls."""
+    found: Kernels = json.loads(KERNELS.read_bytes())
     return found
 
 
@@ -69,16 +73,16 @@ def types_of(text: str, module: str) -> tuple[Any, ...]:
     return tuple(type_of(item.strip(), module) for item in ITEM.findall(text))
 
 
-def kernels(modules: Iterable[str]) -> Iterable[tuple[Any, tuple[Any, ...]]]:
-    """Give the functions of modules, each with the types of its arguments."""
-    for module in modules:
-        for name, signatures in listed()[module].items():
+def kernels(chosen: Kernels) -> Iterable[tuple[Any, tuple[Any, ...]]]:
+    """Give functions of a list, each with the types of its arguments."""
+    for module, functions in chosen.items():
+        for name, signatures in functions.items():
             for text in signatures:
                 yield getattr(import_module(module), name), types_of(text, module)
 
 
-def modules_of(functions: Iterable[str]) -> list[str]:
-    """List the modules that functions need: those of their folders, and what all of them use.
+def kernels_of(functions: Iterable[str]) -> Kernels:
+    """List what functions need: the kernels of their folders, and what all of them use.
 
     Raises
     ------
@@ -92,24 +96,27 @@ def modules_of(functions: Iterable[str]) -> list[str]:
             raise ValueError(message)
         chosen.update({known[name].folder, *known[name].declaration.uses})
     others = {f"spatialq.udfs.{folder}" for folder in set(folders()) - chosen}
-    return [module for module in listed() if module.rpartition(".")[0] not in others]
+    return {
+        module: names for module, names in listed().items()
+        if module.rpartition(".")[0] not in others
+    }  # fmt: skip
 
 
-def missing(modules: Iterable[str]) -> dict[str, int]:
+def missing(chosen: Kernels) -> dict[str, int]:
     """Count what is to be compiled of each module that has such."""
     found = {
-        module: sum(not compile_cache.kept(*each) for each in kernels([module]))
-        for module in modules
+        module: sum(not compile_cache.kept(*each) for each in kernels({module: names}))
+        for module, names in chosen.items()
     }
     return {module: count for module, count in found.items() if count}
 
 
-def warm(modules: Iterable[str] | None = None, *, update: Update = lambda *_: None) -> int:
+def warm(chosen: Kernels | None = None, *, update: Update = lambda *_: None) -> int:
     """Compile what neither the cache nor the wheel has, in as many processes as there are threads.
 
     Parameters
     ----------
-    modules : names, optional
+    chosen : mapping, optional
         By default all of the list.
     update : callable, optional
         Gets how many functions are compiled, and how many there are to compile.
@@ -124,12 +131,13 @@ def warm(modules: Iterable[str] | None = None, *, update: Update = lambda *_: No
     OSError
         If a process ends before its work does, or if what was compiled could not be kept.
     """
-    counts = missing(listed() if modules is None else modules)
+    chosen = listed() if chosen is None else chosen
+    counts = missing(chosen)
     total, done, idle = sum(counts.values()), 0, SimpleQueue[Any]()
 
     def work(module: str) -> str:
         process = idle.get()
-        process.stdin.write(module + "\n")
+        process.stdin.write(json.dumps({module: chosen[module]}) + "\n")
         process.stdin.flush()
         if not process.stdout.readline():
             status = process.wait()
@@ -147,7 +155,7 @@ def warm(modules: Iterable[str] | None = None, *, update: Update = lambda *_: No
             for module in pool.imap_unordered(work, longest_first):
                 done += counts[module]
                 update(done, total)
-        if lost := sum(missing(counts).values()):
+        if lost := sum(missing({module: chosen[module] for module in counts}).values()):
             message = (
                 f"warm: {lost} of {total} compiled functions could not be kept: "
                 "NUMBA_CACHE_DIR must name a folder that can be written and has room"
@@ -170,10 +178,14 @@ def _process() -> Iterator[Any]:
 
 
 @contextmanager
-def compiling(functions: Iterable[str]) -> Iterator[None]:
-    """Compile functions in other processes while something else is done, and wait for them."""
-    command = [sys.executable, "-m", "spatialq", "warm", *functions]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+def compiling(chosen: Kernels) -> Iterator[None]:
+    """Compile in other processes while something else is done, and wait for them."""
+    with subprocess.Popen(
+        [sys.executable, "-c", LISTED], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdin is not None
+        with suppress(BrokenPipeError), process.stdin as pipe:
+            json.dump(chosen, pipe)
         try:
             yield
         except BaseException:
@@ -189,10 +201,16 @@ def _size(module: str) -> int:
     return Path(spec.origin).stat().st_size
 
 
+def warm_listed() -> None:
+    """Compile what standard input lists, as JSON; the processes that do it end with this one."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    warm(json.load(sys.stdin))
+
+
 def main() -> None:
-    """Compile the modules that are named on standard input, and answer each with a line."""
+    """Compile what each line of standard input lists, as JSON, and answer it with a line."""
     with suppress(BrokenPipeError):  # nobody waits any more
         for line in sys.stdin:
-            for function, types in kernels([line.strip()]):
+            for function, types in kernels(json.loads(line)):
                 function.compile(types)
-            os.write(sys.stdout.fileno(), line.encode())
+            os.write(sys.stdout.fileno(), b"\n")

@@ -25,6 +25,7 @@ BIG_CELL = np.dtype([("z", "f8"), ("n", "i8"), ("p", "i8")], align=True)  # from
 MAX_TABLES = 1 << 30  # bytes that the tables of all threads but the first may take
 MIN_TABLES = 1 << 24  # what they may always take
 TABLES_SHARE = 8  # and they may take this part of the budget of memory
+NONE = read_only(np.empty(0, np.int64))
 POINTS_PER_THREAD = 100_000  # with fewer, another thread costs more than it saves
 
 
@@ -75,14 +76,13 @@ def run(
     Munoz, Asenjo, Navarro, Cabaleiro: CPU and GPU oriented optimizations for LiDAR data
     processing, J. Comput. Sci. 2024, section 2.1. No tree is built here: see README.md.
     """
-    none = read_only(np.empty(0, np.int64))
     given = point_id
-    ids = none if given is None else read_only(given)
+    ids = NONE if given is None else read_only(given)
     arrays: list[NDArray[Any]] = [read_only(values) for values in (x, y, z)]
     x, y, z = arrays
     cloud = x, y, z, given
     if x.size == 0:
-        return result_of(cloud, none, none, none, none)
+        return result_of(cloud, NONE, NONE, NONE, NONE)
     if box is None and options.bounds is not None:
         box = Box.of(options.bounds)
     if x.size <= small.MAX_POINTS and strip is None and options.ties == "lowest_id":
@@ -96,7 +96,7 @@ def run(
         progress.stage("extent", 0.1)
         there = extent(pool, cloud, options.function)
         box = box or there
-        code = none
+        code = NONE
         if options.ties == "octree":
             progress.stage("octree codes", 0.3)
             code = _octree_codes(pool, arrays, octree_root(box, options.function))
@@ -110,7 +110,7 @@ def run(
         if 0 in shape:  # a small cloud may have no window, or none with a point
             if not all_finite(z):
                 raise ValueError(not_finite(options.function, *cloud))
-            return result_of(cloud, none, none, none, none)
+            return result_of(cloud, NONE, NONE, NONE, NONE)
         table = _table(pool, (x, y, z, code, ids), columns, rows)
         if table is None:
             raise ValueError(not_finite(options.function, *cloud))

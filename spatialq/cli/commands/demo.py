@@ -1,5 +1,6 @@
 """`spatialq demo`: what spatialq does, on a generated village or on two files."""
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +20,7 @@ def demo(
 ) -> None:
     """Show what spatialq does, on a generated village or on two files of your own."""
     from spatialq.demo import write_world
-    from spatialq.demo.run import FUNCTIONS, run
+    from spatialq.demo.run import KERNELS, run
     from spatialq.workflows.warming import compiling
 
     if (las is None) != (ifc is None):
@@ -27,7 +28,7 @@ def demo(
         raise ValueError(message)
     if las is None or ifc is None:
         note(f"writing a small world to {folder}/ ...")
-        with compiling(FUNCTIONS):
+        with compiling(json.loads(KERNELS.read_bytes())):
             las, ifc, *_ = write_world(folder)
 
     def show_query(title: str, query: str, rows: list[dict[str, Any]], seconds: float) -> None:

@@ -18,12 +18,12 @@ def warm(
 
     A wheel has compiled code for most processors; then there is nothing to do.
     """
-    from spatialq.workflows.warming import modules_of
+    from spatialq.workflows.warming import kernels_of
     from spatialq.workflows.warming import warm as compile_all
 
     with progress() as update:
         count = compile_all(
-            modules_of(functions) if functions else None,
+            kernels_of(functions) if functions else None,
             update=lambda done, total: update(Path("functions"), done, total),
         )
     if count:
