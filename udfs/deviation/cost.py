@@ -2,9 +2,12 @@
 
 from dataclasses import replace
 from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING
 
 from spatialq.functions.declaration import TRIANGLES_PER_ELEMENT, Size, Work
+
+if TYPE_CHECKING:
+    from . import Options
 
 BYTES_IN, BYTES_OUT = 3 * 8, 4 * 8 + 1
 """Of a point: its coordinates; element, face, distance, angle and orientation."""
@@ -12,7 +15,7 @@ BYTES_PER_TRIANGLE = 9 * 8 + 4 * 8 + 7 * 3 * 8 + 13 + 8 * 5
 """Corners, plane, pseudonormals, numbers; its share of the lists of cubes."""
 
 
-def work(size: Size, _: Any) -> Work:
+def work(size: Size, _: object) -> Work:
     """Count the points, and the elements that are prepared for the search on the host."""
     elements = float(size.elements)
     # of elements that are not known, there may be any number beside the points: none is assumed
@@ -26,7 +29,7 @@ def work(size: Size, _: Any) -> Work:
     )
 
 
-def work_in_tiles(size: Size, options: Any, tiles: int) -> Work:
+def work_in_tiles(size: Size, options: "Options", tiles: int) -> Work:
     """Count the same, with one run of points at a time on the device."""
     whole, rows = work(size, options), ceil(size.rows / tiles)
     kept = whole.bytes_kernel - (BYTES_IN + BYTES_OUT) * size.rows

@@ -1,15 +1,18 @@
 """How much work a call of `point_features` is."""
 
 from math import pi
-from typing import Any
+from typing import TYPE_CHECKING
 
 from spatialq.functions.declaration import Size, Work
 
+if TYPE_CHECKING:
+    from . import Options
 
-def work(size: Size, options: Any) -> Work:
+
+def work(size: Size, options: "Options") -> Work:
     """Count the points, and their neighbours: within a radius, as many as on a plane."""
     rows = float(size.rows)
-    around = options.k
+    around = float(options.k)
     if options.radius is not None and size.area > 0:
         # a product, which may be infinite: a power of a large number would fail
         disc = pi * options.radius * options.radius

@@ -2,9 +2,12 @@
 
 from dataclasses import replace
 from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING
 
 from spatialq.functions.declaration import Size, Work
+
+if TYPE_CHECKING:
+    from . import Options
 
 BYTES_IN, BYTES_OUT = 3 * 8, 2 * 8
 """Of a point: x, y and id; of a pair, of which there are taken to be as many as points."""
@@ -14,7 +17,7 @@ BYTES_PER_POLYGON = 1024 * 4 + 3 * 50 * 4 * 8
 """Its cells, and three copies of each of 50 edges."""
 
 
-def work(size: Size, _: Any) -> Work:
+def work(size: Size, _: object) -> Work:
     """Count the points, and the polygons that are indexed on the host."""
     # of polygons that are not known, there may be any number beside the points: none is assumed
     polygons = float(sum(each.count for each in size.sets))
@@ -27,7 +30,7 @@ def work(size: Size, _: Any) -> Work:
     )
 
 
-def work_in_tiles(size: Size, options: Any, tiles: int) -> Work:
+def work_in_tiles(size: Size, options: "Options", tiles: int) -> Work:
     """Count the same, with one run of points at a time on the device."""
     whole, per_point = work(size, options), BYTES_IN + BYTES_OUT + ANSWER
     index = whole.bytes_kernel - per_point * size.rows
