@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spatialq.data.grid import Grid, require_values
+from spatialq.runtime.arrays import Floats
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import CHUNK, workers
 
@@ -220,7 +221,15 @@ def _table(values: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _place(
-    x: Any, y: Any, z: Any, x0: float, dx: float, y0: float, dy: float, heights: Any, there: Any
+    x: Floats,
+    y: Floats,
+    z: Floats,
+    x0: float,
+    dx: float,
+    y0: float,
+    dy: float,
+    heights: Any,
+    there: Any,
 ) -> bool:
     """Store cells at their places; return False at the first one that is not near a place."""
     for i in range(x.size):
@@ -234,7 +243,9 @@ def _place(
 
 
 @njit(cache=True, nogil=True)
-def _first_again(x: Any, y: Any, x0: float, dx: float, y0: float, dy: float, there: Any) -> int:
+def _first_again(
+    x: Floats, y: Floats, x0: float, dx: float, y0: float, dy: float, there: Any
+) -> int:
     """Find the first cell whose place is taken by an earlier cell."""
     for i in range(x.size):
         column, row = round((x[i] - x0) / dx), round((y[i] - y0) / dy)

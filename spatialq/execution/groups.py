@@ -19,13 +19,14 @@ from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import BOUNDS, Parameters, Size
 from spatialq.planner.rates import Transport
 from spatialq.runtime import cuda
+from spatialq.runtime.arrays import Ints
 from spatialq.runtime.progress import Task, current, observer, running
 
 
 def call_groups(
     function: Function,
     columns: Mapping[str, Any],
-    starts: Any,
+    starts: Ints,
     options: Parameters,
     requested: str,
     *,

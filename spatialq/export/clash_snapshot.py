@@ -20,7 +20,8 @@ from spatialq.export.clash_view import see
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    FloatArray = NDArray[np.float64]
+    from spatialq.runtime.arrays import Floats
+
 
 KEYWORD = b"spatialq\0"
 """Of the text in a PNG."""
@@ -40,7 +41,7 @@ class Snapshot:
 
 
 def snapshot(
-    point: "FloatArray", pair: Meshes, others: Meshes, before: bytes | None = None
+    point: "Floats", pair: Meshes, others: Meshes, before: bytes | None = None
 ) -> Snapshot:
     """See a clash as `see` does, and draw it, unless it was drawn before.
 
@@ -66,7 +67,7 @@ def snapshot(
     return Snapshot(seen.camera, seen.others, seen.is_cut, seen.veil, png)
 
 
-def _digest(point: "FloatArray", *meshes: Meshes) -> bytes:
+def _digest(point: "Floats", *meshes: Meshes) -> bytes:
     """Tell by which arguments and by which sources a picture is made."""
     digest = hashlib.sha256(_drawing())
     digest.update(np.asarray(point, np.float64).tobytes())

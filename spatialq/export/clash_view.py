@@ -13,7 +13,8 @@ from spatialq.export.rasteriser import Picture, render
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    FloatArray = NDArray[np.float64]
+    from spatialq.runtime.arrays import Floats
+
 
 WIDTH, HEIGHT, FOV = 800, 600, 60.0
 """Of snapshots. BCF 2.1 has angles from 45 to 60 degrees."""
@@ -61,7 +62,7 @@ class ClashView:
     picture: Picture
 
 
-def radius_of(point: "FloatArray", pair: Meshes) -> float:
+def radius_of(point: "Floats", pair: Meshes) -> float:
     """Say how far from the clash its picture reaches: all of the smaller element, within limits."""
     reach = []
     for k in range(len(pair)):
@@ -70,7 +71,7 @@ def radius_of(point: "FloatArray", pair: Meshes) -> float:
     return float(np.clip(np.sqrt(3) * min(reach), *RADIUS)) * MARGIN
 
 
-def see(point: "FloatArray", pair: Meshes, others: Meshes) -> ClashView:
+def see(point: "Floats", pair: Meshes, others: Meshes) -> ClashView:
     """Choose the direction from which most is seen of the element that is seen less.
 
     Elements that hide one of the two from there are left out. If one is inside the other, so that
@@ -126,7 +127,7 @@ def _away(radius: float) -> float:
 
 
 def _camera(
-    point: "FloatArray",
+    point: "Floats",
     radius: float,
     elevation: float,
     azimuth: float,
@@ -156,7 +157,7 @@ def _views(is_cut: bool) -> tuple[Camera, ...]:  # noqa: FBT001 (for the cache)
     )
 
 
-def _around(meshes: Meshes, point: "FloatArray", radius: float) -> Meshes:
+def _around(meshes: Meshes, point: "Floats", radius: float) -> Meshes:
     """Move meshes so that the ball around a place becomes that of radius 1."""
     vertices = (meshes.vertices - point) / radius
     return Meshes(vertices, meshes.faces, meshes.vertex_starts, meshes.face_starts)

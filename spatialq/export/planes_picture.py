@@ -15,7 +15,8 @@ from spatialq.runtime.threads import chunks
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    FloatArray = NDArray[np.float64]
+    from spatialq.runtime.arrays import Floats
+
 
 WIDTH, VIEW_SIDE, MARGIN, TITLE = 1200, 880, 24, 56
 FINE = 2  # factor by which the picture is drawn larger and then reduced, for smooth edges
@@ -35,7 +36,7 @@ COARSE = 120  # maximum number of cells along the longer side, to find out which
 
 def write_planes_picture(
     path: str | Path,
-    xyz: "Sequence[FloatArray]",
+    xyz: "Sequence[Floats]",
     plane_id: "NDArray[np.int64]",
     planes: Sequence[Mapping[str, Any]],
     title: str,
@@ -133,7 +134,7 @@ def _thinned(plane_id: "NDArray[np.integer[Any]]", *, on: bool) -> "NDArray[np.i
     return np.concatenate(parts)
 
 
-def _view(planes: Sequence[Mapping[str, Any]], up: str) -> "FloatArray":
+def _view(planes: Sequence[Mapping[str, Any]], up: str) -> "Floats":
     """Give the unit vectors to the right, up and towards the viewer, as rows."""
     upward = np.eye(3)["xyz".index(up)]
     east, north = (np.eye(3)[("xyz".index(up) + k) % 3] for k in (1, 2))
@@ -152,7 +153,7 @@ def _view(planes: Sequence[Mapping[str, Any]], up: str) -> "FloatArray":
 
 
 def _cut_away(
-    seen: "FloatArray", owner: "NDArray[np.int64]", low: "FloatArray", high: "FloatArray"
+    seen: "Floats", owner: "NDArray[np.int64]", low: "Floats", high: "Floats"
 ) -> set[int]:
     """Find the large planes that hide others with most of their area."""
     on = owner > 0
@@ -195,7 +196,7 @@ def colours_of_planes(planes: Sequence[Mapping[str, Any]], up: str = "z") -> "ND
     return _colours(planes, _view(planes, up))
 
 
-def _colours(planes: Sequence[Mapping[str, Any]], axes: "FloatArray") -> "NDArray[np.uint8]":
+def _colours(planes: Sequence[Mapping[str, Any]], axes: "Floats") -> "NDArray[np.uint8]":
     """Colours by `plane_id`: hues a golden angle apart, darker at a flat angle to the light."""
     light = np.array([-0.4, 0.75, 0.55])  # from above, a little left
     light /= np.linalg.norm(light)
@@ -213,7 +214,7 @@ def _colours(planes: Sequence[Mapping[str, Any]], axes: "FloatArray") -> "NDArra
     return colours
 
 
-def _splat(places: "FloatArray") -> int:
+def _splat(places: "Floats") -> int:
     """Side of a point in pixels such that surfaces have no holes."""
     blocks = len(np.unique(places[:, :2] // BLOCK, axis=0))
     apart = BLOCK * math.sqrt(blocks / max(len(places), 1))
@@ -221,7 +222,7 @@ def _splat(places: "FloatArray") -> int:
 
 
 def _paint(
-    pixels: "NDArray[np.int64]", places: "FloatArray", owner: "NDArray[np.int64]", size: int
+    pixels: "NDArray[np.int64]", places: "Floats", owner: "NDArray[np.int64]", size: int
 ) -> None:
     """Draw squares of pixels with the numbers of their planes, the nearest ones last."""
     order = np.argsort(places[:, 2], kind="stable")
@@ -260,7 +261,7 @@ def _number(
         draw.text(at, str(plane_id), INK, font, anchor="mm", stroke_width=2, stroke_fill=PAPER)
 
 
-def _rings(wkb: bytes) -> "Iterator[FloatArray]":
+def _rings(wkb: bytes) -> "Iterator[Floats]":
     """Give the corners of each ring of a WKB POLYGON Z or MULTIPOLYGON Z: float64[n, 3]."""
     kind, parts = struct.unpack_from("<xII", wkb)
     at, parts = (9, parts) if kind == MULTIPOLYGON_Z else (0, 1)

@@ -14,7 +14,8 @@ from spatialq.runtime.compile_cache import njit
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    FloatArray = NDArray[np.float64]
+    from spatialq.runtime.arrays import Floats
+
 
 PAPER = (252, 252, 250)
 NOTHING = -1
@@ -44,7 +45,7 @@ class Picture:
     """
 
     pixels: "NDArray[np.uint8]"
-    depth: "FloatArray"
+    depth: "Floats"
     item: "NDArray[np.int32]"
 
     @classmethod
@@ -120,7 +121,7 @@ def render(
     camera: Camera,
     meshes: Meshes,
     colours: "NDArray[np.uint8]",
-    points: "FloatArray | None" = None,
+    points: "Floats | None" = None,
     point_colours: "NDArray[np.uint8] | None" = None,
     *,
     point_size: float = 2.0,
@@ -164,7 +165,7 @@ def render(
     return picture
 
 
-def _lens(camera: Camera, wide: int, tall: int) -> "FloatArray":
+def _lens(camera: Camera, wide: int, tall: int) -> "Floats":
     """Give what kernels need to know of a camera besides its place and axes."""
     return np.array([
         camera.scale, wide / 2, tall / 2, camera.is_parallel, camera.near,
@@ -172,7 +173,7 @@ def _lens(camera: Camera, wide: int, tall: int) -> "FloatArray":
     ])  # fmt: skip
 
 
-def _seen(places: "FloatArray", camera: Camera, axes: "FloatArray") -> "FloatArray":
+def _seen(places: "Floats", camera: Camera, axes: "Floats") -> "Floats":
     """Give places to the right of the camera, above it, and along its view."""
     # not a product of matrices, whose sums depend on the library that computes them
     x, y, z = (np.asarray(places, np.float64)[:, k] - camera.eye[k] for k in range(3))

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spatialq.runtime.arrays import Floats, Ints
 from spatialq.runtime.compile_cache import njit
 
 CLUSTER = 8
@@ -23,10 +24,10 @@ def cluster_boxes(
     faces: Any,
     vertex_starts: Any,
     face_starts: Any,
-    cluster_starts: Any,
+    cluster_starts: Ints,
     first: int,
     stop: int,
-    clusters: Any,
+    clusters: Floats,
 ) -> None:
     """Find the boxes of the clusters of the meshes first to stop.
 

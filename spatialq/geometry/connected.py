@@ -4,8 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from spatialq.runtime.arrays import Ints
 
-def connected(n: int, one: Any, other: Any) -> Any:
+
+def connected(n: int, one: Ints, other: Ints) -> Any:
     """Tell which of n things are connected: give the lowest one that each leads to.
 
     Parameters

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spatialq.geometry import broad_phase
-
-Floats = NDArray[np.float64]
+from spatialq.runtime.arrays import Floats
 
 AREA = 1e-3
 """By which part of it the area of one shape may differ between two meshes of it."""

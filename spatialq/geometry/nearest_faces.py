@@ -22,6 +22,7 @@ from spatialq.geometry.surface_topology import CORNERS, EDGES, FACE, Topology
 from spatialq.geometry.triangles import THIN, squared_distance_point_triangle
 from spatialq.geometry.winding import crossings
 from spatialq.runtime import buffers
+from spatialq.runtime.arrays import Floats
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import chunks, in_threads, workers
 
@@ -137,7 +138,7 @@ class NearestFaces:
         )  # fmt: skip
 
     def find(
-        self, x: Any, y: Any, z: Any, metres: float = 1.0, *, feet: bool = False
+        self, x: Floats, y: Floats, z: Floats, metres: float = 1.0, *, feet: bool = False
     ) -> FaceDistances:
         """Find the nearest face of each point.
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from spatialq.data.points import all_finite, not_finite, read_only
 from spatialq.runtime import buffers, progress
+from spatialq.runtime.arrays import Floats, Ints
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads, steps, workers
 
@@ -124,7 +125,7 @@ class Neighbours:
         )
         return np.flatnonzero(few)
 
-    def apart(self, turns: Any, distance: float) -> Any:
+    def apart(self, turns: Ints, distance: float) -> Any:
         """Choose points that are nowhere nearer to each other than a distance, as many as fit.
 
         Parameters
@@ -146,7 +147,7 @@ class Neighbours:
             _apart(*self.tree, turns, places, first, stop, limit, is_near, keep)
         return keep
 
-    def nearest(self, queries: Any, k: int, use: Callable[[NeighbourLists], None]) -> None:
+    def nearest(self, queries: Floats, k: int, use: Callable[[NeighbourLists], None]) -> None:
         """Find the k nearest points of each query, all points where there are fewer.
 
         Parameters

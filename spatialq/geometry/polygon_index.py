@@ -13,6 +13,7 @@ from spatialq.data.points import read_only
 from spatialq.data.polygons import Polygons
 from spatialq.geometry.point_polygons import cells_of_polygons, locate, rows_of_edges
 from spatialq.runtime import forks
+from spatialq.runtime.arrays import Floats
 from spatialq.runtime.threads import workers
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ class PolygonIndex:
                 _kept.popitem(last=False)
         return found
 
-    def find(self, x: Any, y: Any) -> "tuple[NDArray[np.int64], NDArray[np.int32]]":
+    def find(self, x: Floats, y: Floats) -> "tuple[NDArray[np.int64], NDArray[np.int32]]":
         """Find the polygons that points are in, in threads.
 
         Parameters

@@ -3,9 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
+from spatialq.runtime.arrays import Bytes
 from spatialq.runtime.compile_cache import njit
 
-Bytes = npt.NDArray[np.uint8]
 NEWLINE, QUOTE, MINUS = (ord(sign) for sign in '\n"-')
 ENDS, DIGIT, BLANK = 1, 2, 4
 """What a byte may be: the end of a value, a digit, a blank that is no newline and no delimiter."""

@@ -19,8 +19,8 @@ from spatialq.functions.declaration import (
     PointsAndTableInput,
     PointsInput,
 )
+from spatialq.runtime.arrays import Floats
 
-Floats = NDArray[np.float64]
 CORNERS = np.array([(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)], np.float64)
 FACES = np.array(
     [

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spatialq.io.source import Progress
+    from spatialq.runtime.arrays import Floats
 
-    FloatArray = NDArray[np.float64]
 
 COMMAND = "render"
 VIEWER = (-0.45, -0.75, 0.5)
@@ -167,7 +167,7 @@ def _pairs(path: Path) -> list[tuple[str, str, str, str]]:
         return rows.project("a, b, a_file, b_file").fetchall()
 
 
-def _warn_if_far_apart(models: "FloatArray", clouds: "FloatArray") -> None:
+def _warn_if_far_apart(models: "Floats", clouds: "Floats") -> None:
     """Warn of models and clouds of which a picture of both shows dots at most."""
     if not (len(models) and len(clouds)):
         return
@@ -183,7 +183,7 @@ def _warn_if_far_apart(models: "FloatArray", clouds: "FloatArray") -> None:
 
 def overview(
     command: str,
-    places: "FloatArray",
+    places: "Floats",
     eye: Sequence[float] | None = None,
     target: Sequence[float] | None = None,
     *,
@@ -220,7 +220,7 @@ def overview(
     return Camera.of(command, given)
 
 
-def _cloud(source: PointSource) -> "tuple[FloatArray, NDArray[np.uint8]]":
+def _cloud(source: PointSource) -> "tuple[Floats, NDArray[np.uint8]]":
     """Read the points of a cloud and their colours: its own, or grey by intensity or height."""
     import pyarrow as pa
 

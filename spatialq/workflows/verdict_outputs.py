@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spatialq.io.source import PointSource, Progress
+    from spatialq.runtime.arrays import Floats
 
-    FloatArray = NDArray[np.float64]
 
 COMMAND = "verdict"
 COLOURS = {
@@ -79,11 +79,11 @@ class Verdict:
     elements: "pa.Table"
     meshes: Meshes
     clouds: "Sequence[PointSource]"
-    points: "FloatArray"
+    points: "Floats"
     point_id: "NDArray[np.int64]"
 
 
-def write_points(verdict: Verdict, deviation: "FloatArray", target: Path, tick: "Progress") -> None:
+def write_points(verdict: Verdict, deviation: "Floats", target: Path, tick: "Progress") -> None:
     """Write the points in the coordinates of the models, coloured by their deviation."""
     rows = sum(cloud.rows for cloud in verdict.clouds)
     at = verdict.point_id
@@ -107,7 +107,7 @@ def write_points(verdict: Verdict, deviation: "FloatArray", target: Path, tick: 
     write_with_columns(verdict.clouds, target, added, tick, crs=None, keep=keep)
 
 
-def colours_of(deviation: "FloatArray") -> "NDArray[np.uint8]":
+def colours_of(deviation: "Floats") -> "NDArray[np.uint8]":
     """Give red, green and blue of points by their signed distance in metres; NaN is far away."""
     share = np.clip(deviation / RANGE, -1, 1)[:, None]
     outer = np.where(share < 0, COLD, WARM)
@@ -161,7 +161,7 @@ def gravity(row: dict[str, Any]) -> tuple[int, float]:
     return SEVERITY.index(row["status"]), -float(np.linalg.norm(movement(row)))
 
 
-def movement(row: dict[str, Any]) -> "FloatArray":
+def movement(row: dict[str, Any]) -> "Floats":
     """Give the metres by which an element is moved; 0 along axes where that is unknown."""
     return np.array([row[name] or 0.0 for name in ("dx", "dy", "dz")])
 
@@ -183,7 +183,7 @@ def _described(row: dict[str, Any]) -> str:
     return f"{row['global_id']}: {said(row)}; {', '.join(measures)}"
 
 
-def _view(verdict: Verdict, k: int, limits: "FloatArray") -> View:
+def _view(verdict: Verdict, k: int, limits: "Floats") -> View:
     """See an element; one that is displaced with its copy where it was built."""
     own = verdict.meshes.take(np.array([k]))
     by = movement(verdict.rows[k])

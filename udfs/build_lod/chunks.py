@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.runtime.arrays import Floats
+
 from .places import KEY_LEVELS, keys, morton
 from .split import Leaves, cells_below, cells_of
 from .tree import BITS, Cube, Root
@@ -135,7 +137,7 @@ def _depth(points: float, most: int, least: int, deepest: int) -> int:
     return max(least, min(deepest, ceil(log2(max(cells, 1.0)) / 2)))
 
 
-def count(x: Any, y: Any, z: Any, cube: Cube, steps: Sequence[Step]) -> Counts:
+def count(x: Floats, y: Floats, z: Floats, cube: Cube, steps: Sequence[Step]) -> Counts:
     """Count points in the cells of the last step.
 
     Parameters

@@ -6,6 +6,7 @@ import numpy as np
 
 from spatialq.data.points import read_only
 from spatialq.runtime import buffers
+from spatialq.runtime.arrays import Uint16s
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import FEW_POINTS, in_threads
 
@@ -18,7 +19,13 @@ MID_GREY = 32768
 """The colour of a point that has neither colour nor intensity."""
 
 
-def colours(red: Any, green: Any, blue: Any, intensity: Any, n: int) -> "NDArray[np.uint16]":
+def colours(
+    red: Uint16s | None,
+    green: Uint16s | None,
+    blue: Uint16s | None,
+    intensity: Uint16s | None,
+    n: int,
+) -> "NDArray[np.uint16]":
     """Combine the colour channels of points into one array, grey where there are none.
 
     Parameters
@@ -38,10 +45,8 @@ def colours(red: Any, green: Any, blue: Any, intensity: Any, n: int) -> "NDArray
     else:
         is_lost = np.ma.getmask(intensity)
         light, grey = (replaced(intensity, is_lost, none) for none in (0, MID_GREY))
-    own = [red, green, blue]
-    if any(each is None for each in own):
-        own = [grey] * len(own)
-    elif any(np.any(np.ma.getmask(each)) for each in own):
+    own = [grey] * 3 if red is None or green is None or blue is None else [red, green, blue]
+    if any(np.any(np.ma.getmask(each)) for each in own):
         lost = buffers.zeros(n, bool)
         for each in own:
             lost |= np.ma.getmask(each)

@@ -6,6 +6,7 @@ import numpy as np
 
 from spatialq.data.points import read_only
 from spatialq.runtime import buffers, progress
+from spatialq.runtime.arrays import Bytes, Floats, Ints, Uint16s
 from spatialq.runtime.threads import FEW_POINTS, in_threads
 
 from .attributes import with_attributes
@@ -22,15 +23,15 @@ if TYPE_CHECKING:
 
 
 def run(
-    x: Any,
-    y: Any,
-    z: Any,
-    point_id: Any,
-    red: Any,
-    green: Any,
-    blue: Any,
-    intensity: Any,
-    classification: Any,
+    x: Floats,
+    y: Floats,
+    z: Floats,
+    point_id: Ints | None,
+    red: Uint16s | None,
+    green: Uint16s | None,
+    blue: Uint16s | None,
+    intensity: Uint16s | None,
+    classification: Bytes | None,
     options: "Options",
     **attributes: Any,
 ) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from spatialq.data.columns import NUMPY_TYPES, Lists, Text
 from spatialq.runtime import buffers
+from spatialq.runtime.arrays import Bytes, Floats, Ints
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.progress import check
 from spatialq.runtime.threads import in_threads
@@ -32,7 +33,7 @@ def no_rows() -> dict[str, Any]:
 def columns(
     tree: Tree,
     points: Points,
-    classification: Any,
+    classification: Bytes,
     cube: Cube,
     options: "Options",
     *,
@@ -225,7 +226,7 @@ def _ids(tree: Tree, points: Points, offsets: Any) -> Any:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def take_ids(position: Any, first: int, stop: int, point_id: Any, out: int, ids: Any) -> None:
+def take_ids(position: Any, first: int, stop: int, point_id: Ints, out: int, ids: Any) -> None:
     """Write the ids of the points of samples."""
     for i in range(first, stop):
         ids[out + i - first] = point_id[position[i]]
@@ -236,11 +237,11 @@ def take_samples(
     position: Any,
     first: int,
     stop: int,
-    x: Any,
-    y: Any,
-    z: Any,
+    x: Floats,
+    y: Floats,
+    z: Floats,
     classification: Any,
-    point_id: Any,
+    point_id: Ints,
     out: int,
     x_out: Any,
     y_out: Any,
@@ -291,9 +292,9 @@ def take_centres(
     zmin: float,
     spacing: float,
     out: int,
-    x: Any,
-    y: Any,
-    z: Any,
+    x: Floats,
+    y: Floats,
+    z: Floats,
 ) -> None:
     """Write the centres of voxels."""
     for i in range(first, stop):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.runtime import buffers
+from spatialq.runtime.arrays import Floats, Ints
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.progress import check
 from spatialq.runtime.threads import FEW_POINTS, in_threads
@@ -344,7 +345,7 @@ def sum_points(voxel: Any, order: Any, first: int, stop: int, colour: Any, sums:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def draw_points(
-    voxel: Any, order: Any, first: int, stop: int, point_id: Any, seed: int, key: Any
+    voxel: Any, order: Any, first: int, stop: int, point_id: Ints, seed: int, key: Any
 ) -> None:
     """Keep the point with the maximum random number; of equal ones the lower position."""
     for i in range(first, stop):
@@ -365,9 +366,9 @@ def random_word(point_id: int, seed: int) -> Any:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def weigh_points(
-    x: Any,
-    y: Any,
-    z: Any,
+    x: Floats,
+    y: Floats,
+    z: Floats,
     x0: float,
     y0: float,
     z0: float,
@@ -419,7 +420,7 @@ def weigh_voxels(
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def neighbours(where: int, axis: int, depth: int, code: Any, square: Any) -> None:
+def neighbours(where: int, axis: int, depth: int, code: Ints, square: Ints) -> None:
     """Find the two voxels along an axis to which a sample contributes: its own and the nearer one.
 
     Parameters

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.meshes import Meshes
+from spatialq.runtime.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from . import Options
@@ -86,7 +87,7 @@ def corners(meshes: Meshes, name: str) -> Any:
     return found
 
 
-def look(triangles: Any, face_starts: Any) -> View:
+def look(triangles: Floats, face_starts: Ints) -> View:
     """View elements from above.
 
     Parameters

@@ -7,11 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spatialq.runtime import buffers
+from spatialq.runtime.arrays import Floats
 from spatialq.runtime.threads import steps
 
 from . import cells
-
-Floats = NDArray[np.float64]
 
 POINTS_PER_BUCKET = 2
 

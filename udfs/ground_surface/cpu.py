@@ -8,13 +8,14 @@ import numpy as np
 
 from spatialq.data.points import all_finite, not_finite
 from spatialq.runtime import buffers, progress
+from spatialq.runtime.arrays import Int32s
 from spatialq.runtime.threads import Workers, workers
 
 from ..owm_ground import cpu as owm_ground
 from . import cells
 from .buckets import sort_into_buckets
 from .grid import SurfaceRaster, cover
-from .triangles import Triangles, arrange, hull, triangulate
+from .triangles import arrange, hull, triangulate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -103,7 +104,7 @@ def interpolate(
 def _rasterise(
     pool: Workers,
     points: "tuple[NDArray[np.float64], ...]",
-    triangles: Triangles,
+    triangles: Int32s,
     grid: SurfaceRaster,
     heights: "NDArray[np.float64]",
 ) -> None:

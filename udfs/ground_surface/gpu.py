@@ -8,11 +8,12 @@ import numpy as np
 
 from spatialq.data.points import all_finite, not_finite, to_device
 from spatialq.runtime import cuda, progress
+from spatialq.runtime.arrays import Int32s
 
 from ..owm_ground import gpu as owm_ground
 from .buckets import sort_into_buckets
 from .grid import SurfaceRaster, cover
-from .triangles import Triangles, arrange, hull, triangulate
+from .triangles import arrange, hull, triangulate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -115,7 +116,7 @@ class _Kernels:
     device: cuda.Device
     grid: SurfaceRaster
 
-    def interpolate(self, points: "Points", triangles: Triangles, heights: Any) -> None:
+    def interpolate(self, points: "Points", triangles: Int32s, heights: Any) -> None:
         """Fill the cells whose centre is in a triangle; of several triangles the first is used."""
         n = len(triangles)
         if n == 0:

@@ -6,16 +6,15 @@ from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spatialq.data.points import in_parts
 from spatialq.runtime import buffers
+from spatialq.runtime.arrays import Floats
 from spatialq.runtime.threads import steps
 
 if TYPE_CHECKING:
     from . import Options
 
-Floats = NDArray[np.float64]
 
 MAX_CELLS = 1 << 28
 MIN_STEP = 1000  # a cell must have this many spacings of double precision

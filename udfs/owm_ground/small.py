@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.runtime.arrays import Floats, Ints
 from spatialq.runtime.compile_cache import njit
 
 from .windows import MIN_STEP
@@ -65,9 +66,9 @@ def seeds_of(
 
 @njit(cache=True, nogil=True)
 def _seeds(
-    x: Any, y: Any, z: Any, point_id: Any, west: float, east: float, south: float, north: float,
-    size: float, overlap_x: float, overlap_y: float, step_x: float, step_y: float, half: float,
-    cell: float, half_cell: float, min_points: int, needed: int,
+    x: Floats, y: Floats, z: Floats, point_id: Any, west: float, east: float, south: float,
+    north: float, size: float, overlap_x: float, overlap_y: float, step_x: float, step_y: float,
+    half: float, cell: float, half_cell: float, min_points: int, needed: int,
 ) -> tuple[Any, Any, int]:  # fmt: skip
     """Do as `seeds_of`; the number of seeds is -1 for None."""
     n = x.size
@@ -185,7 +186,7 @@ def _find(
 
 
 @njit(cache=True, nogil=True)
-def _is_lower(z: Any, point_id: Any, p: int, q: int) -> bool:
+def _is_lower(z: Floats, point_id: Ints, p: int, q: int) -> bool:
     """Whether point p is lower than point q, or as low and of a lower id."""
     if z[p] != z[q]:
         return bool(z[p] < z[q])
@@ -193,7 +194,7 @@ def _is_lower(z: Any, point_id: Any, p: int, q: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _sort(points: Any, point_id: Any) -> None:
+def _sort(points: Any, point_id: Ints) -> None:
     """Sort a few positions by their ids."""
     for k in range(1, points.size):
         point, at = points[k], k

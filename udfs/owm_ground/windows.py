@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spatialq.data.tiles import Strip
+from spatialq.runtime.arrays import Floats, Ints
 
 from .rounding import round_half_away, window_step
 
@@ -30,8 +31,6 @@ MIN_STEP = 1000  # a step must have this many spacings of double precision
 CURE = "take larger windows and cells, less overlap, or tiles"
 MIN_SPARSE = 1 << 22  # a table of at most this many cells may be mostly empty
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Span = tuple[float, float]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from spatialq.runtime import buffers
+from spatialq.runtime.arrays import Floats
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import n_threads, steps, workers
 
@@ -125,7 +126,7 @@ class Sample:
 
     @classmethod
     def of(
-        cls, x: Any, y: Any, z: Any, labels: Any, planes: dict[str, Any], unit: float
+        cls, x: Floats, y: Floats, z: Floats, labels: Any, planes: dict[str, Any], unit: float
     ) -> "Sample":
         """Choose the points.
 
@@ -153,7 +154,7 @@ class Sample:
         return cls(rasters.axes, corner, size, columns, rasters.starts, points)
 
 
-def extents_of(x: Any, y: Any, z: Any, labels: Any, axes: Any, counts: Any) -> Any:
+def extents_of(x: Floats, y: Floats, z: Floats, labels: Any, axes: Floats, counts: Any) -> Any:
     """Find how far planes reach along their first two axes.
 
     Parameters

@@ -7,6 +7,7 @@ import numpy as np
 
 from spatialq.data.points import read_only
 from spatialq.runtime import buffers, progress
+from spatialq.runtime.arrays import Floats
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads
 
@@ -85,8 +86,8 @@ def run(grid: "Grid", options: "Options") -> dict[str, Any]:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def derive(
-    z: Any, left: int, light: Any, dx: float, dy: float, z_factor: float, is_horn: Any,
-    is_percent: Any, is_wilson: Any, edges: Any, found: Any,
+    z: Floats, left: int, light: Floats, dx: float, dy: float, z_factor: float, is_horn: Any,
+    is_percent: Any, is_wilson: Any, edges: Any, found: Floats,
 ) -> None:  # fmt: skip
     """Fill rows of all derivatives.
 

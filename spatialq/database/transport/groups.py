@@ -17,6 +17,7 @@ from spatialq.database.transport.request import Request, Transport
 from spatialq.execution.groups import call_groups
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import PointsInput
+from spatialq.runtime.arrays import Ints
 from spatialq.runtime.threads import CHUNK, FEW_POINTS
 
 MANY_ROWS = 1_000_000
@@ -55,7 +56,7 @@ def answers(
     function: Function,
     request: Request,
     part: Mapping[str, Any],
-    starts: Any,
+    starts: Ints,
     *,
     transport: Transport,
 ) -> Iterator[Any]:

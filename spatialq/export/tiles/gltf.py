@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.runtime.arrays import Floats
+
 from .meshopt import encode_indices, encode_vertices
 
 if TYPE_CHECKING:
@@ -63,7 +65,7 @@ class Glb:
         self._required: set[str] = set()
 
     def positions(
-        self, steps: "NDArray[np.uint8 | np.uint16]", low: "NDArray[np.float64]", width: Any
+        self, steps: "NDArray[np.uint8 | np.uint16]", low: "NDArray[np.float64]", width: Floats
     ) -> int:
         """Add quantised positions, which the node scales and moves.
 

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from spatialq.data.columns import Lists, Text
     from spatialq.export.kept import Journal, KeptOutput
+    from spatialq.runtime.arrays import Floats
 
-    Vector = NDArray[np.float64]
 
 COLOURS = ("red", "green", "blue")
 NOT_VALUES = (*"xyz", *COLOURS, "point_id")
@@ -67,7 +67,7 @@ class Node:
     """
 
     name: str
-    low: "Vector"
+    low: "Floats"
     size: float
     spacing: float
 
@@ -199,7 +199,7 @@ def order_of(node: Node, samples: Mapping[str, Any], place: Place) -> "NDArray[n
 
 def _quantised(
     node: Node, samples: Mapping[str, Any], place: Place
-) -> "tuple[NDArray[np.uint8 | np.uint16], Vector, Vector]":
+) -> "tuple[NDArray[np.uint8 | np.uint16], Floats, Floats]":
     """Give steps, and position of step 0 and width of a step in metres of the frame."""
     xyz = np.stack([samples[axis] for axis in "xyz"], axis=1)
     if node.spacing and round(node.size / node.spacing) <= CELLS:
@@ -300,7 +300,7 @@ def write_nodes(
             kept.save({"folder": name})
         known = {each[0]: Tile.of(each) for each in journal.entries}
         tree = Tree(folder, name, place, options.implicit, known)
-        cubes: list[tuple[Vector, float]] = []
+        cubes: list[tuple[Floats, float]] = []
 
         def write(nodes: Mapping[str, Any]) -> None:
             """Write the contents of nodes, in several threads."""
@@ -362,7 +362,7 @@ def _nodes(nodes: Mapping[str, Any]) -> list[Node]:
     ]
 
 
-def _cube(node: Node, place: Place) -> "tuple[Vector, float]":
+def _cube(node: Node, place: Place) -> "tuple[Floats, float]":
     """Give the cube of the root in metres of the frame, from one node."""
     level = len(node.name) - 1
     corner = node.low - node.size * np.array(cell_of(node.name), np.float64)
