@@ -19,6 +19,7 @@ from spatialq.io.formats import open_source
 from spatialq.io.source import ROW_GROUP, PointSource, numbers_of
 from spatialq.io.source import Box as BoxOfPoints
 from spatialq.io.storage import as_path
+from spatialq.runtime.arrays import Bools
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -135,16 +136,16 @@ class CorePart:
             cloud = open_cloud(data["caller"], path, stamp)
             yield cloud if runs is None else cloud.of_rows(ranges_in(runs, box)), first
 
-    def is_own(self, rows: Columns) -> "NDArray[np.bool_]":
+    def is_own(self, rows: Columns) -> Bools:
         """Say which rows are of the core itself."""
         own = self.data["own"]
         if "box" in own:
             xmin, ymin, xmax, ymax = own["box"]
             x, y = rows["x"], rows["y"]
-            inside: NDArray[np.bool_] = (x >= xmin) & (x < xmax) & (y >= ymin) & (y < ymax)
+            inside: Bools = (x >= xmin) & (x < xmax) & (y >= ymin) & (y < ymax)
             return inside
         ids = rows["point_id"]
-        within: NDArray[np.bool_] = (ids >= own["first"]) & (ids < own["stop"])
+        within: Bools = (ids >= own["first"]) & (ids < own["stop"])
         return within
 
     def own(self, rows: Columns) -> "dict[str, NDArray[Any]]":

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.runtime.arrays import Bytes, Floats, Ints
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -29,8 +31,8 @@ class Polygons:
         What errors call them; by default their numbers from 0.
     """
 
-    wkb: "NDArray[np.uint8]"
-    starts: "NDArray[np.int64]"
+    wkb: Bytes
+    starts: Ints
     names: "NDArray[Any] | None" = None
 
     def __len__(self) -> int:
@@ -69,7 +71,7 @@ class Polygons:
         )
 
 
-def wkb_of(parts: "Iterable[Sequence[NDArray[np.float64]]]") -> bytes:
+def wkb_of(parts: Iterable[Sequence[Floats]]) -> bytes:
     """Write a POLYGON, or a MULTIPOLYGON of several parts, as WKB (ISO 13249-3, little-endian).
 
     Parameters
@@ -85,7 +87,7 @@ def wkb_of(parts: "Iterable[Sequence[NDArray[np.float64]]]") -> bytes:
     return struct.pack("<BII", 1, MULTIPOLYGON + dimensions, len(written)) + b"".join(written)
 
 
-def _polygon(kind: int, rings: "Sequence[NDArray[np.float64]]") -> bytes:
+def _polygon(kind: int, rings: Sequence[Floats]) -> bytes:
     written = [struct.pack("<BII", 1, kind, len(rings))]
     for ring in rings:
         closed = np.vstack([ring, ring[:1]])

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spatialq.data.meshes import Meshes
 from spatialq.geometry import boxes
 from spatialq.geometry.rays import TriangleTree
-from spatialq.runtime.arrays import Floats, Ints
+from spatialq.runtime.arrays import Bools, Floats, Ints
 
 BOX_CORNERS = np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)], np.float64)
 BOX_FACES = np.array([
@@ -82,7 +81,7 @@ class Scan:
     y: Floats
     z: Floats
     element: Ints
-    is_mixed: NDArray[np.bool_]
+    is_mixed: Bools
     station: Ints
     stations: Floats
     expected: Ints
@@ -302,10 +301,10 @@ def _turned(ways: Floats, by: Floats) -> Floats:
     return turned
 
 
-def _at_edges(distance: Floats, element: Ints, per_line: int) -> NDArray[np.bool_]:
+def _at_edges(distance: Floats, element: Ints, per_line: int) -> Bools:
     """Say which beams end nearer or farther than the next of their line, on another element."""
     after = np.roll(distance, -1)
-    is_edge: NDArray[np.bool_]
+    is_edge: Bools
     with np.errstate(invalid="ignore"):
         is_edge = (np.abs(after - distance) > EDGE) & (np.roll(element, -1) != element)
     is_edge &= np.isfinite(distance) & np.isfinite(after)

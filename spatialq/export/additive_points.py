@@ -23,6 +23,7 @@ from spatialq.io.las.columns import SCAN_ANGLE_STEP, record_dtype
 from spatialq.io.las.header import RECORD_SIZES
 from spatialq.io.source import Progress
 from spatialq.runtime import file_memory
+from spatialq.runtime.arrays import Floats
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.progress import check
 from spatialq.runtime.threads import in_threads
@@ -78,7 +79,7 @@ class CopiedRecords:
         n_extra = given.record_length - RECORD_SIZES[given.point_format]
         return _fields(self.point_format, n_extra)
 
-    def coordinates(self) -> "Iterator[tuple[int, list[NDArray[np.float64]]]]":
+    def coordinates(self) -> Iterator[tuple[int, list[Floats]]]:
         """Read x, y and z, some at a time, each with the number of the first."""
         first = 0
         for part, count in zip(self.source.parts, self.counts, strict=True):

@@ -35,6 +35,7 @@ from spatialq.io.las.copc import ENTRY, PAGE
 from spatialq.io.las.crs import PROJECTION, WKT_RECORD
 from spatialq.io.las.header import HEADER_SIZES, INTERNAL_WAVEFORMS, Vlr
 from spatialq.io.source import Progress
+from spatialq.runtime.arrays import Bytes
 from spatialq.runtime.progress import check
 
 if TYPE_CHECKING:
@@ -224,7 +225,7 @@ def _write_points(
             tick(target, n + done.tally.rows, 2 * n)
 
 
-def _compressed(chunks: "Sequence[NDArray[np.uint8]]", vlr: Any) -> tuple[memoryview, list[int]]:
+def _compressed(chunks: Sequence[Bytes], vlr: Any) -> tuple[memoryview, list[int]]:
     """Compress chunks on all cores; give the bytes of all, and how many each has."""
     import lazrs
 

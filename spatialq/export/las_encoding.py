@@ -12,6 +12,7 @@ from spatialq.export.atomic import WRITER
 from spatialq.export.las_dimensions import OLD, RANK
 from spatialq.export.point_columns import Column
 from spatialq.io.las.columns import SCAN_ANGLE_STEP, Dimension
+from spatialq.runtime.arrays import Bytes, Floats
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,7 +44,7 @@ def packed(field: str, parts: Sequence[tuple[Column, Dimension]], point_format: 
     """Make a field of which each column has some bits."""
     is_old = point_format in OLD
 
-    def encode(*columns: "NDArray[Any]") -> "NDArray[np.uint8]":
+    def encode(*columns: "NDArray[Any]") -> Bytes:
         found = np.zeros(columns[0].size, np.uint8)
         for (column, dimension), values in zip(parts, columns, strict=True):
             assert dimension.mask is not None
@@ -96,8 +97,8 @@ class Times:
         self.field = Field("gps_time", (column,), self._encode)
         self.are_standard = False
 
-    def _encode(self, values: "NDArray[Any]") -> "NDArray[np.float64]":
-        times: NDArray[np.float64] = self._column.as_type(values, np.dtype("f8"))
+    def _encode(self, values: "NDArray[Any]") -> Floats:
+        times: Floats = self._column.as_type(values, np.dtype("f8"))
         if not self.are_standard:
             self.are_standard = bool(((times < 0) | (times > WEEK)).any())
         return times

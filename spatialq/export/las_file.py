@@ -18,6 +18,7 @@ from spatialq.export.atomic import WRITER, whole
 from spatialq.io.crs import name, to_wkt, to_wkt1
 from spatialq.io.las.crs import PROJECTION, WKT_RECORD
 from spatialq.io.las.header import RECORD_SIZES, Identity, Vlr
+from spatialq.runtime.arrays import Bools, Bytes
 from spatialq.runtime.forks import may_use_threads
 
 if TYPE_CHECKING:
@@ -212,12 +213,12 @@ class Tally:
         struct.pack_into("<6I", public, 107, *counts)
 
 
-def as_bytes(records: "NDArray[np.void]") -> "NDArray[np.uint8]":
+def as_bytes(records: "NDArray[np.void]") -> Bytes:
     """See records as rows of bytes, since NumPy copies and selects them field by field."""
     return records.view(np.uint8).reshape(records.size, records.dtype.itemsize)
 
 
-def selected(records: "NDArray[np.void]", keep: "NDArray[np.bool_]") -> "NDArray[np.void]":
+def selected(records: "NDArray[np.void]", keep: Bools) -> "NDArray[np.void]":
     """Select records."""
     return as_bytes(records)[keep].reshape(-1).view(records.dtype)
 

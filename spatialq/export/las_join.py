@@ -20,6 +20,7 @@ from spatialq.io.las.columns import EXTRA_BYTES, EXTRA_BYTES_RECORD, extra_bytes
 from spatialq.io.las.crs import PROJECTION
 from spatialq.io.las.header import HEADER_SIZES, Header, Vlr
 from spatialq.io.las.source import LasSource
+from spatialq.runtime.arrays import Floats
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,7 +67,7 @@ class Part:
                     records[axis] = numbers
             yield records
 
-    def coordinates(self, records: "Records") -> "list[NDArray[np.float64]]":
+    def coordinates(self, records: "Records") -> list[Floats]:
         """Give x, y and z of records with the steps of the one file, as its own file has them."""
         found = []
         own = self.cloud.header

@@ -13,9 +13,9 @@ from spatialq.export.point_columns import Column
 from spatialq.io.source import Layout
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from spatialq.runtime.arrays import Floats
 
-    Coordinates = NDArray[np.float64]
+    Coordinates = Floats
 
 SCALES = (1.0, 0.1, 0.01, 0.001, 0.0005, 0.00025, 0.0001, 1e-5, 1e-6, 1e-7)
 """Tried in this order."""

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.export.atomic import whole
+from spatialq.runtime.arrays import Bytes, Floats, Ints
 from spatialq.runtime.threads import chunks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from spatialq.runtime.arrays import Floats
 
 
 WIDTH, VIEW_SIDE, MARGIN, TITLE = 1200, 880, 24, 56
@@ -36,8 +35,8 @@ COARSE = 120  # maximum number of cells along the longer side, to find out which
 
 def write_planes_picture(
     path: str | Path,
-    xyz: "Sequence[Floats]",
-    plane_id: "NDArray[np.int64]",
+    xyz: Sequence[Floats],
+    plane_id: Ints,
     planes: Sequence[Mapping[str, Any]],
     title: str,
     up: str = "z",
@@ -122,7 +121,7 @@ def write_planes_picture(
         canvas.save(partial, "PNG")
 
 
-def _thinned(plane_id: "NDArray[np.integer[Any]]", *, on: bool) -> "NDArray[np.int64]":
+def _thinned(plane_id: "NDArray[np.integer[Any]]", *, on: bool) -> Ints:
     """Give the rows of points with a plane, or without one: every k-th, so that they are few."""
     n_on = int(np.count_nonzero(plane_id))
     step = max(1, math.ceil((n_on if on else plane_id.size - n_on) / MAX_POINTS))
@@ -134,7 +133,7 @@ def _thinned(plane_id: "NDArray[np.integer[Any]]", *, on: bool) -> "NDArray[np.i
     return np.concatenate(parts)
 
 
-def _view(planes: Sequence[Mapping[str, Any]], up: str) -> "Floats":
+def _view(planes: Sequence[Mapping[str, Any]], up: str) -> Floats:
     """Give the unit vectors to the right, up and towards the viewer, as rows."""
     upward = np.eye(3)["xyz".index(up)]
     east, north = (np.eye(3)[("xyz".index(up) + k) % 3] for k in (1, 2))
@@ -152,9 +151,7 @@ def _view(planes: Sequence[Mapping[str, Any]], up: str) -> "Floats":
     return np.array([right, np.cross(towards, right), towards])
 
 
-def _cut_away(
-    seen: "Floats", owner: "NDArray[np.int64]", low: "Floats", high: "Floats"
-) -> set[int]:
+def _cut_away(seen: Floats, owner: Ints, low: Floats, high: Floats) -> set[int]:
     """Find the large planes that hide others with most of their area."""
     on = owner > 0
     if not on.any():
@@ -179,7 +176,7 @@ def _cut_away(
     return cut
 
 
-def colours_of_planes(planes: Sequence[Mapping[str, Any]], up: str = "z") -> "NDArray[np.uint8]":
+def colours_of_planes(planes: Sequence[Mapping[str, Any]], up: str = "z") -> Bytes:
     """Give the colours that planes have in their picture.
 
     Parameters
@@ -196,7 +193,7 @@ def colours_of_planes(planes: Sequence[Mapping[str, Any]], up: str = "z") -> "ND
     return _colours(planes, _view(planes, up))
 
 
-def _colours(planes: Sequence[Mapping[str, Any]], axes: "Floats") -> "NDArray[np.uint8]":
+def _colours(planes: Sequence[Mapping[str, Any]], axes: Floats) -> Bytes:
     """Colours by `plane_id`: hues a golden angle apart, darker at a flat angle to the light."""
     light = np.array([-0.4, 0.75, 0.55])  # from above, a little left
     light /= np.linalg.norm(light)
@@ -214,16 +211,14 @@ def _colours(planes: Sequence[Mapping[str, Any]], axes: "Floats") -> "NDArray[np
     return colours
 
 
-def _splat(places: "Floats") -> int:
+def _splat(places: Floats) -> int:
     """Side of a point in pixels such that surfaces have no holes."""
     blocks = len(np.unique(places[:, :2] // BLOCK, axis=0))
     apart = BLOCK * math.sqrt(blocks / max(len(places), 1))
     return min(max(round(1.6 * apart), FINE), 9 * FINE)
 
 
-def _paint(
-    pixels: "NDArray[np.int64]", places: "Floats", owner: "NDArray[np.int64]", size: int
-) -> None:
+def _paint(pixels: Ints, places: Floats, owner: Ints, size: int) -> None:
     """Draw squares of pixels with the numbers of their planes, the nearest ones last."""
     order = np.argsort(places[:, 2], kind="stable")
     column, row = (places[order, k].astype(np.int64) - size // 2 for k in (0, 1))
@@ -235,9 +230,7 @@ def _paint(
     pixels[rows[inside], columns[inside]] = owner[order].repeat(size * size)[inside]
 
 
-def _number(
-    draw: Any, corner: tuple[int, int], pixels: "NDArray[np.int64]", plane_ids: Sequence[int]
-) -> None:
+def _number(draw: Any, corner: tuple[int, int], pixels: Ints, plane_ids: Sequence[int]) -> None:
     """Write the numbers of planes in the midst of what is seen of them, if none is there yet."""
     from PIL import ImageFont
 
@@ -261,7 +254,7 @@ def _number(
         draw.text(at, str(plane_id), INK, font, anchor="mm", stroke_width=2, stroke_fill=PAPER)
 
 
-def _rings(wkb: bytes) -> "Iterator[Floats]":
+def _rings(wkb: bytes) -> Iterator[Floats]:
     """Give the corners of each ring of a WKB POLYGON Z or MULTIPOLYGON Z: float64[n, 3]."""
     kind, parts = struct.unpack_from("<xII", wkb)
     at, parts = (9, parts) if kind == MULTIPOLYGON_Z else (0, 1)
@@ -277,7 +270,7 @@ def _rings(wkb: bytes) -> "Iterator[Floats]":
 def _legend(
     draw: Any,
     planes: Sequence[Mapping[str, Any]],
-    colours: "NDArray[np.uint8]",
+    colours: Bytes,
     cut: set[int],
     counts: tuple[int, int],
     unit: str | None,

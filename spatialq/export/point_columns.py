@@ -14,6 +14,7 @@ import numpy as np
 
 from spatialq.errors import FileError
 from spatialq.export.atomic import WRITER
+from spatialq.runtime.arrays import Floats
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -156,7 +157,7 @@ class Column:
             self.refuse(reason, f"{self.quoted}::{'FLOAT' if dtype.itemsize == 4 else 'DOUBLE'}")
         return converted
 
-    def coordinates(self, array: "pa.Array[Any]") -> "NDArray[np.float64]":
+    def coordinates(self, array: "pa.Array[Any]") -> Floats:
         """Give the values of some rows, which are coordinates.
 
         Raises

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from spatialq.runtime.arrays import Floats
+
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 POINT, POLYGON = 1, 3
 MULTIPLE = 3
@@ -18,7 +20,7 @@ BOX = ("xmin", "ymin", "xmax", "ymax")
 NOTHING = (np.inf, np.inf, -np.inf, -np.inf)
 
 
-def boxes(geometries: "pa.Array | pa.ChunkedArray") -> "NDArray[np.float64]":
+def boxes(geometries: "pa.Array | pa.ChunkedArray") -> Floats:
     """Find the boxes of geometries.
 
     Parameters
@@ -69,7 +71,7 @@ def _box(wkb: bytes | None) -> tuple[float, float, float, float]:
     return xmin, ymin, xmax, ymax
 
 
-def struct_of_boxes(found: "NDArray[np.float64]") -> pa.StructArray:
+def struct_of_boxes(found: Floats) -> pa.StructArray:
     """Make the column of boxes that GeoParquet calls a covering; NULL where one is NaN."""
     is_null = np.isnan(found[:, 0])
     columns = [pa.array(found[:, k], pa.float64()) for k in range(4)]

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spatialq.runtime.arrays import Floats, Ints
 from spatialq.runtime.compile_cache import njit
@@ -12,7 +11,7 @@ CLUSTER = 8
 """Consecutive faces of a mesh that share a box."""
 
 
-def starts_of(face_starts: NDArray[np.int64]) -> NDArray[np.int64]:
+def starts_of(face_starts: Ints) -> Ints:
     """Give where the clusters of each mesh begin, int64[k + 1], from where its faces begin."""
     sizes = -(-np.diff(face_starts) // CLUSTER)
     return np.concatenate([[0], np.cumsum(sizes)])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.runtime.arrays import Bytes, Ints
 from spatialq.serve.limits import QueryRefusedError
 
 if TYPE_CHECKING:
@@ -46,9 +47,9 @@ class Selection:
 
     kind: str
     values: "NDArray[Any]"
-    ids: "NDArray[np.int64] | None" = None
+    ids: Ints | None = None
 
-    def of(self, wanted: "NDArray[np.int64]") -> bytes:
+    def of(self, wanted: Ints) -> bytes:
         """Give the values of some points in their order, 0 or NaN of those that have none."""
         is_mask = self.kind == MASK
         if self.ids is None:
@@ -84,11 +85,11 @@ class Gathered:
     def __init__(self, points: int, greatest: int, dtype: Any, missing: Any) -> None:
         is_dense = greatest < DENSE * points
         self._dense = np.full(greatest + 1, missing, dtype) if is_dense else None
-        self._ids: list[NDArray[np.int64]] = []
+        self._ids: list[Ints] = []
         self._values: list[NDArray[Any]] = []
         self._greatest, self._dtype = greatest, dtype
 
-    def add(self, ids: "NDArray[np.int64]", values: Any) -> None:
+    def add(self, ids: Ints, values: Any) -> None:
         """Take some rows."""
         is_there = (ids >= 0) & (ids <= self._greatest)
         if not is_there.all():
@@ -100,7 +101,7 @@ class Gathered:
         self._ids.append(ids)
         self._values.append(np.broadcast_to(values, ids.shape).astype(self._dtype))
 
-    def collected(self) -> "tuple[NDArray[Any], NDArray[np.int64] | None]":
+    def collected(self) -> "tuple[NDArray[Any], Ints | None]":
         """Give all values, and the ids that they are of unless that is their position."""
         if self._dense is not None:
             return self._dense, None
@@ -190,7 +191,7 @@ class Values:
             for k, value in enumerate(categories)
         ]
 
-    def scaled(self, numbers: "NDArray[np.float32]") -> "NDArray[np.uint8]":
+    def scaled(self, numbers: "NDArray[np.float32]") -> Bytes:
         """Give a byte for each number: 0 where there is none, else 1 to 255."""
         found = np.zeros(len(numbers), np.uint8)
         categories = self._categories

@@ -18,9 +18,8 @@ from spatialq.workflows.outputs import Outputs, input_files
 from spatialq.workflows.within import Within
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from spatialq.io.source import PointSource
+    from spatialq.runtime.arrays import Bools
 
 COMMAND = "clip"
 
@@ -121,7 +120,7 @@ def _write(clouds: "Sequence[PointSource]", target: Path, crs: str | None, tick:
 
     if not are_las(clouds):
         return write_with_columns(clouds, target, {}, tick, crs=crs)
-    keep: NDArray[np.bool_] = buffers.empty(sum(cloud.rows for cloud in clouds), np.bool_)
+    keep: Bools = buffers.empty(sum(cloud.rows for cloud in clouds), np.bool_)
     keep[...] = False
     first = 0
     for cloud in clouds:

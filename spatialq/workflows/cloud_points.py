@@ -18,6 +18,7 @@ from spatialq.data.boxes import in_box
 from spatialq.errors import FileWarning
 from spatialq.io.source import PointSource, Progress, numbers_of
 from spatialq.runtime import buffers
+from spatialq.runtime.arrays import Bools, Bytes, Floats, Ints
 from spatialq.runtime.threads import chunks
 
 if TYPE_CHECKING:
@@ -39,9 +40,9 @@ class Points:
 
     columns: "Mapping[str, NDArray[Any]]"
     """x, y, z, and as `point_id` the positions, ascending."""
-    classes: "NDArray[np.uint8]"
+    classes: Bytes
     """By position, 0 where a file has none."""
-    keep: "NDArray[np.bool_] | None"
+    keep: Bools | None
     """By position: whether a point was read and is within the bounds; None where all are."""
     count: int
     """Points that were read and are within the bounds."""
@@ -49,12 +50,12 @@ class Points:
     """The first position of each file."""
 
     @property
-    def xyz(self) -> "list[NDArray[np.float64]]":
+    def xyz(self) -> list[Floats]:
         """The coordinates."""
         return [self.columns[axis] for axis in AXES]
 
     @property
-    def point_id(self) -> "NDArray[np.int64]":
+    def point_id(self) -> Ints:
         """The positions."""
         return self.columns[POINT_ID]
 
@@ -124,9 +125,9 @@ class _Reading:
     def __init__(self, n: int, *, is_cut: bool) -> None:
         self.space: dict[str, NDArray[Any]] = {axis: buffers.empty(n) for axis in AXES}
         self.space[POINT_ID] = buffers.empty(n, np.int64)
-        self.classes: NDArray[np.uint8] = buffers.empty(n, np.uint8)
+        self.classes: Bytes = buffers.empty(n, np.uint8)
         self.classes[...] = 0
-        self.keep: NDArray[np.bool_] | None = buffers.empty(n, np.bool_) if is_cut else None
+        self.keep: Bools | None = buffers.empty(n, np.bool_) if is_cut else None
         if self.keep is not None:
             self.keep[...] = False
         self.count = self.done = 0

@@ -13,6 +13,7 @@ from spatialq.io.clouds import are_las
 from spatialq.io.crs import with_one_unit
 from spatialq.io.source import LAS, Progress
 from spatialq.runtime import budget
+from spatialq.runtime.arrays import Bytes, Floats, Int32s
 from spatialq.workflows.cloud_files import (
     considered,
     las_outputs,
@@ -208,7 +209,7 @@ def _write_clouds(
     targets: Outputs,
     points: Points,
     of_points: "dict[str, NDArray[Any]]",
-    colours: "NDArray[np.uint8] | None",
+    colours: Bytes | None,
     tick: Progress,
     crs: str | None,
 ) -> None:
@@ -253,14 +254,14 @@ def _write_pictures(
         write_planes_picture(target, points.xyz, of_points["plane_id"], planes, title, up, unit)
 
 
-def _orientation(normal_up: "NDArray[np.float64]", tolerance: float) -> "NDArray[np.int8]":
+def _orientation(normal_up: Floats, tolerance: float) -> "NDArray[np.int8]":
     """Give the codes of `orientation` by the part of the normals that points up."""
     vertical, angle = np.abs(normal_up), np.radians(tolerance)
     codes = np.where(vertical >= np.cos(angle), 0, np.where(vertical <= np.sin(angle), 1, 2))
     return codes.astype(np.int8)
 
 
-def fields_of(plane_id: "NDArray[np.int32]", distance: "NDArray[np.float32]") -> "list[Field]":
+def fields_of(plane_id: Int32s, distance: "NDArray[np.float32]") -> "list[Field]":
     """Give the fields of points in LAS files."""
     from spatialq.export.las_extra import Field
 

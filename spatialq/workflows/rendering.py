@@ -19,15 +19,13 @@ from spatialq.io.crs import require_same
 from spatialq.io.files import require_file
 from spatialq.io.formats import files_of, open_source, reader_of
 from spatialq.io.source import PointSource
+from spatialq.runtime.arrays import Bytes, Floats
 from spatialq.workflows.given_crs import GivenCrs
 from spatialq.workflows.tiles_elements import elements_of_models
 from spatialq.workflows.within import clipped
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from spatialq.io.source import Progress
-    from spatialq.runtime.arrays import Floats
 
 
 COMMAND = "render"
@@ -167,7 +165,7 @@ def _pairs(path: Path) -> list[tuple[str, str, str, str]]:
         return rows.project("a, b, a_file, b_file").fetchall()
 
 
-def _warn_if_far_apart(models: "Floats", clouds: "Floats") -> None:
+def _warn_if_far_apart(models: Floats, clouds: Floats) -> None:
     """Warn of models and clouds of which a picture of both shows dots at most."""
     if not (len(models) and len(clouds)):
         return
@@ -183,7 +181,7 @@ def _warn_if_far_apart(models: "Floats", clouds: "Floats") -> None:
 
 def overview(
     command: str,
-    places: "Floats",
+    places: Floats,
     eye: Sequence[float] | None = None,
     target: Sequence[float] | None = None,
     *,
@@ -220,7 +218,7 @@ def overview(
     return Camera.of(command, given)
 
 
-def _cloud(source: PointSource) -> "tuple[Floats, NDArray[np.uint8]]":
+def _cloud(source: PointSource) -> tuple[Floats, Bytes]:
     """Read the points of a cloud and their colours: its own, or grey by intensity or height."""
     import pyarrow as pa
 

@@ -1,6 +1,6 @@
 """The colours of points: red, green, blue and intensity side by side."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,6 @@ from spatialq.runtime.threads import FEW_POINTS, in_threads
 
 from . import CHANNELS
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 MID_GREY = 32768
 """The colour of a point that has neither colour nor intensity."""
 
@@ -25,7 +22,7 @@ def colours(
     blue: Uint16s | None,
     intensity: Uint16s | None,
     n: int,
-) -> "NDArray[np.uint16]":
+) -> Uint16s:
     """Combine the colour channels of points into one array, grey where there are none.
 
     Parameters
@@ -51,7 +48,7 @@ def colours(
         for each in own:
             lost |= np.ma.getmask(each)
         own = [replaced(each, lost, grey) for each in own]
-    side_by_side: NDArray[np.uint16] = buffers.empty((n, len(CHANNELS)), np.uint16)
+    side_by_side: Uint16s = buffers.empty((n, len(CHANNELS)), np.uint16)
     plain = [read_only(np.ma.getdata(each)) for each in (*own, light)]
     in_threads(lambda span: _lay(*plain, *span, side_by_side), n, worth=FEW_POINTS)
     return side_by_side

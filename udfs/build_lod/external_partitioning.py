@@ -15,6 +15,7 @@ from spatialq.data.reach import require_reach
 from spatialq.data.strays import strays_of, warn_of
 from spatialq.functions.node_stages import Execution
 from spatialq.runtime import cuda, file_memory
+from spatialq.runtime.arrays import Ints
 
 from . import CHANNELS, DECLARATION, cpu
 from .colours import colours
@@ -341,7 +342,7 @@ class _Grid:
     def __init__(self, cube: Cube, root: Root) -> None:
         self.cube, self.root = cube, root
         self.depth = min(DEPTH, BITS - root.level)
-        self.counts: NDArray[np.int64] | None = np.zeros((1, 1 << 3 * self.depth), np.int64)
+        self.counts: Ints | None = np.zeros((1, 1 << 3 * self.depth), np.int64)
         """Points of each cell; None once all points are counted."""
         self.group_of = np.empty(1 << 3 * self.depth, np.uint32)
         """The group of each cell: a tile, or a cell that has a finer grid."""
@@ -407,7 +408,7 @@ class _Grid:
                 self.tile_of_group[k] = len(found)
                 found.append(tile)
 
-    def tile_of(self, block: "NDArray[np.void]") -> "NDArray[np.int64]":
+    def tile_of(self, block: "NDArray[np.void]") -> Ints:
         """Give the tile number of each point."""
         group = self.group_of[_codes(self.cube, block, self.root, self.depth)]
         tile = self.tile_of_group[group]

@@ -1,7 +1,7 @@
 """Validation of the points of `build_lod`: finite, in the order of their ids, with colours."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from spatialq.runtime.arrays import Bytes, Floats, Ints, Uint16s
 from .colours import colours, replaced
 from .tree import Cube, Points
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 MAX_POINTS = 2**32 - 1
 """Points of one tree at most: a position has 32 bits."""
 
@@ -25,7 +22,7 @@ class Cloud:
     """Validated points, their classes (uint8[n]) and the cube around them."""
 
     points: Points
-    classification: "NDArray[np.uint8]"
+    classification: Bytes
     cube: Cube
 
 

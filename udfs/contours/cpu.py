@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.runtime import budget, progress
+from spatialq.runtime.arrays import Floats, Ints
 
 from . import BYTES_PER_CELL
 
@@ -88,7 +89,7 @@ def run(grid: "Grid", options: "Options") -> dict[str, Any]:
     return dict(zip(("height", "is_closed", "length"), columns, strict=True)) | {"geometry": lines}
 
 
-def _levels(z: "NDArray[np.float64]", options: "Options") -> list[float]:
+def _levels(z: Floats, options: "Options") -> list[float]:
     """List the heights of contours between the lowest and the highest cell."""
     low, high = ((float(f(z)) - options.base) / options.interval for f in (np.nanmin, np.nanmax))
     if high - low > MOST_LEVELS:
@@ -99,9 +100,7 @@ def _levels(z: "NDArray[np.float64]", options: "Options") -> list[float]:
     return [options.base + k * options.interval for k in range(ceil(low), floor(high) + 1)]
 
 
-def _wkb(
-    points: "NDArray[np.float64]", first: "NDArray[np.int64]", stop: "NDArray[np.int64]"
-) -> list[bytes]:
+def _wkb(points: Floats, first: Ints, stop: Ints) -> list[bytes]:
     """Write runs of points as lines."""
     text = points.astype("<f8").tobytes()
     return [

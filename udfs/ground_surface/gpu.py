@@ -8,7 +8,7 @@ import numpy as np
 
 from spatialq.data.points import all_finite, not_finite, to_device
 from spatialq.runtime import cuda, progress
-from spatialq.runtime.arrays import Int32s
+from spatialq.runtime.arrays import Floats, Int32s
 
 from ..owm_ground import gpu as owm_ground
 from .buckets import sort_into_buckets
@@ -16,11 +16,9 @@ from .grid import SurfaceRaster, cover
 from .triangles import arrange, hull, triangulate
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from . import Options
 
-    Points = tuple[NDArray[np.float64], ...]
+    Points = tuple[Floats, ...]
 
 SOURCE = Path(__file__).parent / "kernels.cu"
 MAX_ROWS = 65535  # maximum number of blocks along y

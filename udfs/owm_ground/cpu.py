@@ -8,6 +8,7 @@ import numpy as np
 from spatialq.data.points import all_finite, not_finite, read_only
 from spatialq.data.tiles import Strip
 from spatialq.runtime import budget, buffers, progress
+from spatialq.runtime.arrays import Bools, Floats, Int32s, Ints
 from spatialq.runtime.threads import CHUNK, Workers, n_threads, steps, workers
 
 from . import cells, small
@@ -29,10 +30,10 @@ POINTS_PER_THREAD = 100_000  # with fewer, another thread costs more than it sav
 
 
 def run(
-    x: "NDArray[np.float64]",
-    y: "NDArray[np.float64]",
-    z: "NDArray[np.float64]",
-    point_id: "NDArray[np.int64] | None",
+    x: Floats,
+    y: Floats,
+    z: Floats,
+    point_id: Ints | None,
     options: "Options",
     box: Box | None = None,
     strip: Strip | None = None,
@@ -102,7 +103,7 @@ def run(
             code = _octree_codes(pool, arrays, octree_root(box, options.function))
         progress.stage("points to cells", 0.8)
 
-        def used(axes: tuple[SlotAxis, SlotAxis]) -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
+        def used(axes: tuple[SlotAxis, SlotAxis]) -> tuple[Bools, Bools]:
             return _used(x, axes[0]), _used(y, axes[1])
 
         columns, rows = cut_axes(box, x.size, options, used, strip, there)
@@ -214,7 +215,7 @@ def _winners(windows: "NDArray[Any]", min_points: int) -> "NDArray[Any]":
     return winners
 
 
-def _used(values: "NDArray[np.float64]", axis: SlotAxis) -> "NDArray[np.bool_]":
+def _used(values: Floats, axis: SlotAxis) -> Bools:
     """Tell which places of an axis have points."""
     used = np.zeros(axis.n_slots, np.bool_)
     for first, stop in steps(0, values.size):
@@ -223,8 +224,8 @@ def _used(values: "NDArray[np.float64]", axis: SlotAxis) -> "NDArray[np.bool_]":
     return used[axis.columns]
 
 
-def _columns(values: "NDArray[np.float64]", axis: SlotAxis) -> "NDArray[np.int32]":
-    found: NDArray[np.int32] = buffers.scratch(values.size, np.int32)
+def _columns(values: Floats, axis: SlotAxis) -> Int32s:
+    found: Int32s = buffers.scratch(values.size, np.int32)
     cells.locate(values, *axis.lookup, found)
     return found
 
@@ -236,7 +237,7 @@ def _fill_gaps(
     rows: SlotAxis,
     seed_rows: "NDArray[Any]",
     seed_columns: "NDArray[Any]",
-) -> "NDArray[np.int64]":
+) -> Ints:
     """Find the lowest points of the fill cells that have no seed."""
     seeded = np.zeros((rows.fill_start.size, columns.fill_start.size), np.bool_)
     j, i = rows.fill_cells[seed_rows], columns.fill_cells[seed_columns]
@@ -263,8 +264,8 @@ def _copies(threads: int, shape: tuple[int, int]) -> int:
 
 def _octree_codes(
     pool: Workers, arrays: "list[NDArray[Any]]", root: tuple[float, float, float]
-) -> "NDArray[np.int64]":
-    codes: NDArray[np.int64] = buffers.scratch(arrays[0].size, np.int64)
+) -> Ints:
+    codes: Ints = buffers.scratch(arrays[0].size, np.int64)
     pool.map(
         lambda part: cells.octree_codes(*arrays[:3], *root, *part, codes), pool.spans(codes.size)
     )

@@ -8,6 +8,7 @@ from spatialq.data.points import all_finite, not_finite, to_device
 from spatialq.data.tiles import Strip
 from spatialq.functions.declaration import Size
 from spatialq.runtime import cuda, progress
+from spatialq.runtime.arrays import Bools
 
 from . import cost, runs, tiled
 from .layout import lay_out
@@ -16,8 +17,6 @@ from .search import SOURCE, DeviceCells, occupied, search
 from .windows import Box, SlotAxis, cut_axes
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from . import Options
 
 MAX_POINTS = 1 << 32  # a position takes at most half of a key
@@ -182,7 +181,7 @@ def _grid(
         return _grids[key]
     looked_at_points = False
 
-    def used(axes: tuple[SlotAxis, SlotAxis]) -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
+    def used(axes: tuple[SlotAxis, SlotAxis]) -> tuple[Bools, Bools]:
         nonlocal looked_at_points
         looked_at_points = True
         memory = lay_out(device, axes, options, box, n)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.runtime import cuda
+from spatialq.runtime.arrays import Ints
 
 from .windows import Box, SlotAxis, default_min_points, octree_root
 
@@ -131,7 +132,7 @@ class Lattice:
     n_steps: int
     margin: float
     """Distance from a place, in steps, within which a coordinate is compared with the borders."""
-    renumbered: "NDArray[np.int64]"
+    renumbered: Ints
     """New column of each column of the axis."""
 
 

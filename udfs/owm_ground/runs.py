@@ -13,6 +13,7 @@ import numpy as np
 from spatialq.data.points import all_finite, ascends, not_finite
 from spatialq.data.tiles import runs_of
 from spatialq.runtime import cuda, progress
+from spatialq.runtime.arrays import Bools, Floats, Int32s, Ints
 
 from .layout import lay_out
 from .result import result_of
@@ -106,7 +107,7 @@ class _Runs:
 
     def occupied(
         self, axes: tuple[SlotAxis, SlotAxis], options: "Options", box: Box
-    ) -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
+    ) -> tuple[Bools, Bools]:
         """Find out which places of both axes have points."""
         memory = lay_out(self.device, axes, options, box, self.longest)
         columns = _Runs(self.device, self.host[:2], self.parts)
@@ -152,8 +153,8 @@ class _Cells:
 class _Seeds:
     """Seeds, then filled points, in main memory."""
 
-    coordinates: "list[NDArray[np.float64]]"
-    ids: "NDArray[np.int64]"
+    coordinates: list[Floats]
+    ids: Ints
     """Positions where the device has no ids."""
-    hits: "NDArray[np.int32]"
+    hits: Int32s
     n_seeds: int

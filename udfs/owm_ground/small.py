@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.runtime.arrays import Floats, Ints
+from spatialq.runtime.arrays import Floats, Int32s, Ints
 from spatialq.runtime.compile_cache import njit
 
 from .windows import MIN_STEP
@@ -31,7 +31,7 @@ def seeds_of(
     cloud: "tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]",
     options: "Options",
     box: "Box | None",
-) -> "tuple[NDArray[np.int64], NDArray[np.int32], int] | None":
+) -> tuple[Ints, Int32s, int] | None:
     """Find the seeds of a cloud, and the lowest points of the fill cells that have none.
 
     Parameters

@@ -13,6 +13,7 @@ import numpy as np
 from spatialq.data.points import all_finite, not_finite, read_only
 from spatialq.data.tiles import Strip, gather, members, strips
 from spatialq.runtime import gpus, progress
+from spatialq.runtime.arrays import Ints
 from spatialq.runtime.threads import workers
 
 from .cost import halo
@@ -20,8 +21,6 @@ from .cpu import extent
 from .windows import Box, default_min_points
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from . import Options
 
 Columns = dict[str, Any]
@@ -105,11 +104,11 @@ def in_strips(
     x, y, *_ = cloud
     found = members(x if tiles[0].axis == "x" else y, tiles)
 
-    def of_strip(tile: "tuple[Strip, NDArray[np.int64]]") -> Columns:
+    def of_strip(tile: tuple[Strip, Ints]) -> Columns:
         with progress.nested():
             return _of_strip(kernel, cloud, options, *tile, box)
 
-    def numbered() -> "Iterator[tuple[Strip, NDArray[np.int64]]]":
+    def numbered() -> Iterator[tuple[Strip, Ints]]:
         for k, tile in enumerate(zip(tiles, found, strict=True), 1):
             progress.stage(f"tile {k} of {len(tiles)}", k / len(tiles))
             yield tile
@@ -119,7 +118,7 @@ def in_strips(
 
 def _of_strip(
     kernel: Kernel, cloud: tuple[Any, ...], options: "Options", strip: Strip,
-    at: "NDArray[np.int64]", box: Box,
+    at: Ints, box: Box,
 ) -> Columns:  # fmt: skip
     x, y, z, point_id = cloud
     ids = at if point_id is None else gather(point_id, at)

@@ -13,10 +13,9 @@ from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spatialq.data.tiles import Strip
-from spatialq.runtime.arrays import Floats, Ints
+from spatialq.runtime.arrays import Bools, Floats, Int32s, Ints
 
 from .rounding import round_half_away, window_step
 
@@ -76,15 +75,15 @@ class SlotAxis:
 
     borders: Floats
     """Sorted and unique, followed by infinity, which stops every search."""
-    guess: NDArray[np.int32]
+    guess: Int32s
     """Bucket -> a border at or below every coordinate of the bucket, where the search starts.
     The buckets are equal parts of the span of the borders; one more is for its upper end."""
-    columns: NDArray[np.int32]
+    columns: Int32s
     """Place -> column of its slot; place 2k is border k, place 2k + 1 the interval above it."""
     step: float
     """Distance of the borders if border k is exactly borders[0] + k * step and no slot was left
     out; columns are then computed instead of searched. Otherwise 0."""
-    order: NDArray[np.int32]
+    order: Int32s
     """Column of each slot, in the order of the axis."""
     window_start: Ints
     window_stop: Ints
@@ -208,7 +207,7 @@ def max_borders(extent: float, window_size: float, overlap: float, cell_size: fl
     return 2 * (windows + (extent / cell_size if cell_size else 0.0))
 
 
-Used = Callable[[tuple[SlotAxis, SlotAxis]], tuple[NDArray[np.bool_], NDArray[np.bool_]]]
+Used = Callable[[tuple[SlotAxis, SlotAxis]], tuple[Bools, Bools]]
 """Finds out which places of both axes have points."""
 
 
@@ -309,7 +308,7 @@ def _sides(box: Box, options: "Options") -> Iterator[tuple[float, float]]:
 def cut_axis(
     windows: tuple[Floats, Floats],
     fills: tuple[Floats, Floats],
-    occupied: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None,
+    occupied: tuple[Bools, Bools] | None = None,
 ) -> SlotAxis:
     """Cut an axis at all borders.
 
@@ -359,7 +358,7 @@ def _even_step(borders: Floats) -> float:
     return step if even else 0.0
 
 
-def _guess(borders: Floats) -> NDArray[np.int32]:
+def _guess(borders: Floats) -> Int32s:
     if borders.size == 0:
         return np.zeros(1, np.int32)
     n_buckets = 4 * borders.size
@@ -368,5 +367,5 @@ def _guess(borders: Floats) -> NDArray[np.int32]:
     bucket = (borders[-1] - borders[0]) / n_buckets
     starts = borders[0] + (np.arange(n_buckets + 1) - 1e-6) * bucket
     below = np.searchsorted(borders, starts, side="right") - 1
-    guess: NDArray[np.int32] = np.maximum(below, 0).astype(np.int32)
+    guess: Int32s = np.maximum(below, 0).astype(np.int32)
     return guess

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from spatialq.data.grid import WindowAxis
+from spatialq.runtime.arrays import Bytes, Ints
 
 from .division import Division, Scale
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from spatialq.data.grid import Grid
 
     from .options import Options
@@ -45,7 +44,7 @@ class Side(NamedTuple):
     """Number of cells that its patches may cover."""
 
     @property
-    def starts(self) -> "NDArray[np.int64]":
+    def starts(self) -> Ints:
         """First cell of each superpatch."""
         return np.arange(0, self.axis.size, self.stride)
 
@@ -57,7 +56,7 @@ def lay_out(
     options: "Options",
     room: int | None,
     pitch: int,
-) -> tuple[int, "NDArray[np.uint8]"]:
+) -> tuple[int, "Bytes"]:
     """Describe the superpatches of an example, and the patches of some scales in each.
 
     Parameters

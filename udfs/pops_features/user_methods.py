@@ -14,6 +14,8 @@ import numba
 import numpy as np
 from numba import types
 
+from spatialq.runtime.arrays import Bools, Floats, Ints
+
 from .methods import FEATURES, USER_METHODS
 
 if TYPE_CHECKING:
@@ -131,9 +133,9 @@ class UserMethod:
 
 
 def fill_cpu(
-    method: UserMethod, z: "NDArray[Any]", x_starts: "NDArray[np.int64]",
-    y_starts: "NDArray[np.int64]", sx: int, sy: int, dx: float, dy: float,
-    valid: "NDArray[np.bool_]", out: "NDArray[np.float64]",
+    method: UserMethod, z: "NDArray[Any]", x_starts: Ints,
+    y_starts: Ints, sx: int, sy: int, dx: float, dy: float,
+    valid: Bools, out: Floats,
 ) -> None:  # fmt: skip
     """Compute the features of patches of one size.
 

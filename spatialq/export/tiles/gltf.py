@@ -34,7 +34,7 @@ ALIGNMENT = 8
 JSON_CHUNK, BINARY_CHUNK = 0x4E4F534A, 0x004E4942
 
 
-def y_up(positions: "NDArray[np.float64]") -> "NDArray[np.float64]":
+def y_up(positions: Floats) -> Floats:
     """Turn positions from z upwards to y upwards."""
     return np.stack([positions[:, 0], positions[:, 2], -positions[:, 1]], axis=1)
 
@@ -64,9 +64,7 @@ class Glb:
         self._used: set[str] = set()
         self._required: set[str] = set()
 
-    def positions(
-        self, steps: "NDArray[np.uint8 | np.uint16]", low: "NDArray[np.float64]", width: Floats
-    ) -> int:
+    def positions(self, steps: "NDArray[np.uint8 | np.uint16]", low: Floats, width: Floats) -> int:
         """Add quantised positions, which the node scales and moves.
 
         Parameters
@@ -95,7 +93,7 @@ class Glb:
         self._require(QUANTISATION)
         return accessor
 
-    def exact_positions(self, positions: "NDArray[np.float64]") -> int:
+    def exact_positions(self, positions: Floats) -> int:
         """Add positions as float32.
 
         Parameters

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.runtime.arrays import Bytes
 from spatialq.runtime.compile_cache import njit
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ INDEX_BYTES = 5
 """Of an index at most."""
 
 
-def encode_vertices(vertices: "NDArray[np.uint8]") -> bytes:
+def encode_vertices(vertices: Bytes) -> bytes:
     """Compress vertices without loss.
 
     Parameters

@@ -21,6 +21,7 @@ from spatialq.io.files import require_file
 from spatialq.io.grid.gdal import is_masked, opened, require_plain, thinned_mask
 from spatialq.io.source import ROW_GROUP, Box
 from spatialq.io.storage import as_path
+from spatialq.runtime.arrays import Bools, Floats
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -222,7 +223,7 @@ class GridSource:
         all_cells = {"all_rows": self._height, "all_columns": self._width}
         return Grid(nothing, x0, y0, abs(a), abs(e), **all_cells)
 
-    def overview(self, most: int) -> "NDArray[np.float64]":
+    def overview(self, most: int) -> Floats:
         """Read every so many cells of every so many rows, at most so many of a side.
 
         Returns
@@ -241,7 +242,7 @@ class GridSource:
         there = np.where(missing, np.nan, z.astype(np.float64))
         return there[:: 1 if e < 0 else -1, :: 1 if a > 0 else -1]
 
-    def _read(self, span: Window, every: int = 1) -> "tuple[NDArray[Any], NDArray[np.bool_]]":
+    def _read(self, span: Window, every: int = 1) -> "tuple[NDArray[Any], Bools]":
         read = self._read_npy if self._is_npy else self._read_raster
         return read(span, every)
 
@@ -285,7 +286,7 @@ class GridSource:
         self._declared = False
         self.type = str(self._load_npy().dtype)
 
-    def _read_npy(self, window: Window, every: int = 1) -> "tuple[NDArray[Any], NDArray[np.bool_]]":
+    def _read_npy(self, window: Window, every: int = 1) -> "tuple[NDArray[Any], Bools]":
         top, bottom, left, right = window
         values = np.asarray(self._load_npy()[top:bottom:every, left:right:every])
         return values, np.isnan(values) | self._is_nodata(values)
@@ -320,9 +321,7 @@ class GridSource:
                 except CrsError as error:
                     self.warnings = [*self.warnings, str(error)]
 
-    def _read_raster(
-        self, window: Window, every: int = 1
-    ) -> "tuple[NDArray[Any], NDArray[np.bool_]]":
+    def _read_raster(self, window: Window, every: int = 1) -> "tuple[NDArray[Any], Bools]":
         top, bottom, left, right = window
         what: dict[str, Any] = {
             "window": ((top, bottom), (left, right)),
@@ -345,7 +344,7 @@ class GridSource:
             )
             raise ValueError(message)
 
-    def _is_nodata(self, values: "NDArray[Any]") -> "NDArray[np.bool_]":
+    def _is_nodata(self, values: "NDArray[Any]") -> Bools:
         """Compare in the type of the values: -3.4e38 as a double is no single."""
         if self._nodata is None:
             return np.zeros(values.shape, np.bool_)
@@ -355,7 +354,7 @@ class GridSource:
                 value = values.dtype.type(value)
             if np.isinf(value) and not np.isinf(self._nodata):
                 value = np.nan  # more than the type holds: no cell has it
-        found: NDArray[np.bool_] = np.equal(values, value)
+        found: Bools = np.equal(values, value)
         return found
 
 

@@ -23,6 +23,7 @@ from spatialq.io.las.header import READER, read_header, reject
 from spatialq.io.las.laz import Chunk, Laszip, read_chunks, read_laszip
 from spatialq.io.source import ROW_GROUP, Box, Layout, Progress, in_row_groups, touch
 from spatialq.io.storage import as_path
+from spatialq.runtime.arrays import Ints
 from spatialq.runtime.threads import n_threads, workers
 
 THREADS = min(os.cpu_count() or 1, 16)
@@ -256,7 +257,7 @@ class LasSource:
         return records.view(self._dtype)
 
     def _batch(
-        self, records: npt.NDArray[np.void], ids: npt.NDArray[np.int64], columns: Sequence[str]
+        self, records: npt.NDArray[np.void], ids: Ints, columns: Sequence[str]
     ) -> pa.RecordBatch:
         arrays = [
             pa.array(ids) if name == "point_id" else self._columns[name].convert(records)
@@ -365,5 +366,5 @@ def _byte_ranges(chunks: Sequence[Chunk]) -> Iterator[tuple[int, int]]:
     yield begin, end - begin
 
 
-def _point_ids(chunks: Sequence[Chunk]) -> npt.NDArray[np.int64]:
+def _point_ids(chunks: Sequence[Chunk]) -> Ints:
     return np.concatenate([np.arange(c.first, c.first + c.rows) for c in chunks])
