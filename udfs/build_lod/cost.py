@@ -1,12 +1,9 @@
 """How much work a call of `build_lod` is: bytes and steps, no machine constants."""
 
 from math import log
-from typing import TYPE_CHECKING
+from typing import Any
 
 from spatialq.functions.declaration import Size, Work
-
-if TYPE_CHECKING:
-    from . import Options
 
 BYTES_IN = 24 + 8 + 8
 """Of a point: coordinates, colour, point_id."""
@@ -26,7 +23,7 @@ NEIGHBOURS = 8
 """Voxels that a sample weighs in."""
 
 
-def voxels_a_point(options: "Options") -> float:
+def voxels_a_point(options: Any) -> float:
     """Estimate how many voxels, on all levels, there are for each point of a surface.
 
     It goes through some 2 g^2 cells of a grid, and a lowest inner node has about twice the points
@@ -37,24 +34,24 @@ def voxels_a_point(options: "Options") -> float:
     return 4 / 3 * occupancy if occupancy < 1 else 4 / 3 + log(occupancy, 4)
 
 
-def bytes_device(options: "Options") -> int:
+def bytes_device(options: Any) -> int:
     """Estimate the memory of the device for a point."""
     return _bytes(BYTES_DEVICE, options)
 
 
-def bytes_host(options: "Options") -> int:
+def bytes_host(options: Any) -> int:
     """Estimate the main memory for a point."""
     point, voxel = BYTES_HOST
     attributes = BYTES_ATTRIBUTE * len(options.more_columns)
     return _bytes((point + 2 * attributes, voxel + attributes), options)
 
 
-def _bytes(of_each: tuple[int, int], options: "Options") -> int:
+def _bytes(of_each: tuple[int, int], options: Any) -> int:
     point, voxel = of_each
     return round(point + voxel * voxels_a_point(options))
 
 
-def work(size: Size, options: "Options") -> Work:
+def work(size: Size, options: Any) -> Work:
     """Count points, and how many voxels their samples meet; a single leaf has no voxels."""
     rows = size.rows
     samples = rows if rows > options.max_points else 0

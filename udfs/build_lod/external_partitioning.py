@@ -17,7 +17,7 @@ from spatialq.functions.node_stages import Execution
 from spatialq.runtime import cuda, file_memory
 from spatialq.runtime.arrays import Ints
 
-from . import CHANNELS, DECLARATION, cpu
+from . import CHANNELS, DECLARATION, Options, cpu
 from .colours import colours
 from .places import codes_of_places
 from .split import DEPTH, Leaves, cells_below, count_codes, cut, pyramid
@@ -27,8 +27,6 @@ from .validation import Cloud, box, cube_around, reject
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from . import Options
 
 
 class Saved(Protocol):
@@ -162,7 +160,7 @@ def without_strays(points: PointFile, cube: Cube) -> tuple[PointFile, Cube]:
 def rows_of(
     batches: Iterable[Mapping[str, Any]],
     folder: Path,
-    options: "Options",
+    options: Options,
     execution: Execution,
     budget: int,
     *,
@@ -213,7 +211,7 @@ def rows_of(
 
 def rows_in_memory(
     cloud: Cloud,
-    options: "Options",
+    options: Options,
     execution: Execution,
     budget: int,
     root: Root | None = None,
@@ -246,7 +244,7 @@ def rows_in_memory(
     return (yield from tiler.of_cloud(cloud.points, cloud.classification, root))
 
 
-def _most_points(options: "Options", execution: Execution, budget: int) -> int:
+def _most_points(options: Options, execution: Execution, budget: int) -> int:
     """Give the number of points of a tile at most: those that fit into the GPU's memory, too."""
     if execution.device == "gpu":
         from . import gpu
@@ -257,7 +255,7 @@ def _most_points(options: "Options", execution: Execution, budget: int) -> int:
 
 
 def _tiler(
-    cube: Cube, options: "Options", execution: Execution, budget: int, *, only_ids: bool
+    cube: Cube, options: Options, execution: Execution, budget: int, *, only_ids: bool
 ) -> Tiler:
     """Let trees be built where a call runs."""
 

@@ -1,13 +1,13 @@
 """`build_lod` on the GPU: the tree is built there, the table in main memory."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.data.points import in_one_memory
 from spatialq.runtime import cuda, progress
 
-from . import tiles
+from . import Options, tiles
 from .attributes import with_attributes
 from .cost import BYTES_GRID, bytes_device
 from .split_gpu import MAX_POINTS, Records, bounds, split
@@ -15,9 +15,6 @@ from .table import no_rows
 from .tree import Cube, Points, Root, Tree
 from .validation import reject, validate
 from .voxels_gpu import voxels
-
-if TYPE_CHECKING:
-    from . import Options
 
 SHARE_OF_FREE = 0.9
 """Part of the free memory that is used: free memory may be fragmented."""
@@ -33,7 +30,7 @@ def run(
     blue: Any,
     intensity: Any,
     classification: Any,
-    options: "Options",
+    options: Options,
     **attributes: Any,
 ) -> dict[str, Any]:
     """Build the octree of a cloud and give it as a table, tile by tile if it is large.
@@ -83,13 +80,13 @@ def run(
         return with_attributes(nodes, here[3], more)
 
 
-def capacity(options: "Options") -> int:
+def capacity(options: Options) -> int:
     """Estimate how many points fit into the free memory of the GPU."""
     free = int(cuda.device().free_bytes() * SHARE_OF_FREE) - BYTES_GRID
     return min(max(free // bytes_device(options), 1), MAX_POINTS)
 
 
-def build_and_bring(points: Any, cube: Cube, options: "Options", root: Root | None = None) -> Tree:
+def build_and_bring(points: Any, cube: Cube, options: Options, root: Root | None = None) -> Tree:
     """Build the octree of a cloud and copy it to main memory; the same tree as from `cpu.build`."""
     device = cuda.device()
     with device.use():
@@ -102,7 +99,7 @@ def build_and_bring(points: Any, cube: Cube, options: "Options", root: Root | No
 def build(
     points: Any,
     cube: Cube,
-    options: "Options",
+    options: Options,
     root: Root | None = None,
     *,
     representatives: bool = True,
@@ -200,7 +197,7 @@ def ascending(tree: Tree) -> Any:
     return (keys & np.uint64(0xFFFFFFFF)).astype(np.uint32)
 
 
-def _bring(device: cuda.Device, points: Any, options: "Options") -> tuple[Records, Any]:
+def _bring(device: cuda.Device, points: Any, options: Options) -> tuple[Records, Any]:
     """Copy points to the device, with their ids if 'random' needs them."""
     if not isinstance(points, Points):
         return _packed(device, points), None

@@ -1,7 +1,7 @@
 """The octree as a table: one row per node, with its samples in the units of the cloud."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,12 +12,9 @@ from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.progress import check
 from spatialq.runtime.threads import in_threads
 
-from . import CHANNELS, DECLARATION, SAMPLE
+from . import CHANNELS, DECLARATION, SAMPLE, Options
 from .places import gather
 from .tree import Cube, Points, Tree
-
-if TYPE_CHECKING:
-    from . import Options
 
 COLUMNS = DECLARATION.outputs[0].columns
 
@@ -35,7 +32,7 @@ def columns(
     points: Points,
     classification: Bytes,
     cube: Cube,
-    options: "Options",
+    options: Options,
     *,
     only_ids: bool = False,
 ) -> dict[str, Any]:
@@ -170,7 +167,7 @@ def _samples(
     offsets: Any,
     low: Any,
     spacing: Any,
-    options: "Options",
+    options: Options,
 ) -> dict[str, Any]:
     total = int(offsets[-1])
     xyz = [buffers.empty(total) for _ in range(3)]

@@ -7,7 +7,7 @@ children as samples, as the paper does.
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,12 +17,10 @@ from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.progress import check
 from spatialq.runtime.threads import FEW_POINTS, in_threads
 
+from . import Options
 from .places import bits_set, digits, gather, lowest_bit, place, spread
 from .split import Sorted
 from .tree import Nodes
-
-if TYPE_CHECKING:
-    from . import Options
 
 NO_POINT = 0xFFFFFFFF
 FINE = 10
@@ -88,7 +86,7 @@ class Mask:
 class Filler:
     """Fills the inner nodes level by level."""
 
-    def __init__(self, points: Sorted, nodes: Nodes, options: "Options") -> None:
+    def __init__(self, points: Sorted, nodes: Nodes, options: Options) -> None:
         self.sorted = points
         self.nodes = nodes
         self.options = options

@@ -1,12 +1,9 @@
 """How much work a call of `cloud_distance` is."""
 
 from math import pi
-from typing import TYPE_CHECKING
+from typing import Any
 
 from spatialq.functions.declaration import Size, Work
-
-if TYPE_CHECKING:
-    from . import Options
 
 BYTES_TREE, BYTES_MAKING = 50, 130
 """Of a point: its tree, and what a GPU has while it makes that: coordinates, lists of rows, these
@@ -15,7 +12,7 @@ BYTES_POINT = {"nearest": 140, "m3c2": 240}
 """Of a point: its columns and those of its row, and for M3C2 the making of the tree as well."""
 
 
-def work(size: Size, options: "Options") -> Work:
+def work(size: Size, options: Any) -> Work:
     """Count the points, and for M3C2 those in their cylinders: as many as on a plane."""
     rows, others = float(size.rows), float(size.elements)
     around = 1.0

@@ -9,14 +9,13 @@ import numpy as np
 from spatialq.runtime import budget, progress
 from spatialq.runtime.arrays import Floats, Ints
 
-from . import BYTES_PER_CELL
+from . import BYTES_PER_CELL, Options
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spatialq.data.grid import Grid
 
-    from . import Options
 
 RAISED = 1e-3
 """Share of the interval by which heights on a contour are raised, as GDAL does it: otherwise lines
@@ -26,7 +25,7 @@ LINE = 2
 """The code of a linestring in WKB."""
 
 
-def run(grid: "Grid", options: "Options") -> dict[str, Any]:
+def run(grid: "Grid", options: Options) -> dict[str, Any]:
     """Trace the contours.
 
     Parameters
@@ -89,7 +88,7 @@ def run(grid: "Grid", options: "Options") -> dict[str, Any]:
     return dict(zip(("height", "is_closed", "length"), columns, strict=True)) | {"geometry": lines}
 
 
-def _levels(z: Floats, options: "Options") -> list[float]:
+def _levels(z: Floats, options: Options) -> list[float]:
     """List the heights of contours between the lowest and the highest cell."""
     low, high = ((float(f(z)) - options.base) / options.interval for f in (np.nanmin, np.nanmax))
     if high - low > MOST_LEVELS:

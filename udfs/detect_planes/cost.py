@@ -2,12 +2,9 @@
 
 from dataclasses import replace
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import Any
 
 from spatialq.functions.declaration import Size, Work
-
-if TYPE_CHECKING:
-    from . import Options
 
 POINTS_PER_NODE = 50
 """A planar node has about a sixteenth of the points of the cells where the search begins, and
@@ -28,7 +25,7 @@ def steps(size: Size) -> dict[str, float]:
     return {"points": size.rows, "nodes": nodes, "pairs": nodes * nodes}
 
 
-def work(size: Size, options: "Options") -> Work:
+def work(size: Size, options: Any) -> Work:
     """Count what the kernel moves and goes over.
 
     In the memory of a GPU a point has its coordinates, those of the rest, and its step and cell
@@ -40,7 +37,7 @@ def work(size: Size, options: "Options") -> Work:
     )
 
 
-def work_of_points(size: Size, options: "Options") -> Work:
+def work_of_points(size: Size, options: Any) -> Work:
     """Count the same, and one row per point that comes back."""
     planes = work(size, options)
     return replace(
@@ -55,12 +52,12 @@ PASSES = 8
 """Over the coordinates, or the steps, of the tiles: those of `steps`, and the levels of octrees."""
 
 
-def work_in_tiles(size: Size, options: "Options", tiles: int) -> Work:
+def work_in_tiles(size: Size, options: Any, tiles: int) -> Work:
     """Count passes over runs of points, beside the cells and planes of all."""
     return _in_tiles(work(size, options), size, tiles)
 
 
-def work_of_points_in_tiles(size: Size, options: "Options", tiles: int) -> Work:
+def work_of_points_in_tiles(size: Size, options: Any, tiles: int) -> Work:
     """Count the same, and one row per point that comes back."""
     return _in_tiles(work_of_points(size, options), size, tiles)
 

@@ -2,12 +2,9 @@
 
 from dataclasses import replace
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import Any
 
 from spatialq.functions.declaration import TRIANGLES_PER_ELEMENT, Size, Work
-
-if TYPE_CHECKING:
-    from . import Options
 
 BYTES_IN, BYTES_OUT = 3 * 8, 4 * 8 + 1
 """Of a point: its coordinates; element, face, distance, angle and orientation."""
@@ -29,7 +26,7 @@ def work(size: Size, _: object) -> Work:
     )
 
 
-def work_in_tiles(size: Size, options: "Options", tiles: int) -> Work:
+def work_in_tiles(size: Size, options: Any, tiles: int) -> Work:
     """Count the same, with one run of points at a time on the device."""
     whole, rows = work(size, options), ceil(size.rows / tiles)
     kept = whole.bytes_kernel - (BYTES_IN + BYTES_OUT) * size.rows

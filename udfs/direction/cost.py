@@ -1,11 +1,8 @@
 """How much work a call of `direction` is: bytes and steps, no machine constants."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from spatialq.functions.declaration import Size, Work
-
-if TYPE_CHECKING:
-    from . import Options
 
 BYTES_PER_TRIANGLE = 12 + 12
 """Three indices; half a vertex, as closed meshes have."""
@@ -17,7 +14,7 @@ ACROSS = {"above": (0, 1), "below": (0, 1), "north": (0, 2), "south": (0, 2)}
 """The axes of the plane in which the projections of two elements must meet; (1, 2) for the rest."""
 
 
-def work(size: Size, options: "Options") -> Work:
+def work(size: Size, options: Any) -> Work:
     """Count triangles, elements, and the pairs whose boxes have common lines along the direction.
 
     In both orders; with `strict` a pair that passes is looked at again, triangle by triangle.

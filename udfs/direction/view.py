@@ -2,15 +2,14 @@
 
 from dataclasses import dataclass
 from math import cos, radians, sin
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.data.meshes import Meshes
 from spatialq.runtime.arrays import Floats, Ints
 
-if TYPE_CHECKING:
-    from . import Options
+from . import Options
 
 MIN_TOLERANCE = 1e-6
 """Metres. A triangle whose projection is narrower is a line."""
@@ -47,7 +46,7 @@ class View:
     cluster_starts: Any
 
 
-def axes(options: "Options") -> Any:
+def axes(options: Options) -> Any:
     """Find the matrix whose rows are two directions across, and the direction."""
     quarters, rest = divmod(options.true_north or 0.0, 90.0)
     c, s = cos(radians(rest)), sin(radians(rest))

@@ -1,11 +1,8 @@
 """How much work a call of `distance` is: bytes and steps, no machine constants."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from spatialq.functions.declaration import Size, Work
-
-if TYPE_CHECKING:
-    from . import Options
 
 BYTES_PER_TRIANGLE = 12 + 12
 """Three indices; half a vertex, as closed meshes have."""
@@ -14,7 +11,7 @@ BOXES_PER_NEIGHBOUR = 4
 """Elements that are measured for each of the k nearest ones."""
 
 
-def work(size: Size, options: "Options") -> Work:
+def work(size: Size, options: Any) -> Work:
     """Count triangles, elements, and the pairs that are measured."""
     pairs = size.all_pairs
     if options.max_distance is not None:
@@ -29,6 +26,6 @@ def work(size: Size, options: "Options") -> Work:
     )
 
 
-def work_in_tiles(size: Size, options: "Options", tiles: int) -> Work:
+def work_in_tiles(size: Size, options: Any, tiles: int) -> Work:
     """Count parts of the pairs, each with its elements."""
     return work(size, options).of_pairs_in(tiles)

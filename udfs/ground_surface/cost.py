@@ -2,14 +2,11 @@
 
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 from spatialq.functions.declaration import Size, Work
 
 from ..owm_ground import cost as owm_ground
-
-if TYPE_CHECKING:
-    from . import Options
 
 WINDOWS_PER_SEED = 8
 """A seed is the lowest point of several windows; there are hardly more than this suggests."""
@@ -24,7 +21,7 @@ BYTES_PER_CELL = 8 + 4 + 1 + 24
 """Height, triangle, whether a height is wanted; x, y, z of the result."""
 
 
-def work(size: Size, options: "Options") -> Work:
+def work(size: Size, options: Any) -> Work:
     """Count what finds the seeds, the points that are triangulated, and the cells of the result.
 
     Points that are ground themselves are all triangulated, which the host does for either device.
@@ -42,7 +39,7 @@ def work(size: Size, options: "Options") -> Work:
     )
 
 
-def work_in_tiles(size: Size, options: "Options", tiles: int) -> Work:
+def work_in_tiles(size: Size, options: Any, tiles: int) -> Work:
     """Count the tiles in which seeds are found; triangles and cells are not divided."""
     whole = work(size, options)
     if options.source != "seeds":
@@ -58,7 +55,7 @@ def work_in_tiles(size: Size, options: "Options", tiles: int) -> Work:
     )
 
 
-def _vertices(size: Size, options: "Options") -> tuple[dict[str, float], float]:
+def _vertices(size: Size, options: Any) -> tuple[dict[str, float], float]:
     """Give the steps of finding seeds, and the number of points that are triangulated."""
     if options.source != "seeds":
         return {"points": size.rows, "windows": 0.0, "scattered": 0.0}, float(size.rows)
@@ -66,6 +63,6 @@ def _vertices(size: Size, options: "Options") -> tuple[dict[str, float], float]:
     return steps, min(float(size.rows), steps["windows"] / WINDOWS_PER_SEED)
 
 
-def _cells(size: Size, options: "Options") -> float:
+def _cells(size: Size, options: Any) -> float:
     cells: float = min(1 + size.area / options.resolution / options.resolution, sys.maxsize)
     return cells

@@ -2,7 +2,6 @@
 
 from bisect import bisect_left
 from math import floor
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,13 +11,10 @@ from spatialq.runtime.arrays import Bools, Floats, Int32s, Ints
 from spatialq.runtime.threads import Workers, workers
 
 from ..owm_ground import cpu as owm_ground
-from . import cells
+from . import Options, cells
 from .buckets import sort_into_buckets
 from .grid import SurfaceRaster, cover
 from .triangles import arrange, hull, triangulate
-
-if TYPE_CHECKING:
-    from . import Options
 
 COLUMNS_PER_STRIP = 64
 TRIANGLES_PER_STRIP = 1 << 17  # about: small strips, since triangles are not distributed evenly
@@ -30,7 +26,7 @@ def run(
     y: Floats,
     z: Floats,
     point_id: Ints | None,
-    options: "Options",
+    options: Options,
 ) -> dict[str, Floats]:
     """Make a terrain grid from the ground seeds of a cloud, or from ground points.
 
@@ -76,7 +72,7 @@ def interpolate(
     y: Floats,
     z: Floats,
     grid: SurfaceRaster,
-    options: "Options",
+    options: Options,
 ) -> dict[str, Floats]:
     """Give the cells of a grid, with heights between ground points; arguments as of `run`."""
     progress.stage("triangles" if options.method == "tin" else "hull", 0.7)

@@ -1,17 +1,14 @@
 """How much work a call of `intersects_with` is: bytes and steps, no machine constants."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from spatialq.functions.declaration import Size, Work
-
-if TYPE_CHECKING:
-    from . import Options
 
 BYTES_PER_TRIANGLE = 12 + 12
 """Three indices; half a vertex, as closed meshes have."""
 
 
-def work(size: Size, options: "Options") -> Work:
+def work(size: Size, options: Any) -> Work:
     """Count triangles, elements, and the pairs of elements whose boxes meet.
 
     Which of their triangles are near each other depends on the building; each triangle of a pair
@@ -26,6 +23,6 @@ def work(size: Size, options: "Options") -> Work:
     )
 
 
-def work_in_tiles(size: Size, options: "Options", tiles: int) -> Work:
+def work_in_tiles(size: Size, options: Any, tiles: int) -> Work:
     """Count parts of the pairs, each with its elements."""
     return work(size, options).of_pairs_in(tiles)

@@ -3,12 +3,9 @@
 import sys
 from dataclasses import replace
 from math import ceil, sqrt
-from typing import TYPE_CHECKING
+from typing import Any
 
 from spatialq.functions.declaration import Size, Work
-
-if TYPE_CHECKING:
-    from . import Options
 
 CACHED = 10_000
 """Windows whose cells a cache of some hundred KiB holds."""
@@ -33,7 +30,7 @@ BYTES_GATHERED = 8 + 24
 """The position and the coordinates of a point of a strip."""
 
 
-def steps(size: Size, options: "Options") -> dict[str, float]:
+def steps(size: Size, options: Any) -> dict[str, float]:
     """Count points, the windows over their extent, and points whose cell is not in the cache.
 
     Every point is read twice (x and y for the extent, x, y and z for its cell), and its cell is
@@ -48,7 +45,7 @@ def steps(size: Size, options: "Options") -> dict[str, float]:
     }
 
 
-def _area(size: Size, options: "Options") -> float:
+def _area(size: Size, options: Any) -> float:
     """Give the area that windows cover: of the cloud, or of the bounds."""
     if options.bounds is None:
         return size.area
@@ -57,7 +54,7 @@ def _area(size: Size, options: "Options") -> float:
     return area
 
 
-def work(size: Size, options: "Options") -> Work:
+def work(size: Size, options: Any) -> Work:
     """Count what the kernel moves and goes over."""
     counted = steps(size, options)
     return Work(
@@ -68,7 +65,7 @@ def work(size: Size, options: "Options") -> Work:
     )
 
 
-def halo(options: "Options") -> float:
+def halo(options: Any) -> float:
     """Give what a tile of a cloud needs on every side, in the unit of x and y.
 
     Whether a point of the tile is a filled one depends on all seeds of its fill cell, and these on
@@ -78,24 +75,24 @@ def halo(options: "Options") -> float:
     return distance
 
 
-def work_in_tiles(size: Size, options: "Options", tiles: int) -> Work:
+def work_in_tiles(size: Size, options: Any, tiles: int) -> Work:
     """Count what takes less memory: runs of points beside all cells, or strips of the cloud."""
     ways = _in_runs(size, options, tiles), _in_strips(size, options, tiles)
     return min(ways, key=lambda way: way.bytes_kernel)
 
 
-def keeps_cells(size: Size, options: "Options", tiles: int) -> bool:
+def keeps_cells(size: Size, options: Any, tiles: int) -> bool:
     """Whether all cells stay on a GPU while runs of points go by: else there are strips."""
     runs, strips = (way(size, options, tiles) for way in (_in_runs, _in_strips))
     return runs.bytes_kernel <= strips.bytes_kernel
 
 
-def are_apart(size: Size, options: "Options", tiles: int) -> bool:
+def are_apart(size: Size, options: Any, tiles: int) -> bool:
     """Whether tiles are strips, of which none needs what another one found."""
     return not keeps_cells(size, options, tiles)
 
 
-def _in_runs(size: Size, options: "Options", tiles: int) -> Work:
+def _in_runs(size: Size, options: Any, tiles: int) -> Work:
     """Count runs, each of which meets all cells.
 
     The host finds the extent, which takes it about as long as to copy x and y to a GPU.
@@ -110,7 +107,7 @@ def _in_runs(size: Size, options: "Options", tiles: int) -> Work:
     )
 
 
-def _in_strips(size: Size, options: "Options", tiles: int) -> Work:
+def _in_strips(size: Size, options: Any, tiles: int) -> Work:
     """Count the strips, each with the points and windows of its halo."""
     if options.bounds is not None:
         xmin, ymin, xmax, ymax = options.bounds
@@ -120,7 +117,7 @@ def _in_strips(size: Size, options: "Options", tiles: int) -> Work:
     return replace(strip.times(tiles), bytes_host=round(gathered))
 
 
-def _cells(size: Size, options: "Options") -> float:
+def _cells(size: Size, options: Any) -> float:
     """Count the cells into which the borders of windows and fill cells cut the extent.
 
     There is a cell between two borders, and one on each. Borders that coincide are one, but not

@@ -11,14 +11,13 @@ from spatialq.runtime import budget, buffers, progress
 from spatialq.runtime.arrays import Bools, Floats, Int32s, Ints
 from spatialq.runtime.threads import CHUNK, Workers, n_threads, steps, workers
 
-from . import cells, small
+from . import Options, cells, small
 from .result import columns_of, result_of
 from .windows import Box, SlotAxis, cut_axes, default_min_points, octree_root
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from . import Options
 
 CELL = np.dtype([("z", "f8"), ("n", "i4"), ("p", "i4")], align=True)
 BIG_CELL = np.dtype([("z", "f8"), ("n", "i8"), ("p", "i8")], align=True)  # from 2^31 points on
@@ -34,7 +33,7 @@ def run(
     y: Floats,
     z: Floats,
     point_id: Ints | None,
-    options: "Options",
+    options: Options,
     box: Box | None = None,
     strip: Strip | None = None,
 ) -> "dict[str, NDArray[Any]]":

@@ -8,12 +8,12 @@ import numpy as np
 from spatialq.runtime import cuda
 from spatialq.runtime.arrays import Ints
 
+from . import Options
 from .windows import Box, SlotAxis, default_min_points, octree_root
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from . import Options
 
 MAX_MARGIN = 0.01  # part of a step; beyond it all coordinates are compared with the borders
 ARRAYS = (
@@ -37,7 +37,7 @@ GRID = np.dtype(
 def lay_out(
     device: cuda.Device,
     axes: tuple[SlotAxis, SlotAxis],
-    options: "Options",
+    options: Options,
     box: Box,
     n_points: int,
 ) -> Any:

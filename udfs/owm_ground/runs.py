@@ -15,6 +15,7 @@ from spatialq.data.tiles import runs_of
 from spatialq.runtime import cuda, progress
 from spatialq.runtime.arrays import Bools, Floats, Int32s, Ints
 
+from . import Options
 from .layout import lay_out
 from .result import result_of
 from .search import CELL_BYTES, SOURCE, DeviceCells, Marks, cells_of, occupied, seeds_of
@@ -23,14 +24,13 @@ from .windows import Box, SlotAxis, cut_axes, default_min_points
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from . import Options
 
 MERGE = 256  # threads per block of `owm_merge`
 BLOCKS = 16  # such blocks per multiprocessor
 
 
 def in_runs(
-    device: cuda.Device, cloud: tuple[Any, ...], options: "Options", tiles: int, box: Box
+    device: cuda.Device, cloud: tuple[Any, ...], options: Options, tiles: int, box: Box
 ) -> dict[str, Any]:
     """Find the seeds of a cloud in so many runs of its points.
 
@@ -106,7 +106,7 @@ class _Runs:
             yield part.start, self.device.upload([values[part] for values in self.host])
 
     def occupied(
-        self, axes: tuple[SlotAxis, SlotAxis], options: "Options", box: Box
+        self, axes: tuple[SlotAxis, SlotAxis], options: Options, box: Box
     ) -> tuple[Bools, Bools]:
         """Find out which places of both axes have points."""
         memory = lay_out(self.device, axes, options, box, self.longest)

@@ -12,12 +12,12 @@ import numpy as np
 from spatialq.runtime.arrays import Floats, Int32s, Ints
 from spatialq.runtime.compile_cache import njit
 
+from . import Options
 from .windows import MIN_STEP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from . import Options
     from .windows import Box
 
 MAX_POINTS = 256
@@ -29,7 +29,7 @@ OF_POINTS = 4 * (np.nan,)
 
 def seeds_of(
     cloud: "tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]",
-    options: "Options",
+    options: Options,
     box: "Box | None",
 ) -> tuple[Ints, Int32s, int] | None:
     """Find the seeds of a cloud, and the lowest points of the fill cells that have none.

@@ -6,7 +6,7 @@ whole, so that a point has in its strip the hits that it has in the whole.
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +16,10 @@ from spatialq.runtime import gpus, progress
 from spatialq.runtime.arrays import Ints
 from spatialq.runtime.threads import workers
 
+from . import Options
 from .cost import halo
 from .cpu import extent
 from .windows import Box, default_min_points
-
-if TYPE_CHECKING:
-    from . import Options
 
 Columns = dict[str, Any]
 Kernel = Callable[..., Columns]
@@ -30,7 +28,7 @@ Kernel = Callable[..., Columns]
 def in_tiles(
     kernel: Kernel,
     cloud: tuple[Any, ...],
-    options: "Options",
+    options: Options,
     tiles: int,
     box: Box | None = None,
 ) -> Columns:
@@ -67,7 +65,7 @@ def in_tiles(
     return in_strips(kernel, cloud, options, strips(x, y, tiles, halo(options)), box)
 
 
-def extent_of(cloud: tuple[Any, ...], options: "Options") -> Box:
+def extent_of(cloud: tuple[Any, ...], options: Options) -> Box:
     """Give the bounds, or the extent of a cloud of at least one point.
 
     Raises
@@ -83,7 +81,7 @@ def extent_of(cloud: tuple[Any, ...], options: "Options") -> Box:
 
 
 def in_strips(
-    kernel: Kernel, cloud: tuple[Any, ...], options: "Options", tiles: list[Strip], box: Box
+    kernel: Kernel, cloud: tuple[Any, ...], options: Options, tiles: list[Strip], box: Box
 ) -> Columns:
     """Run the kernel for each strip, keep the rows of the strip's own points, and join them.
 
@@ -117,7 +115,7 @@ def in_strips(
 
 
 def _of_strip(
-    kernel: Kernel, cloud: tuple[Any, ...], options: "Options", strip: Strip,
+    kernel: Kernel, cloud: tuple[Any, ...], options: Options, strip: Strip,
     at: Ints, box: Box,
 ) -> Columns:  # fmt: skip
     x, y, z, point_id = cloud

@@ -10,17 +10,15 @@ tolerance is needed.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import ceil, floor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.data.tiles import Strip
 from spatialq.runtime.arrays import Bools, Floats, Int32s, Ints
 
+from . import Options
 from .rounding import round_half_away, window_step
-
-if TYPE_CHECKING:
-    from . import Options
 
 MAX_BORDERS = 20_000_000  # per axis
 MAX_CELLS = 1 << 30
@@ -214,7 +212,7 @@ Used = Callable[[tuple[SlotAxis, SlotAxis]], tuple[Bools, Bools]]
 def cut_axes(
     box: Box,
     n_points: int,
-    options: "Options",
+    options: Options,
     used: Used,
     strip: Strip | None = None,
     there: Box | None = None,
@@ -280,12 +278,12 @@ def _of_strip(
     return lower[inside], upper[inside]
 
 
-def _sizes(options: "Options") -> str:
+def _sizes(options: Options) -> str:
     overlap = " and ".join(map(str, dict.fromkeys(options.overlaps)))
     return f"window_size {options.window_size}, overlap {overlap} and cell_size {options.cell_size}"
 
 
-def _sides(box: Box, options: "Options") -> Iterator[tuple[float, float]]:
+def _sides(box: Box, options: Options) -> Iterator[tuple[float, float]]:
     for (low, high), overlap in zip(box.sides, options.overlaps, strict=True):
         step = window_step(options.window_size, overlap)
         largest = max(abs(low), abs(high))

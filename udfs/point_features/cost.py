@@ -1,18 +1,15 @@
 """How much work a call of `point_features` is."""
 
 from math import pi
-from typing import TYPE_CHECKING
+from typing import Any
 
 from spatialq.functions.declaration import Size, Work
 
-if TYPE_CHECKING:
-    from . import Options
 
-
-def work(size: Size, options: "Options") -> Work:
+def work(size: Size, options: Any) -> Work:
     """Count the points, and their neighbours: within a radius, as many as on a plane."""
     rows = float(size.rows)
-    around = float(options.k)
+    around = options.k
     if options.radius is not None and size.area > 0:
         # a product, which may be infinite: a power of a large number would fail
         disc = pi * options.radius * options.radius

@@ -2,12 +2,9 @@
 
 from dataclasses import replace
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import Any
 
 from spatialq.functions.declaration import Size, Work
-
-if TYPE_CHECKING:
-    from . import Options
 
 BYTES_IN, BYTES_OUT = 3 * 8, 2 * 8
 """Of a point: x, y and id; of a pair, of which there are taken to be as many as points."""
@@ -30,7 +27,7 @@ def work(size: Size, _: object) -> Work:
     )
 
 
-def work_in_tiles(size: Size, options: "Options", tiles: int) -> Work:
+def work_in_tiles(size: Size, options: Any, tiles: int) -> Work:
     """Count the same, with one run of points at a time on the device."""
     whole, per_point = work(size, options), BYTES_IN + BYTES_OUT + ANSWER
     index = whole.bytes_kernel - per_point * size.rows

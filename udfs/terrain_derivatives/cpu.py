@@ -11,10 +11,11 @@ from spatialq.runtime.arrays import Floats
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads
 
+from . import Options
+
 if TYPE_CHECKING:
     from spatialq.data.grid import Grid
 
-    from . import Options
 
 DERIVATIVES = (
     "slope", "aspect", "hillshade", "profile_curvature", "plan_curvature", "tpi", "tri",
@@ -24,7 +25,7 @@ RUN = 1 << 20
 """Cells of a run of rows, more or less."""
 
 
-def run(grid: "Grid", options: "Options") -> dict[str, Any]:
+def run(grid: "Grid", options: Options) -> dict[str, Any]:
     """Compute what the neighbours of each cell say of the terrain.
 
     Parameters
