@@ -4,14 +4,11 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from spatialq.runtime.arrays import Bytes, Floats, Ints
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from spatialq.runtime.arrays import Array, Bytes, Floats, Ints
 
 POLYGON, MULTIPOLYGON, Z = 3, 6, 1000
 """Codes of geometry types; Z is added where corners have one."""
@@ -33,7 +30,7 @@ class Polygons:
 
     wkb: Bytes
     starts: Ints
-    names: "NDArray[Any] | None" = None
+    names: Array | None = None
 
     def __len__(self) -> int:
         return len(self.starts) - 1

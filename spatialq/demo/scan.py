@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import prange
-from numpy.typing import NDArray
 
 from spatialq.demo.scene import Scene
 from spatialq.demo.terrain import (
@@ -23,7 +22,7 @@ from spatialq.demo.terrain import (
     stream_bed,
     stream_distance,
 )
-from spatialq.runtime.arrays import Bools, Bytes, Floats, Int32s, Ints
+from spatialq.runtime.arrays import Bools, Bytes, Float32s, Floats, Int32s, Ints
 from spatialq.runtime.compile_cache import njit
 
 MAX_RETURNS = 4
@@ -52,7 +51,7 @@ class Pulses(NamedTuple):
 
     aim: Floats
     lean: Floats
-    above: NDArray[np.float32]
+    above: Float32s
     kind: Int32s
     returns: Bytes
     strip: Bytes

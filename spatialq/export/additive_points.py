@@ -29,9 +29,8 @@ from spatialq.runtime.progress import check
 from spatialq.runtime.threads import in_threads
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from spatialq.runtime.arrays import Records
 
-    Records = NDArray[np.void]
 
 COLOURED, WITH_NIR = (2, 3, 5, 7), (8, 10)
 """Point formats with red, green and blue, and those with near infrared besides."""

@@ -35,12 +35,10 @@ from spatialq.io.las.copc import ENTRY, PAGE
 from spatialq.io.las.crs import PROJECTION, WKT_RECORD
 from spatialq.io.las.header import HEADER_SIZES, INTERNAL_WAVEFORMS, Vlr
 from spatialq.io.source import Progress
-from spatialq.runtime.arrays import Bytes
+from spatialq.runtime.arrays import Bytes, Records
 from spatialq.runtime.progress import check
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from spatialq.export.kept import KeptOutput
 
 INFO, HIERARCHY = ("copc", 1), ("copc", 1000)
@@ -173,7 +171,7 @@ class _Written:
     times: tuple[float, float] = (np.inf, -np.inf)
     """Range of GPS times."""
 
-    def add(self, records: "NDArray[np.void]", point_format: int) -> None:
+    def add(self, records: Records, point_format: int) -> None:
         """Count points."""
         self.tally.add(records, point_format)
         times, (low, high) = records["gps_time"], self.times

@@ -23,9 +23,8 @@ from spatialq.io.las.source import LasSource
 from spatialq.runtime.arrays import Floats
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from spatialq.runtime.arrays import Records
 
-    Records = NDArray[np.void]
 
 REMEDY = "write each into a file of its own (an output that is a folder, such as out/)"
 WITH_WAVEFORMS = (4, 5, 9, 10)

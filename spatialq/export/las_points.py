@@ -38,9 +38,9 @@ from spatialq.io.source import ROW_GROUP, Layout
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from numpy.typing import NDArray
 
-    Records = NDArray[np.void]
+    from spatialq.runtime.arrays import Records
+
 
 PART = max(ROW_GROUP, 50_000 * THREADS)
 """Points that are compressed in one call: a chunk of LASzip for each core."""

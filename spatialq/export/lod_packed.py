@@ -23,16 +23,12 @@ A stream is little-endian:
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spatialq.export.las_scale import SCALES
 from spatialq.io.source import Layout
-from spatialq.runtime.arrays import Floats, Ints, Uint16s
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from spatialq.runtime.arrays import Array, Floats, Ints, Uint16s
 
 VOXELS, POINTS = 1, 2
 AS_IS, TIMES_257, TIMES_256, TWO_BYTES = range(4)
@@ -52,7 +48,7 @@ SPREAD = np.array(
 
 
 def pack(
-    samples: "Mapping[str, NDArray[Any]]",
+    samples: Mapping[str, Array],
     low: Sequence[float],
     size: float,
     spacing: float,
@@ -91,7 +87,7 @@ def pack(
     return b"".join([*parts, *_packed_colours(colour, mode)])
 
 
-def unpack(packed: bytes, low: Sequence[float], size: float) -> "dict[str, NDArray[Any]]":
+def unpack(packed: bytes, low: Sequence[float], size: float) -> dict[str, Array]:
     """Give the samples that `pack` was given.
 
     Parameters
@@ -128,7 +124,7 @@ def unpack(packed: bytes, low: Sequence[float], size: float) -> "dict[str, NDArr
     return dict(zip("xyz", xyz, strict=True)) | dict(zip(COLOURS, colour, strict=True))
 
 
-def along_curve(samples: "Mapping[str, NDArray[Any]]", low: Sequence[float], size: float) -> Ints:
+def along_curve(samples: Mapping[str, Array], low: Sequence[float], size: float) -> Ints:
     """Give the order of points along a Morton curve of the node's cube, in which they take least.
 
     Points of one of its 2^30 cells stay in their order.
@@ -140,9 +136,7 @@ def along_curve(samples: "Mapping[str, NDArray[Any]]", low: Sequence[float], siz
     return np.argsort(codes, kind="stable")
 
 
-def _codes(
-    xyz: "Sequence[NDArray[Any]]", low: Sequence[float], spacing: float, depth: int
-) -> Ints | None:
+def _codes(xyz: Sequence[Array], low: Sequence[float], spacing: float, depth: int) -> Ints | None:
     """Give the Morton codes of voxels; None if they are not in the middle of cells, in order."""
     codes = np.zeros(len(xyz[0]), np.int64)
     for axis, (values, at) in enumerate(zip(xyz, low, strict=True)):
@@ -185,7 +179,7 @@ def _centres(
     return xyz, rest
 
 
-def _packed_axis(axis: int, values: "NDArray[Any]", layouts: Sequence[Layout]) -> bytes:
+def _packed_axis(axis: int, values: Array, layouts: Sequence[Layout]) -> bytes:
     """Write a coordinate of points: steps if some give all back, else all bits."""
     given = [(each.scales[axis], each.offsets[axis]) for each in layouts]
     for step, offset in (*given, *((scale, 0.0) for scale in SCALES)):
@@ -200,7 +194,7 @@ def _packed_axis(axis: int, values: "NDArray[Any]", layouts: Sequence[Layout]) -
     return AXIS.pack(0.0, 0.0, 0, 8) + _planes(np.ascontiguousarray(values, "<f8"), 8)
 
 
-def _planes(values: "NDArray[Any]", width: int) -> bytes:
+def _planes(values: Array, width: int) -> bytes:
     """Write the lowest byte of each value of 8 bytes, then the next of each ..."""
     return values.view(np.uint8).reshape(-1, 8)[:, :width].T.tobytes()
 

@@ -6,18 +6,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil, floor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from spatialq.errors import FileError
 from spatialq.export.atomic import WRITER, whole
 from spatialq.io import crs as crs_text
-from spatialq.runtime.arrays import Bytes, Floats, Ints
+from spatialq.runtime.arrays import Array, Bytes, Floats, Ints
 from spatialq.runtime.extras import require
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 NODATA = -9999.0  # old programs do not accept NaN for "no value"
 MAX_CELLS = 1 << 28
@@ -41,7 +41,7 @@ class Raster:
         PROJJSON, WKT or a code such as ``EPSG:25832``.
     """
 
-    z: "NDArray[Any]"
+    z: Array
     west: float
     north: float
     resolution: float
@@ -151,7 +151,7 @@ def write_terrain(target: Path, raster: Raster) -> None:
 
 def write_bands(
     target: Path,
-    bands: "Mapping[str, NDArray[Any]]",
+    bands: Mapping[str, Array],
     corner: Sequence[float],
     crs: str | None,
 ) -> None:

@@ -3,18 +3,14 @@
 import struct
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.data.meshes import Meshes
 from spatialq.export.camera import Camera
-from spatialq.runtime.arrays import Bools, Bytes, Floats, Int32s
+from spatialq.runtime.arrays import Array, Bools, Bytes, Floats, Int32s
 from spatialq.runtime.compile_cache import njit
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 PAPER = (252, 252, 250)
 NOTHING = -1
@@ -59,7 +55,7 @@ class Picture:
         )
 
     @property
-    def layers(self) -> "tuple[NDArray[Any], ...]":
+    def layers(self) -> tuple[Array, ...]:
         """What is kept of each pixel."""
         return self.pixels, self.depth, self.item
 

@@ -21,7 +21,7 @@ from spatialq.io.files import require_file
 from spatialq.io.source import READER, ROW_GROUP, Box, SequentialSource, in_row_groups
 from spatialq.io.storage import as_path
 from spatialq.io.text_lines import ALL, LineError, Lines, WrongValueError, read_values
-from spatialq.runtime.arrays import Bools, Floats
+from spatialq.runtime.arrays import Array, Bools, Floats
 
 AXES = ("x", "y", "z")
 LAS_TYPES = {
@@ -188,9 +188,7 @@ def with_position(part: Part) -> Bools | None:
     return None if keep is None or keep.all() else keep
 
 
-def records(
-    source: CloudSource, begin: int, dtype: np.dtype[Any], rows: int
-) -> Iterator[npt.NDArray[Any]]:
+def records(source: CloudSource, begin: int, dtype: np.dtype[Any], rows: int) -> Iterator[Array]:
     """Read binary records, in memory that the next ones overwrite.
 
     Raises

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.runtime.arrays import Bytes, Ints
+from spatialq.runtime.arrays import Array, Bytes, Float32s, Ints
 from spatialq.serve.limits import QueryRefusedError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from numpy.typing import NDArray
 
 MASK, BYTES, NUMBERS = "mask", "bytes", "numbers"
 RAMP = "viridis"
@@ -46,7 +45,7 @@ class Selection:
     """
 
     kind: str
-    values: "NDArray[Any]"
+    values: Array
     ids: Ints | None = None
 
     def of(self, wanted: Ints) -> bytes:
@@ -86,7 +85,7 @@ class Gathered:
         is_dense = greatest < DENSE * points
         self._dense = np.full(greatest + 1, missing, dtype) if is_dense else None
         self._ids: list[Ints] = []
-        self._values: list[NDArray[Any]] = []
+        self._values: list[Array] = []
         self._greatest, self._dtype = greatest, dtype
 
     def add(self, ids: Ints, values: Any) -> None:
@@ -101,7 +100,7 @@ class Gathered:
         self._ids.append(ids)
         self._values.append(np.broadcast_to(values, ids.shape).astype(self._dtype))
 
-    def collected(self) -> "tuple[NDArray[Any], Ints | None]":
+    def collected(self) -> tuple[Array, Ints | None]:
         """Give all values, and the ids that they are of unless that is their position."""
         if self._dense is not None:
             return self._dense, None
@@ -128,7 +127,7 @@ class Values:
         self._low, self._high = math.inf, -math.inf
         self._distinct: set[float] | None = set() if self._is_whole else None
 
-    def numbers(self, values: "pa.Array") -> "NDArray[np.float32]":
+    def numbers(self, values: "pa.Array") -> Float32s:
         """Give numbers of a batch: texts have those of their categories; NaN for NULL."""
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -146,7 +145,7 @@ class Values:
                 )
                 if len(self._distinct) > MOST_CATEGORIES:
                     self._distinct = None
-            single: NDArray[np.float32] = found.astype(np.float32)
+            single: Float32s = found.astype(np.float32)
             return single
         try:
             coded = values.cast(pa.string()).dictionary_encode()
@@ -191,7 +190,7 @@ class Values:
             for k, value in enumerate(categories)
         ]
 
-    def scaled(self, numbers: "NDArray[np.float32]") -> Bytes:
+    def scaled(self, numbers: Float32s) -> Bytes:
         """Give a byte for each number: 0 where there is none, else 1 to 255."""
         found = np.zeros(len(numbers), np.uint8)
         categories = self._categories

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,11 +18,8 @@ from spatialq.data.boxes import in_box
 from spatialq.errors import FileWarning
 from spatialq.io.source import PointSource, Progress, numbers_of
 from spatialq.runtime import buffers
-from spatialq.runtime.arrays import Bools, Bytes, Floats, Ints
+from spatialq.runtime.arrays import Array, Bools, Bytes, Floats, Ints
 from spatialq.runtime.threads import chunks
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 AXES = ("x", "y", "z")
 CLASS, POINT_ID = "classification", "point_id"
@@ -38,7 +35,7 @@ Bounds = tuple[float, float, float, float]
 class Points:
     """The points of a cloud that are considered, and the class of every point."""
 
-    columns: "Mapping[str, NDArray[Any]]"
+    columns: Mapping[str, Array]
     """x, y, z, and as `point_id` the positions, ascending."""
     classes: Bytes
     """By position, 0 where a file has none."""
@@ -68,9 +65,9 @@ class Points:
         """Give the positions of the points of neighbouring files."""
         return slice(self.starts[clouds[0].path], self.starts[clouds[-1].path] + clouds[-1].rows)
 
-    def by_position(self, values: "NDArray[Any]", dtype: Any, *, missing: float) -> "NDArray[Any]":
+    def by_position(self, values: Array, dtype: Any, *, missing: float) -> Array:
         """Give values of the points that are considered a place among those of all points."""
-        found: NDArray[Any] = buffers.empty(self.classes.size, dtype)
+        found: Array = buffers.empty(self.classes.size, dtype)
         found[...] = missing
         for start, stop in chunks(self.point_id.size):
             found[self.point_id[start:stop]] = values[start:stop]
@@ -123,7 +120,7 @@ class _Reading:
     """Arrays that are filled from file to file; points that are left out are closed up on."""
 
     def __init__(self, n: int, *, is_cut: bool) -> None:
-        self.space: dict[str, NDArray[Any]] = {axis: buffers.empty(n) for axis in AXES}
+        self.space: dict[str, Array] = {axis: buffers.empty(n) for axis in AXES}
         self.space[POINT_ID] = buffers.empty(n, np.int64)
         self.classes: Bytes = buffers.empty(n, np.uint8)
         self.classes[...] = 0
@@ -179,7 +176,7 @@ class _Reading:
             if progress is not None:
                 progress(cloud.path, came, cloud.rows)
 
-    def _keep(self, part: "Mapping[str, NDArray[Any]]") -> None:
+    def _keep(self, part: Mapping[str, Array]) -> None:
         """Put points that are no noise behind those that are there; they may lie there already."""
         ids = part[POINT_ID]
         rows = np.flatnonzero(~IS_NOISE[self.classes[ids]])

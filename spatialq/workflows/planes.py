@@ -13,7 +13,7 @@ from spatialq.io.clouds import are_las
 from spatialq.io.crs import with_one_unit
 from spatialq.io.source import LAS, Progress
 from spatialq.runtime import budget
-from spatialq.runtime.arrays import Bytes, Floats, Int32s
+from spatialq.runtime.arrays import Array, Bytes, Float32s, Floats, Int32s
 from spatialq.workflows.cloud_files import (
     considered,
     las_outputs,
@@ -208,7 +208,7 @@ def _write_clouds(
     clouds: "Sequence[PointSource]",
     targets: Outputs,
     points: Points,
-    of_points: "dict[str, NDArray[Any]]",
+    of_points: dict[str, Array],
     colours: Bytes | None,
     tick: Progress,
     crs: str | None,
@@ -240,7 +240,7 @@ def _write_clouds(
 def _write_pictures(
     targets: Outputs,
     points: Points,
-    of_points: "dict[str, NDArray[Any]]",
+    of_points: dict[str, Array],
     planes: list[dict[str, Any]],
     name: str,
     up: str,
@@ -261,7 +261,7 @@ def _orientation(normal_up: Floats, tolerance: float) -> "NDArray[np.int8]":
     return codes.astype(np.int8)
 
 
-def fields_of(plane_id: Int32s, distance: "NDArray[np.float32]") -> "list[Field]":
+def fields_of(plane_id: Int32s, distance: Float32s) -> "list[Field]":
     """Give the fields of points in LAS files."""
     from spatialq.export.las_extra import Field
 

@@ -7,7 +7,7 @@ file in the order of the tiles, each of which fits into memory.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from spatialq.data.reach import require_reach
 from spatialq.data.strays import strays_of, warn_of
 from spatialq.functions.node_stages import Execution
 from spatialq.runtime import cuda, file_memory
-from spatialq.runtime.arrays import Ints
+from spatialq.runtime.arrays import Ints, Records, Uint32s
 
 from . import CHANNELS, DECLARATION, Options, cpu
 from .colours import colours
@@ -24,9 +24,6 @@ from .split import DEPTH, Leaves, cells_below, count_codes, cut, pyramid
 from .tiles import Part, Rows, Tiler
 from .tree import BITS, Cube, Points, Root, Tree
 from .validation import Cloud, box, cube_around, reject
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 class Saved(Protocol):
@@ -75,12 +72,12 @@ class PointFile:
     first: int
     points: int
 
-    def read(self) -> "NDArray[np.void]":
+    def read(self) -> Records:
         """Read all points of the run."""
         offset = self.first * RECORD.itemsize
         return np.fromfile(self.path, RECORD, self.points, offset=offset)
 
-    def blocks(self) -> "Iterator[NDArray[np.void]]":
+    def blocks(self) -> Iterator[Records]:
         """Read the points in blocks of `BLOCK`."""
         for done in range(0, self.points, BLOCK):
             yield PointFile(self.path, self.first + done, min(BLOCK, self.points - done)).read()
@@ -352,7 +349,7 @@ class _Grid:
         """Whether this grid or a finer one has not been counted yet."""
         return self.counts is not None or any(grid.is_incomplete() for grid in self.finer.values())
 
-    def count(self, block: "NDArray[np.void]") -> None:
+    def count(self, block: Records) -> None:
         """Count points in the grids that are not complete."""
         codes = _codes(self.cube, block, self.root, self.depth)
         if self.counts is not None:
@@ -406,7 +403,7 @@ class _Grid:
                 self.tile_of_group[k] = len(found)
                 found.append(tile)
 
-    def tile_of(self, block: "NDArray[np.void]") -> Ints:
+    def tile_of(self, block: Records) -> Ints:
         """Give the tile number of each point."""
         group = self.group_of[_codes(self.cube, block, self.root, self.depth)]
         tile = self.tile_of_group[group]
@@ -437,7 +434,7 @@ def _partition(tiler: Tiler, source: PointFile, path: Path) -> Leaves:
     return tiles
 
 
-def _codes(cube: Cube, block: "NDArray[np.void]", root: Root, depth: int) -> "NDArray[np.uint32]":
+def _codes(cube: Cube, block: Records, root: Root, depth: int) -> Uint32s:
     n = len(block)
     codes = np.empty(n, np.uint32)
     places = *_columns(block, *"xyz"), cube.x0, cube.y0, cube.z0, cube.size
@@ -445,5 +442,5 @@ def _codes(cube: Cube, block: "NDArray[np.void]", root: Root, depth: int) -> "ND
     return codes
 
 
-def _columns(records: "NDArray[np.void]", *names: str) -> list[Any]:
+def _columns(records: Records, *names: str) -> list[Any]:
     return [np.ascontiguousarray(records[name]) for name in names]

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.runtime import budget, progress
-from spatialq.runtime.arrays import Floats, Ints
+from spatialq.runtime.arrays import Array, Floats, Ints
 
 from . import BYTES_PER_CELL, Options
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from spatialq.data.grid import Grid
 
 
@@ -68,7 +66,7 @@ def run(grid: "Grid", options: Options) -> dict[str, Any]:
         line_type=LineType.ChunkCombinedOffset,
     )
     progress.stage("contours", 1.0)
-    found: list[tuple[NDArray[Any], ...]] = []
+    found: list[tuple[Array, ...]] = []
     geometries: list[bytes] = []
     for k, height in enumerate(heights):
         (points,), (offsets,) = trace.lines(height)

@@ -6,24 +6,20 @@ points are the cloud in which seeds are found at the end: nothing else of the po
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.data.points import all_finite, ascends, not_finite
 from spatialq.data.tiles import runs_of
 from spatialq.runtime import cuda, progress
-from spatialq.runtime.arrays import Bools, Floats, Int32s, Ints
+from spatialq.runtime.arrays import Array, Bools, Floats, Int32s, Ints
 
 from . import Options
 from .layout import lay_out
 from .result import result_of
 from .search import CELL_BYTES, SOURCE, DeviceCells, Marks, cells_of, occupied, seeds_of
 from .windows import Box, SlotAxis, cut_axes, default_min_points
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 MERGE = 256  # threads per block of `owm_merge`
 BLOCKS = 16  # such blocks per multiprocessor
@@ -93,7 +89,7 @@ class _Runs:
     """Columns of points in main memory, of which runs go to the device one after the other."""
 
     device: cuda.Device
-    host: "list[NDArray[Any]]"
+    host: list[Array]
     parts: list[slice]
 
     @property

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.runtime.arrays import Floats, Int32s, Ints
+from spatialq.runtime.arrays import Array, Floats, Int32s, Ints
 from spatialq.runtime.compile_cache import njit
 
 from . import Options
 from .windows import MIN_STEP
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from .windows import Box
 
 MAX_POINTS = 256
@@ -28,7 +26,7 @@ OF_POINTS = 4 * (np.nan,)
 
 
 def seeds_of(
-    cloud: "tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]",
+    cloud: tuple[Array, Array, Array, Array],
     options: Options,
     box: "Box | None",
 ) -> tuple[Ints, Int32s, int] | None:

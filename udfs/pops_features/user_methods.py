@@ -14,14 +14,13 @@ import numba
 import numpy as np
 from numba import types
 
-from spatialq.runtime.arrays import Bools, Floats, Ints
+from spatialq.runtime.arrays import Array, Bools, Floats, Ints
 
 from .methods import FEATURES, USER_METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
 
 Function = Callable[..., None]
 
@@ -133,7 +132,7 @@ class UserMethod:
 
 
 def fill_cpu(
-    method: UserMethod, z: "NDArray[Any]", x_starts: Ints,
+    method: UserMethod, z: Array, x_starts: Ints,
     y_starts: Ints, sx: int, sy: int, dx: float, dy: float,
     valid: Bools, out: Floats,
 ) -> None:  # fmt: skip

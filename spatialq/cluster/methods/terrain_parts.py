@@ -20,12 +20,10 @@ from spatialq.cluster.points import CLASS, CorePart, OwnPart
 from spatialq.cluster.staged import Make
 from spatialq.functions.stages import TaskResult
 from spatialq.runtime import buffers
-from spatialq.runtime.arrays import Floats, Int32s, Ints
+from spatialq.runtime.arrays import Array, Floats, Int32s, Ints
 from spatialq.workflows.ground import GROUND_SURFACE, IS_KEPT, terrain_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from spatialq.export.raster import Raster
     from spatialq.udfs.ground_surface import Options
 
@@ -59,7 +57,7 @@ def make_surface(
         `heights`, and `owners` of parts that are files; with the facts `west` and `north`, the
         outer corner; `resolution`; `shape`; and the `windows` of such parts.
     """
-    found: dict[str, list[NDArray[Any]]] = {axis: [] for axis in "xyz"}
+    found: dict[str, list[Array]] = {axis: [] for axis in "xyz"}
     boxes = []
     for each in ground:
         boxes.append(each.arrays["box"].tolist())
@@ -81,7 +79,7 @@ def make_surface(
     return TaskResult(arrays, facts)
 
 
-def _joined(parts: "list[NDArray[Any]]") -> Floats:
+def _joined(parts: list[Array]) -> Floats:
     joined: Floats = buffers.empty(sum(each.size for each in parts))
     np.concatenate(parts, out=joined)
     return joined

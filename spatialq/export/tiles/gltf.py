@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.runtime.arrays import Floats
+from spatialq.runtime.arrays import Array, Floats, Uint32s
 
 from .meshopt import encode_indices, encode_vertices
 
@@ -114,7 +114,7 @@ class Glb:
         }
         return accessor
 
-    def attribute(self, values: "NDArray[Any]", *, normalized: bool = False) -> int:
+    def attribute(self, values: Array, *, normalized: bool = False) -> int:
         """Add values of vertices, each filled up to a multiple of 4 bytes.
 
         Parameters
@@ -135,7 +135,7 @@ class Glb:
         view = self._view(padded.data, len(rows), padded.shape[1], VERTEX_VIEW, padded)
         return self._accessor(view, rows, normalized=normalized)
 
-    def indices(self, indices: "NDArray[np.uint32]") -> int:
+    def indices(self, indices: Uint32s) -> int:
         """Add indices of vertices; give the number of the accessor."""
         view = self._view(indices.data, indices.size, 4, INDEX_VIEW, indices)
         return self._accessor(view, indices.reshape(-1, 1), normalized=False)
@@ -245,7 +245,7 @@ class Glb:
         self._views.append({**place, **layout, "target": target, **extensions})
         return len(self._views) - 1
 
-    def _accessor(self, view: int, rows: "NDArray[Any]", *, normalized: bool) -> int:
+    def _accessor(self, view: int, rows: Array, *, normalized: bool) -> int:
         accessor = {
             "bufferView": view,
             "componentType": COMPONENTS[rows.dtype.name],
