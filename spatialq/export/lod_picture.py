@@ -9,13 +9,11 @@ import numpy as np
 
 from spatialq.export.atomic import whole
 from spatialq.export.camera import Camera
-from spatialq.runtime.arrays import Floats
+from spatialq.runtime.arrays import Bytes, Floats, Uint16s
 from spatialq.runtime.compile_cache import njit
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from spatialq.runtime.arrays import Bytes, Uint16s
 
 
 COLOURS, GREY = ("red", "green", "blue"), "intensity"
@@ -79,11 +77,11 @@ class Level(NamedTuple):
     """Samples of a level of detail."""
 
     level: int
-    place: "Floats"
+    place: Floats
     """float64[3, n]"""
-    colour: "Uint16s"
+    colour: Uint16s
     """uint16[n, 3], as in the file"""
-    edge: "Floats"
+    edge: Floats
     """float64[n]: side of a voxel; 0 for a point"""
     is_plain: bool
     """Whether the colours stand for heights."""
@@ -92,7 +90,7 @@ class Level(NamedTuple):
 class Window(NamedTuple):
     """The part of the picture plane that a panel shows."""
 
-    centre: "Floats"
+    centre: Floats
     """Position to the right and down, in the unit of the cloud."""
     scale: float
     """Pixels per unit."""
@@ -177,7 +175,7 @@ def _caption(level: Level) -> tuple[str, str]:
     return f"level {level.level}", f"{wide}, {said}" if points else wide
 
 
-def _tones(colour: "Uint16s") -> tuple[float, float]:
+def _tones(colour: Uint16s) -> tuple[float, float]:
     """Find the dark and bright values: files use 8 or 16 bits, and rarely the whole range."""
     if not colour.size:
         return 0.0, 1.0
@@ -199,7 +197,7 @@ def _last_dense_level(nodes: LodTable) -> int:
     return int(np.flatnonzero(points >= CLOSED * voxels).max(initial=0))
 
 
-def _colours_of_heights(z: "Floats") -> "list[Uint16s]":
+def _colours_of_heights(z: Floats) -> list[Uint16s]:
     """Map heights to red, green and blue of 16 bits; outliers are clipped."""
     low, high = np.percentile(z, SHOWN) if z.size else (0.0, 1.0)
     stops = np.linspace(low, high, len(HEIGHTS))
@@ -225,7 +223,7 @@ def _cut(nodes: LodTable, level: int) -> Level:
     )
 
 
-def _overview(seen: "Floats") -> Window:
+def _overview(seen: Floats) -> Window:
     """Fit a panel around points, without outliers."""
     low, high = np.percentile(seen, SHOWN, axis=1) if seen.size else np.zeros((2, 2))
     wide, tall = EDGE * (high - low)
@@ -233,7 +231,7 @@ def _overview(seen: "Floats") -> Window:
     return Window((low + high) / 2, scale, PANEL, max(PANEL // 3, math.ceil(tall * scale)))
 
 
-def _spot(seen: "Floats", colour: "Uint16s", window: Window) -> "Floats":
+def _spot(seen: Floats, colour: Uint16s, window: Window) -> Floats:
     """Give the centre of the square of a panel with the largest variation of colours."""
     places = _places(seen.T, window)
     inside = ((places >= 0) & (places < (window.wide, window.tall))).all(axis=1)
@@ -249,13 +247,13 @@ def _spot(seen: "Floats", colour: "Uint16s", window: Window) -> "Floats":
     return centre
 
 
-def _places(seen: "Floats", window: Window) -> "Floats":
+def _places(seen: Floats, window: Window) -> Floats:
     """Convert positions to pixels of a panel, to the right and down."""
     corner = np.array([window.wide, window.tall]) / 2
     return corner + (seen - window.centre) * window.scale
 
 
-def _apart(place: "Floats", edge: float) -> float:
+def _apart(place: Floats, edge: float) -> float:
     """Estimate the distance between points, assuming that they fill a surface evenly."""
     cells = np.floor(place / edge).astype(np.int64)
     mixed = cells[0] * 73856093 ^ cells[1] * 19349663 ^ cells[2] * 83492791
@@ -263,8 +261,8 @@ def _apart(place: "Floats", edge: float) -> float:
 
 
 def _paint(
-    level: Level, axes: "Floats", window: Window, apart: float, tones: tuple[float, float]
-) -> "Bytes":
+    level: Level, axes: Floats, window: Window, apart: float, tones: tuple[float, float]
+) -> Bytes:
     """Draw voxels as cubes and points as balls, the nearest in front."""
     fine = Window(window.centre, FINE * window.scale, FINE * window.wide, FINE * window.tall)
     seen = axes @ level.place
@@ -300,7 +298,7 @@ Stamp = tuple[Any, Any, Any, Any]
 """Pixels to the right and down (int64[m]), depths and brightness (float32[m])."""
 
 
-def _cube(axes: "Floats", edge: float) -> Stamp:
+def _cube(axes: Floats, edge: float) -> Stamp:
     """Make the stamp of a cube: the depth and the face at which the line of sight enters it."""
     half = (edge + 1) / 2  # slightly larger, since stamps are placed on whole pixels
     reach = math.ceil(half * math.sqrt(3))

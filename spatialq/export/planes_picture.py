@@ -16,7 +16,6 @@ from spatialq.runtime.threads import chunks
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-
 WIDTH, VIEW_SIDE, MARGIN, TITLE = 1200, 880, 24, 56
 FINE = 2  # factor by which the picture is drawn larger and then reduced, for smooth edges
 INK, FAINT, PAPER = (38, 42, 48), (112, 118, 126), (252, 252, 250)

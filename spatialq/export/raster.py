@@ -6,18 +6,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil, floor
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spatialq.errors import FileError
 from spatialq.export.atomic import WRITER, whole
 from spatialq.io import crs as crs_text
 from spatialq.runtime.arrays import Array, Bytes, Floats, Ints
 from spatialq.runtime.extras import require
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 NODATA = -9999.0  # old programs do not accept NaN for "no value"
 MAX_CELLS = 1 << 28
@@ -48,7 +45,7 @@ class Raster:
     crs: str | None = None
 
 
-def from_cells(x: "ArrayLike", y: "ArrayLike", z: "ArrayLike", crs: str | None = None) -> Raster:
+def from_cells(x: ArrayLike, y: ArrayLike, z: ArrayLike, crs: str | None = None) -> Raster:
     """Make a raster of cells in any order, such as the columns of a query.
 
     Parameters

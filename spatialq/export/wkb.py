@@ -1,15 +1,13 @@
 """Geometries as well-known binary (ISO 13249-3): boxes, points made, parts made multiple."""
 
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import ArrayLike
 
 from spatialq.runtime.arrays import Floats
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 POINT, POLYGON = 1, 3
 MULTIPLE = 3
@@ -78,7 +76,7 @@ def struct_of_boxes(found: Floats) -> pa.StructArray:
     return pa.StructArray.from_arrays(columns, names=list(BOX), mask=pa.array(is_null))
 
 
-def points(*axes: "ArrayLike") -> pa.Array:
+def points(*axes: ArrayLike) -> pa.Array:
     """Make points.
 
     Parameters

@@ -11,7 +11,7 @@ from spatialq.errors import files_read_by
 from spatialq.export.atomic import together
 from spatialq.io.clouds import are_las
 from spatialq.io.crs import with_one_unit
-from spatialq.io.source import LAS, Progress
+from spatialq.io.source import LAS, PointSource, Progress
 from spatialq.runtime import budget
 from spatialq.runtime.arrays import Array, Bytes, Float32s, Floats, Int32s
 from spatialq.workflows.cloud_files import (
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spatialq.export.las_extra import Field
-    from spatialq.io.source import PointSource
 
 COMMAND = "planes"
 ENDINGS = (*LAS, *TABLE, *VECTOR, *PICTURE)
@@ -194,7 +193,7 @@ def write_planes(
     }
 
 
-def _require_room(cloud: "PointSource") -> None:
+def _require_room(cloud: PointSource) -> None:
     """Reject a file whose records have no room for the fields, or others of their names."""
     from spatialq.export.las_extra import lay_out
     from spatialq.io.las.source import open_las
@@ -205,7 +204,7 @@ def _require_room(cloud: "PointSource") -> None:
 
 
 def _write_clouds(
-    clouds: "Sequence[PointSource]",
+    clouds: Sequence[PointSource],
     targets: Outputs,
     points: Points,
     of_points: dict[str, Array],

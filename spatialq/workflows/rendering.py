@@ -5,7 +5,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,15 +18,11 @@ from spatialq.export.rasteriser import render
 from spatialq.io.crs import require_same
 from spatialq.io.files import require_file
 from spatialq.io.formats import files_of, open_source, reader_of
-from spatialq.io.source import PointSource
+from spatialq.io.source import PointSource, Progress
 from spatialq.runtime.arrays import Bytes, Floats
 from spatialq.workflows.given_crs import GivenCrs
 from spatialq.workflows.tiles_elements import elements_of_models
 from spatialq.workflows.within import clipped
-
-if TYPE_CHECKING:
-    from spatialq.io.source import Progress
-
 
 COMMAND = "render"
 VIEWER = (-0.45, -0.75, 0.5)
@@ -53,7 +49,7 @@ def write_picture(
     size: tuple[int, int] = SIZE,
     point_size: float = 2.0,
     within: str | os.PathLike[str] | None = None,
-    progress: "Progress | None" = None,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Draw building models and point clouds together as a PNG.
 

@@ -5,7 +5,7 @@ comparison with the borders that windows.py defines. Groups of `GROUP BY` often 
 which the arrays of cpu.py take a hundred calls of NumPy.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +13,7 @@ from spatialq.runtime.arrays import Array, Floats, Int32s, Ints
 from spatialq.runtime.compile_cache import njit
 
 from . import Options
-from .windows import MIN_STEP
-
-if TYPE_CHECKING:
-    from .windows import Box
+from .windows import MIN_STEP, Box
 
 MAX_POINTS = 256
 MAX_ALONG = 64
@@ -28,7 +25,7 @@ OF_POINTS = 4 * (np.nan,)
 def seeds_of(
     cloud: tuple[Array, Array, Array, Array],
     options: Options,
-    box: "Box | None",
+    box: Box | None,
 ) -> tuple[Ints, Int32s, int] | None:
     """Find the seeds of a cloud, and the lowest points of the fill cells that have none.
 

@@ -1,14 +1,14 @@
 """User-defined methods: one function of a patch, compiled by Numba."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import isfunction, signature
 from keyword import iskeyword
 from math import isfinite, nan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numba
 import numpy as np
@@ -17,10 +17,6 @@ from numba import types
 from spatialq.runtime.arrays import Array, Bools, Floats, Ints
 
 from .methods import FEATURES, USER_METHODS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 Function = Callable[..., None]
 
@@ -123,7 +119,7 @@ class UserMethod:
         return numba.njit(error_model="numpy", boundscheck=True)(self.function)
 
     @contextmanager
-    def _compiling(self) -> "Iterator[None]":
+    def _compiling(self) -> Iterator[None]:
         try:
             yield
         except Exception as error:  # Numba raises many types of exceptions
