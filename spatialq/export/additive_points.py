@@ -23,7 +23,7 @@ from spatialq.io.las.columns import SCAN_ANGLE_STEP, record_dtype
 from spatialq.io.las.header import RECORD_SIZES
 from spatialq.io.source import Progress
 from spatialq.runtime import file_memory
-from spatialq.runtime.arrays import Floats, Records
+from spatialq.runtime.arrays import Bytes, Floats, Records
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.progress import check
 from spatialq.runtime.threads import in_threads
@@ -117,7 +117,7 @@ class AdditivePoints:
     source: Joined
     octree: Octree
     point_format: int
-    records: Any
+    records: Bytes
 
     @property
     def n_extra(self) -> int:

@@ -22,7 +22,7 @@ from spatialq.geometry.surface_topology import CORNERS, EDGES, FACE, Topology
 from spatialq.geometry.triangles import THIN, squared_distance_point_triangle
 from spatialq.geometry.winding import crossings
 from spatialq.runtime import buffers
-from spatialq.runtime.arrays import Floats
+from spatialq.runtime.arrays import Floats, Ints
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import chunks, in_threads, workers
 
@@ -61,9 +61,9 @@ class FaceDistances:
         asked for.
     """
 
-    face: Any
-    distance: Any
-    foot: Any
+    face: Ints
+    distance: Floats
+    foot: Floats | None
 
 
 class NearestFaces:

@@ -18,7 +18,7 @@ import numpy as np
 from spatialq.data.meshes import Meshes
 from spatialq.data.points import read_only
 from spatialq.runtime import progress
-from spatialq.runtime.arrays import Floats
+from spatialq.runtime.arrays import Floats, Int32s, Ints
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads
 
@@ -50,10 +50,10 @@ class TriangleTree:
         which the second one is, and 0.
     """
 
-    corners: Any
-    rows: Any
-    boxes: Any
-    links: Any
+    corners: Floats
+    rows: Ints
+    boxes: Floats
+    links: Int32s
 
     @classmethod
     def of(cls, meshes: Meshes) -> "TriangleTree":

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from spatialq.runtime import progress
+from spatialq.runtime.arrays import Bytes
 
 from . import Options, validation
 from .cpu import sort
@@ -39,7 +40,7 @@ class Part:
 
     tree: Tree
     points: Points
-    classification: Any
+    classification: Bytes
 
     def first_node(self) -> "Part":
         """Drop the nodes below the first, and all points except those that represent its voxels."""

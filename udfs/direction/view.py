@@ -39,11 +39,11 @@ class View:
     cluster_starts : int64[k + 1]
     """
 
-    boxes: Any
-    facets: Any
-    starts: Any
-    clusters: Any
-    cluster_starts: Any
+    boxes: Floats
+    facets: Floats
+    starts: Ints
+    clusters: Floats
+    cluster_starts: Ints
 
 
 def axes(options: Options) -> Any:

@@ -98,7 +98,7 @@ def _keys(points: Any, edge: float, options: Options) -> tuple[Any, Any]:
     return (cells.astype(np.int64) + 1) @ np.array(strides, np.int64), np.array(strides, np.int64)
 
 
-def _joined(cubes: Ints, strides: Ints) -> Any:
+def _joined(cubes: Ints, strides: Ints) -> Ints:
     """Give each cube its cluster, of those that touch: numbers in the order of their first cubes.
 
     Parameters
