@@ -5,7 +5,7 @@ replace it by a device that runs the same CUDA sources on the host.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -144,14 +144,32 @@ class Device:
     def download(self, array: Any, into: Any = None) -> Any:
         """Copy a device array into a NumPy array, after all earlier launches have finished.
 
+        A large array goes piece by piece through small pinned buffers, which several threads empty
+        while others are being filled: most of the time goes into pages that are written for the
+        first time.
+
         Parameters
         ----------
         array : device array
         into : NumPy array, optional
-            A contiguous one of the same shape and type; the copy is fast if its pages are locked.
+            A contiguous one of the same shape and type; the copy is direct if its pages are locked.
         """
         progress.check()
-        return self.xp.asnumpy(array, out=into)
+        if array.nbytes <= PIECE or not array.flags.c_contiguous:
+            return self.xp.asnumpy(array, out=into)
+        if into is None:
+            into = np.empty(array.shape, array.dtype)
+        elif self._is_pinned(into):
+            return self.xp.asnumpy(array, out=into)
+        self._cuda.get_current_stream().synchronize()
+        there = into.reshape(-1).view(np.uint8)
+        pieces = [
+            (there[start : start + PIECE], array.data + start)
+            for start in range(0, array.nbytes, PIECE)
+        ]
+        with self._lock:
+            self._copy(pieces, _Lane.receive)
+        return into
 
     def lock_pages(self, address: int, size: int) -> bool:
         """Lock pages of the host, from and to which copies then go directly; whether it worked."""
@@ -197,7 +215,7 @@ class Device:
         if pieces:
             stream.synchronize()  # earlier uses of the arrays' memory have finished
             with self._lock:
-                self._copy(pieces)
+                self._copy(pieces, _Lane.send)
         stream.synchronize()
         return there
 
@@ -218,23 +236,27 @@ class Device:
             self._together.copy(ends[-1], memory, stream)
         return there
 
-    def _copy(self, pieces: "list[tuple[Any, Any]]") -> None:
+    def _copy(
+        self, pieces: "list[tuple[Any, Any]]", move: "Callable[[_Lane, Any, Any], None]"
+    ) -> None:
+        """Move pieces of the host, each with its place on the device, through lanes in threads."""
         n = min(COPIERS, os.cpu_count() or 1, len(pieces))
         while len(self._lanes) < n:
             self._lanes.append(_Lane(self._cuda, PIECE))
         queue = iter(pieces)
 
-        def send(lane: "_Lane") -> None:
+        def through(lane: "_Lane") -> None:
             with self._cuda.Device(self.number):
                 try:
-                    for piece, target in queue:  # next() of a list's iterator is atomic
+                    for piece, there in queue:  # next() of a list's iterator is atomic
                         progress.check()
-                        lane.send(piece, target)
-                finally:  # nothing is sent any more to memory that may be freed
-                    lane.stream.synchronize()
+                        move(lane, piece, there)
+                    lane.settle()
+                finally:  # no copy goes on with memory that may be freed
+                    lane.stop()
 
         with workers(n) as pool:
-            pool.map(send, self._lanes[:n])
+            pool.map(through, self._lanes[:n])
 
     def _is_pinned(self, array: Any) -> bool:
         attributes = self._cuda.runtime.pointerGetAttributes(array.ctypes.data)
@@ -248,8 +270,10 @@ class _Lane:
         self.stream = cuda.Stream(non_blocking=True)
         self._memory = [cuda.alloc_pinned_memory(size) for _ in range(2)]
         self._buffers = [np.frombuffer(memory, np.uint8, size) for memory in self._memory]
-        self._sent = [cuda.Event(disable_timing=True) for _ in range(2)]
+        self._done = [cuda.Event(disable_timing=True) for _ in range(2)]
         self._current = 0
+        self._received: Any = None
+        """The piece of the host that the current buffer is for."""
 
     def send(self, piece: Any, target: Any) -> None:
         np.copyto(self.buffer()[: piece.size], piece)
@@ -258,13 +282,33 @@ class _Lane:
     def buffer(self) -> Any:
         """Give the buffer for the next copy, once the copy before the last one has ended."""
         self._current = 1 - self._current
-        self._sent[self._current].synchronize()
+        self._done[self._current].synchronize()
         return self._buffers[self._current]
 
     def copy(self, size: int, target: Any, stream: Any) -> None:
         """Copy the first bytes of the buffer to the device."""
         target.copy_from_host_async(self._buffers[self._current].ctypes.data, size, stream)
-        self._sent[self._current].record(stream)
+        self._done[self._current].record(stream)
+
+    def receive(self, piece: Any, source: Any) -> None:
+        """Begin to copy from the device, and settle what was begun before."""
+        other = 1 - self._current
+        source.copy_to_host_async(self._buffers[other].ctypes.data, piece.size, self.stream)
+        self._done[other].record(self.stream)
+        self.settle()
+        self._current, self._received = other, piece
+
+    def settle(self) -> None:
+        """Write what was received last, once it is there."""
+        if self._received is not None:
+            self._done[self._current].synchronize()
+            np.copyto(self._received, self._buffers[self._current][: self._received.size])
+            self._received = None
+
+    def stop(self) -> None:
+        """Wait until nothing is copied any more, and forget what was not settled."""
+        self.stream.synchronize()
+        self._received = None
 
 
 def count(mask: Any) -> int:

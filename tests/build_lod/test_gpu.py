@@ -109,6 +109,63 @@ def test_columns_of_the_gpu(device, strategy):
     assert_same(found, run("build_lod", "cpu", columns, strategy=strategy, **options))
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(
+    "lacks", [(), ("intensity",), ("green",), ("red", "green", "blue", "intensity"),
+              ("classification",)],
+)  # fmt: skip
+def test_points_that_are_on_the_gpu_stay_there(device, monkeypatch, lacks, strategy):
+    columns, options = CASES["random" if lacks else "random, places of points"]
+    columns = columns | dict.fromkeys(("point_id", *lacks))
+    there = {
+        name: None if values is None else on_device(device, values)
+        for name, values in columns.items()
+    }
+    expected = run("build_lod", "cpu", columns, strategy=strategy, **options)
+    monkeypatch.setattr(gpu, "validate", None)  # of points in main memory
+    found = run("build_lod", "gpu", there, strategy=strategy, **options)
+    assert_same(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("case", "strategy"), thinned([(case, each) for case in CASES for each in STRATEGIES])
+)
+@pytest.mark.parametrize("share", [1, 7])
+def test_points_on_the_gpu_are_divided_there(device, monkeypatch, case, strategy, share):
+    columns, chosen = CASES[case]
+    columns = columns | {"point_id": None}
+    options, n = Options(strategy=strategy, **chosen), len(columns["x"])
+    there = {
+        name: None if values is None else on_device(device, values)
+        for name, values in columns.items()
+    }
+    built, build = [], gpu.build
+
+    def recorded(points, *others):
+        built.append(len(points.x))
+        return build(points, *others)
+
+    monkeypatch.setattr(gpu, "build", recorded)
+    if case in ("random", "UTM", "surface with two sides"):
+        monkeypatch.setattr(gpu, "validate", None)  # of points in main memory
+    monkeypatch.setattr(gpu, "TILE", 1)
+    monkeypatch.setattr(gpu, "capacity", lambda *_: max(options.max_points, n // share))
+    found = run("build_lod", "gpu", there, strategy=strategy, **chosen)
+    expected = run("build_lod", "cpu", columns, strategy=strategy, **chosen)
+    assert_same_rows(found, expected)  # what is not divided there goes through main memory
+    assert max(built, default=0) <= max(options.max_points, n // share)
+    assert share > 1 or built in ([], [n])
+
+
+def test_bad_points_on_the_gpu_are_refused_as_on_the_cpu(device):
+    columns, options = CASES["random, places of points"]
+    there = {axis: columns[axis].copy() for axis in "xyz"}
+    there["y"][7] = np.nan
+    there = {name: on_device(device, values) for name, values in there.items()}
+    with pytest.raises(ValueError, match=r"must be finite, got 1 points .* with point_id 7"):
+        run("build_lod", "gpu", there | {"point_id": None}, **options)
+
+
 LAST = Root(BITS, (5, 6, 2))
 """No points of this have two places."""
 

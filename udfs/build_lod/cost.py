@@ -11,6 +11,8 @@ BYTES_SAMPLE = 41
 """Of a point or a voxel in the result."""
 BYTES_DEVICE = 85, 80
 """Of a point and of a voxel on the device: input, sorted points, their order; masks and sums."""
+BYTES_KEPT = 8, 16
+"""Of a point and a voxel of a tree that is built."""
 BYTES_HOST = 172, 65
 """The same in main memory, the table and what is written of it included."""
 BYTES_ATTRIBUTE = 8
@@ -37,6 +39,11 @@ def voxels_a_point(options: Any) -> float:
 def bytes_device(options: Any) -> int:
     """Estimate the memory of the device for a point."""
     return _bytes(BYTES_DEVICE, options)
+
+
+def bytes_kept(options: Any) -> int:
+    """Estimate what a point takes on the device beside its coordinates until samples are made."""
+    return _bytes(BYTES_KEPT, options)
 
 
 def bytes_host(options: Any) -> int:

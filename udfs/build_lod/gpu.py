@@ -1,19 +1,24 @@
-"""`build_lod` on the GPU: the tree is built there, the table in main memory."""
+"""`build_lod` on the GPU: the tree is built and samples are collected there."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from spatialq.data.points import in_one_memory
+from spatialq.data.strays import ends_of
 from spatialq.runtime import cuda, progress
 
 from . import Options, tiles
 from .attributes import with_attributes
-from .cost import BYTES_GRID, bytes_device
+from .cost import BYTES_GRID, TILE, bytes_device, bytes_kept
+from .samples_gpu import CloudThere, colours, columns
 from .split_gpu import MAX_POINTS, Records, bounds, split
 from .table import no_rows
+from .tiles_gpu import grow
 from .tree import Cube, Points, Root, Tree
-from .validation import reject, validate
+from .validation import Cloud, cube_around, reject, validate
 from .voxels_gpu import voxels
 
 SHARE_OF_FREE = 0.9
@@ -64,25 +69,84 @@ def run(
     with device.use():
         in_one_memory(device, options.function, (x, y, z, point_id))
         given = x, y, z, point_id, red, green, blue, intensity, classification
-        here = [
-            device.download(device.view(each)) if device.is_here(each) else each for each in given
-        ]
-        more = {
-            name: device.download(device.view(each)) if device.is_here(each) else each
-            for name, each in attributes.items()
-        }
-        if not here[0].size:
-            return with_attributes(no_rows(), None, more)
-        progress.stage("points", 0.3)
-        cloud = validate(*here)
+        progress.stage("points", 0.1)
+        nodes = _there(device, given, options)
+        if nodes is None:
+            given = tuple(_brought(device, each) for each in given)
+            if not given[0].size:
+                return with_attributes(no_rows(), None, attributes)
+            nodes = _from_here(device, validate(*given), options)
+        more = {name: _brought(device, each) for name, each in attributes.items()}
+        return with_attributes(nodes, _brought(device, point_id), more)
+
+
+def _brought(device: cuda.Device, array: Any) -> Any:
+    """Give an array in main memory; None stays None."""
+    return device.download(device.view(array)) if device.is_here(array) else array
+
+
+def _there(device: cuda.Device, given: Sequence[Any], options: Options) -> dict[str, Any] | None:
+    """Give the table of points that are on the device, without ids, with all their attributes.
+
+    None of others, and of those that are too many or not good: `validation.validate` takes points
+    to order in main memory, or says what is wrong.
+    """
+    xyz, point_id, attributes = given[:3], given[3], given[4:]
+    n = xyz[0].shape[0]
+    if point_id is not None or not options.max_points < n <= MAX_POINTS:
+        return None
+    if not all(device.is_here(each) for each in (*xyz, *attributes) if each is not None):
+        return None
+    x, y, z, *channels, classes = [
+        None if each is None else device.xp.ascontiguousarray(device.view(each))
+        for each in (*xyz, *attributes)
+    ]
+    low, high = ends_of((x, y, z))
+    if not np.isfinite([low, high]).all():
+        return None
+    if classes is None:
+        classes = device.filled(0, n)
+    cloud = CloudThere(Points(x, y, z, colours(device, channels, n), None), classes)
+    budget = capacity(options)
+    if n > budget:
+        budget = capacity(options, n * bytes_kept(options))
+    if budget < min(n, max(TILE, options.max_points)):
+        return None
+    return _grown(device, cloud, cube_around(low, high), options, budget)
+
+
+def _from_here(device: cuda.Device, cloud: Cloud, options: Options) -> dict[str, Any]:
+    """Give the table of points in main memory, tile by tile if they are many."""
+    points, n = cloud.points, len(cloud.points.x)
+    if not options.max_points < n <= capacity(options):
         progress.stage("octree", 1.0)
-        nodes = tiles.run(cloud, options, build_and_bring, capacity(options))
-        return with_attributes(nodes, here[3], more)
+        return tiles.run(cloud, options, build_and_bring, capacity(options))
+    *arrays, classes = device.upload([*vars(points).values(), cloud.classification])
+    nodes = _grown(device, CloudThere(Points(*arrays), classes), cloud.cube, options, n)
+    assert nodes is not None  # it is not divided
+    return nodes
 
 
-def capacity(options: Options) -> int:
-    """Estimate how many points fit into the free memory of the GPU."""
-    free = int(cuda.device().free_bytes() * SHARE_OF_FREE) - BYTES_GRID
+def _grown(
+    device: cuda.Device, cloud: CloudThere, cube: Cube, options: Options, budget: int
+) -> dict[str, Any] | None:
+    """Build the octree of points on the device, and collect its samples there."""
+
+    def in_order(*given: Any) -> Tree:
+        tree = build(*given)
+        return replace(tree, order=ascending(tree))
+
+    progress.stage("octree", 0.4)
+    forest = grow(device, cloud, cube, options, budget, in_order)
+    if forest is None:
+        return None
+    progress.stage("samples", 1.0)
+    return columns(device, forest, cloud, cube, options)
+
+
+def capacity(options: Options, kept: int = 0) -> int:
+    """Estimate how many points fit into the free memory of the GPU, beside some bytes."""
+    free = int(cuda.device().free_bytes() * SHARE_OF_FREE) - BYTES_GRID - kept
     return min(max(free // bytes_device(options), 1), MAX_POINTS)
 
 
@@ -202,7 +266,7 @@ def _bring(device: cuda.Device, points: Any, options: Options) -> tuple[Records,
     if not isinstance(points, Points):
         return _packed(device, points), None
     given = [points.x, points.y, points.z, points.colour]
-    if options.strategy == "random":
+    if options.strategy == "random" and points.point_id is not None:
         given.append(points.point_id)
     if device.is_here(points.x):
         there = [device.xp.ascontiguousarray(device.view(each)) for each in given]

@@ -1,6 +1,7 @@
 """The octree as a table: one row per node, with its samples in the units of the cloud."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,36 @@ def no_rows() -> dict[str, Any]:
     kinds = {name: NUMPY_TYPES[kind] for name, kind in COLUMNS.items() if kind in NUMPY_TYPES}
     plain: dict[str, Any] = {name: np.empty(0, kind) for name, kind in kinds.items()}
     return {**plain, "samples": Lists(np.zeros(1, np.int64), fields)}
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where nodes and their samples are.
+
+    Parameters
+    ----------
+    offsets : int64[nodes + 1]
+        The samples of node k are ``offsets[k] : offsets[k + 1]``.
+    low : float64[nodes, 3]
+        The lowest corner of each node.
+    size, spacing : float64[nodes]
+        Side of a node, and of its voxels, 0 for a leaf.
+    """
+
+    offsets: Any
+    low: Any
+    size: Any
+    spacing: Any
+
+    @classmethod
+    def of(cls, tree: Tree, cube: Cube, options: "Options") -> "Places":
+        """Find those of a tree, of which only the nodes are looked at."""
+        is_leaf = tree.children == 0
+        count = np.where(is_leaf, tree.points, np.diff(tree.voxel_first))
+        size = np.ldexp(cube.size, -tree.level)
+        low = np.array([cube.x0, cube.y0, cube.z0]) + tree.cell * size[:, None]
+        spacing = np.where(is_leaf, 0.0, size / options.grid_size)
+        return cls(np.cumsum([0, *count]), low, size, spacing)
 
 
 def columns(
@@ -55,34 +86,40 @@ def columns(
     dict of columns
         The columns of the declaration.
     """
-    is_leaf = tree.children == 0
-    count = np.where(is_leaf, tree.points, np.diff(tree.voxel_first))
-    size = np.ldexp(cube.size, -tree.level)
-    low = np.array([cube.x0, cube.y0, cube.z0]) + tree.cell * size[:, None]
-    spacing = np.where(is_leaf, 0.0, size / options.grid_size)
-    offsets = np.cumsum([0, *count])
+    places = Places.of(tree, cube, options)
+    if only_ids:
+        return of_nodes(tree, places, {"point_id": _ids(tree, points, places.offsets)})
+    return of_nodes(tree, places, _samples(tree, points, classification, places, options))
+
+
+def of_nodes(tree: Tree, places: Places, samples: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the columns of the result, with samples that are there.
+
+    Parameters
+    ----------
+    tree : Tree
+        Only its nodes are looked at, which are in main memory.
+    places : Places
+    samples : mapping of str to array
+        Of all nodes, one after the other.
+    """
     names = tree.names()
     parent = tree.parent.copy()
     if tree.level[0] > 0:  # the first node is a tile
         parent[0] = len(names)
-    samples = (
-        {"point_id": _ids(tree, points, offsets)}
-        if only_ids
-        else _samples(tree, points, classification, offsets, low, spacing, options)
-    )
     return {
         "node": Text(np.arange(len(names)), names),
         "level": tree.level,
         "parent": Text(parent, [*names, names[0][:-1]]),
-        "xmin": low[:, 0],
-        "ymin": low[:, 1],
-        "zmin": low[:, 2],
-        "size": size,
-        "spacing": spacing,
-        "is_leaf": is_leaf,
+        "xmin": places.low[:, 0],
+        "ymin": places.low[:, 1],
+        "zmin": places.low[:, 2],
+        "size": places.size,
+        "spacing": places.spacing,
+        "is_leaf": tree.children == 0,
         "points": tree.points,
-        "count": count,
-        "samples": Lists(offsets, samples),
+        "count": np.diff(places.offsets),
+        "samples": Lists(places.offsets, dict(samples)),
     }
 
 
@@ -164,11 +201,10 @@ def _samples(
     tree: Tree,
     points: Points,
     classification: Any,
-    offsets: Any,
-    low: Any,
-    spacing: Any,
+    places: Places,
     options: Options,
 ) -> dict[str, Any]:
+    offsets, low, spacing = places.offsets, places.low, places.spacing
     total = int(offsets[-1])
     xyz = [buffers.empty(total) for _ in range(3)]
     channels = [buffers.empty(total, np.uint16) for _ in range(4)]
