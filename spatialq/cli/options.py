@@ -113,8 +113,11 @@ class Coordinates:
         ValueError
             If something is no number that must be one.
         """
-        numbers = {name: _numbers(command, name, getattr(self, name)) for name in STEPS}
-        return {**vars(self), **numbers}
+        steps: dict[str, Any] = {}
+        for name in STEPS:
+            found = _numbers(command, name, getattr(self, name), "numbers such as 0.001")
+            steps[name] = found[0] if found and len(found) == 1 else found
+        return {**vars(self), **steps}
 
 
 @dataclass(frozen=True)
@@ -406,26 +409,8 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(SEPARATOR))
 
 
-def _numbers(command: str, name: str, given: str | None) -> float | tuple[float, ...] | None:
-    """Read a number, or several with commas between them; how many, the workflow checks.
-
-    Raises
-    ------
-    ValueError
-        If they are no numbers.
-    """
-    if given is None:
-        return None
-    try:
-        found = tuple(map(float, given.split(SEPARATOR)))
-    except ValueError:
-        message = f"{command}: --{name} must be numbers such as 0.001, got {given!r}"
-        raise ValueError(message) from None
-    return found[0] if len(found) == 1 else found
-
-
-def bounds_of(command: str, given: str | None) -> tuple[float, ...] | None:
-    """Read four numbers with commas between them.
+def _numbers(command: str, name: str, given: str | None, must: str) -> tuple[float, ...] | None:
+    """Read numbers with commas between them; how many, the workflow checks.
 
     Raises
     ------
@@ -437,8 +422,11 @@ def bounds_of(command: str, given: str | None) -> tuple[float, ...] | None:
     try:
         return tuple(map(float, given.split(SEPARATOR)))
     except ValueError:
-        message = (
-            f"{command}: --bounds must be four numbers xmin,ymin,xmax,ymax such as "
-            f"0,0,100,50, got {given!r}"
-        )
+        message = f"{command}: --{name} must be {must}, got {given!r}"
         raise ValueError(message) from None
+
+
+def bounds_of(command: str, given: str | None) -> tuple[float, ...] | None:
+    """Read four numbers with commas between them, as `_numbers`."""
+    must = "four numbers xmin,ymin,xmax,ymax such as 0,0,100,50"
+    return _numbers(command, "bounds", given, must)

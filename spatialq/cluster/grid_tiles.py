@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,10 +26,8 @@ from spatialq.io.crs import require_same
 from spatialq.io.files import warn_about
 from spatialq.io.source import ROW_GROUP
 from spatialq.io.storage import as_path
+from spatialq.runtime.arrays import Ints
 from spatialq.runtime.callers import level_of_caller
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 NEAR = 1e-6
 """Tolerance, in windows, within which tiles have a whole number of these."""
@@ -75,11 +73,11 @@ class Tiles:
     """The tiles of all grids of a job, in the order of their files; arrays have a row for each."""
 
     job: Job
-    stamps: "NDArray[np.int64]"
+    stamps: Ints
     """int64[n, 2]: times of the last change and sizes."""
-    windows: "NDArray[np.int64]"
+    windows: Ints
     """int64[n, 2]: how many along x and y."""
-    each: "NDArray[np.int64]"
+    each: Ints
     """int64[n, 2]: how many of them a tile has, but for the last ones."""
 
     @classmethod

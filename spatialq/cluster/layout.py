@@ -4,14 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import floor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.cluster.survey import Survey
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from spatialq.runtime.arrays import Ints
 
 Box = tuple[float, float, float, float]
 """xmin, ymin, xmax, ymax."""
@@ -97,7 +95,7 @@ class Layout:
                 if self.files(box).size:
                     yield Core(f"{column}_{row}", box)
 
-    def files(self, box: Box) -> "NDArray[np.int64]":
+    def files(self, box: Box) -> Ints:
         """Give the numbers of the files that may have points in a box or on its border."""
         survey = self._survey
         first = np.searchsorted(self._west, box[0] - self._widest)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +19,7 @@ from spatialq.io.formats import open_source
 from spatialq.io.source import ROW_GROUP, PointSource, numbers_of
 from spatialq.io.source import Box as BoxOfPoints
 from spatialq.io.storage import as_path
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from spatialq.runtime.arrays import Array, Bools
 
 GEOMETRY, COVERING = "geometry", "bbox"
 """Columns that make a part GeoParquet: the point again, and its box."""
@@ -75,20 +73,20 @@ class CorePart:
         xmin, ymin, xmax, ymax = self.data["core"]
         return xmin, ymin, xmax, ymax
 
-    def points(self) -> "dict[str, NDArray[Any]]":
+    def points(self) -> dict[str, Array]:
         """Read the points of the core and its halo."""
         return self.leveled(self.read())
 
-    def batches(self) -> "Iterator[dict[str, NDArray[Any]]]":
+    def batches(self) -> Iterator[dict[str, Array]]:
         """Read these points one batch after the other."""
         return map(self.leveled, self._batches())
 
-    def leveled(self, points: "dict[str, NDArray[Any]]") -> "dict[str, NDArray[Any]]":
+    def leveled(self, points: dict[str, Array]) -> dict[str, Array]:
         """Give points with heights as the kernel gets them."""
         level = self.data["level"]
         return points if level == 1 else points | {"z": points["z"] * level}
 
-    def read(self) -> "dict[str, NDArray[Any]]":
+    def read(self) -> dict[str, Array]:
         """Read the points of the core and its halo, with heights as the files have them.
 
         Raises
@@ -106,7 +104,7 @@ class CorePart:
     def _types(self) -> dict[str, Any]:
         return TYPES | ({CLASS: np.uint8} if self.data["left_out"] else {})
 
-    def _batches(self) -> "Iterator[dict[str, NDArray[Any]]]":
+    def _batches(self) -> Iterator[dict[str, Array]]:
         """Read points with the ids of the survey.
 
         Where classes are left out, points have their `classification`, 0 where a file has none.
@@ -135,26 +133,26 @@ class CorePart:
             cloud = open_cloud(data["caller"], path, stamp)
             yield cloud if runs is None else cloud.of_rows(ranges_in(runs, box)), first
 
-    def is_own(self, rows: Columns) -> "NDArray[np.bool_]":
+    def is_own(self, rows: Columns) -> Bools:
         """Say which rows are of the core itself."""
         own = self.data["own"]
         if "box" in own:
             xmin, ymin, xmax, ymax = own["box"]
             x, y = rows["x"], rows["y"]
-            inside: NDArray[np.bool_] = (x >= xmin) & (x < xmax) & (y >= ymin) & (y < ymax)
+            inside: Bools = (x >= xmin) & (x < xmax) & (y >= ymin) & (y < ymax)
             return inside
         ids = rows["point_id"]
-        within: NDArray[np.bool_] = (ids >= own["first"]) & (ids < own["stop"])
+        within: Bools = (ids >= own["first"]) & (ids < own["stop"])
         return within
 
-    def own(self, rows: Columns) -> "dict[str, NDArray[Any]]":
+    def own(self, rows: Columns) -> dict[str, Array]:
         """Give the rows that are of the core itself."""
         own = self.is_own(rows)
         return {name: values[own] for name, values in rows.items()}
 
     def call(
         self, function: str, arguments: Mapping[str, Any], options: Parameters
-    ) -> "dict[str, NDArray[Any]]":
+    ) -> dict[str, Array]:
         """Run the kernel of a function as it is planned."""
         found, device = call_as_given(
             catalogue()[function], dict(arguments), options, self.data["device"], transport="files"
@@ -170,17 +168,17 @@ class OwnPart(CorePart):
         super().__init__(part.data)
         self.facts, self._points = part.facts, points
 
-    def read(self) -> "dict[str, NDArray[Any]]":
+    def read(self) -> dict[str, Array]:
         """Give these points."""
         return dict(self._points)
 
-    def own(self, rows: Columns) -> "dict[str, NDArray[Any]]":
+    def own(self, rows: Columns) -> dict[str, Array]:
         """Give all rows."""
         return dict(rows)
 
 
 def write_rows(
-    rows: "dict[str, NDArray[Any]]",
+    rows: dict[str, Array],
     path: Path,
     columns: Sequence[str] | None = None,
     crs: str | None = None,

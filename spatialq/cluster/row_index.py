@@ -6,14 +6,12 @@ few bytes, since a driver keeps it of all files: a side of a box is one of 256 s
 
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.io.source import PointSource
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from spatialq.runtime.arrays import Floats, Ints
 
 MAX_RUNS = 32
 """Runs of a file."""
@@ -42,9 +40,7 @@ class Boxes:
         self._low = np.full((-(-n // rows), 2), np.inf)
         self._high = np.full((-(-n // rows), 2), -np.inf)
 
-    def add(
-        self, ids: "NDArray[np.int64]", x: "NDArray[np.float64]", y: "NDArray[np.float64]"
-    ) -> None:
+    def add(self, ids: Ints, x: Floats, y: Floats) -> None:
         """Add points; `ids` are their rows in the file."""
         numbers = ids // self._rows
         firsts = np.flatnonzero(np.diff(numbers, prepend=-1))
@@ -76,9 +72,7 @@ class Boxes:
         return b64encode(found.tobytes()).decode()
 
 
-def _ends(
-    steps: "NDArray[np.int64]", low: float, high: float
-) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
+def _ends(steps: Ints, low: float, high: float) -> tuple[Floats, Floats]:
     """Give the sides that steps stand for, so that the first and the last are those of all."""
     step = (high - low) / STEPS
     return low + steps[0] * step, high - (STEPS - steps[1]) * step

@@ -6,7 +6,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +20,7 @@ from spatialq.io.files import warn_about
 from spatialq.io.filters import check_bounds
 from spatialq.io.formats import open_source
 from spatialq.io.storage import ObjectPath, as_path
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from spatialq.runtime.arrays import Floats, Ints
 
 SURVEY = "survey"
 AXES, CLASS = ("x", "y", "z"), "classification"
@@ -153,18 +151,18 @@ class Survey:
     """All files of a job, in their order; arrays have a row for each file."""
 
     paths: list[str]
-    stamps: "NDArray[np.int64]"
+    stamps: Ints
     """int64[n, 2]: times of the last change and sizes."""
-    rows: "NDArray[np.int64]"
-    points: "NDArray[np.int64]"
-    first: "NDArray[np.int64]"
+    rows: Ints
+    points: Ints
+    first: Ints
     """`point_id` of the first row of each file."""
-    low: "NDArray[np.float64]"
-    high: "NDArray[np.float64]"
+    low: Floats
+    high: Floats
     """float64[n, 3]: the extents; NaN where a file has no points."""
-    inner: "NDArray[np.float64]"
+    inner: Floats
     """float64[n, 2, 3]: `inner_low` and `inner_high`."""
-    run: "NDArray[np.int64]"
+    run: Ints
     """Rows of the runs of each file; 0 where none are known."""
     boxes: list[bytes]
     """Of the runs of each file, see `spatialq.cluster.row_index`; without Base64."""
@@ -221,7 +219,7 @@ class Survey:
         return float(low[0]), float(low[1]), float(high[0]), float(high[1])
 
     @property
-    def ends(self) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
+    def ends(self) -> tuple[Floats, Floats]:
         """The least x, y and z of all points, and the greatest."""
         return np.nanmin(self.low, axis=0), np.nanmax(self.high, axis=0)
 
@@ -270,12 +268,12 @@ class _Extents:
             self._ends[k, j] = facts.get(name, np.nan)
 
     @property
-    def boxes(self) -> "tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]":
+    def boxes(self) -> tuple[Floats, Floats, Floats]:
         """The arrays `low`, `high` and `inner` of a survey."""
         return self._ends[:, 0], self._ends[:, 1], self._ends[:, 2:]
 
 
-def _beyond(values: "NDArray[np.float64]", counts: "NDArray[np.int64]", most: int) -> float:
+def _beyond(values: Floats, counts: Ints, most: int) -> float:
     """Give the least value at or below which more than `most` points are, as far as is known."""
     order = np.argsort(values)
     at = int(np.searchsorted(np.cumsum(counts[order]), most, side="right"))

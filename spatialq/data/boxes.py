@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+from spatialq.runtime.arrays import Floats
 
-def in_box(x: Any, y: Any, box: Sequence[float]) -> Any:
+
+def in_box(x: Floats, y: Floats, box: Sequence[float]) -> Any:
     """Tell which points are inside of a box or on its border.
 
     Parameters

@@ -1,7 +1,8 @@
 """A cloud of points that is given as a whole, such as the one that others are compared with."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+
+from spatialq.runtime.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -15,10 +16,10 @@ class Cloud:
         None for 0, 1, 2 ...
     """
 
-    x: Any
-    y: Any
-    z: Any
-    point_id: Any = None
+    x: Floats
+    y: Floats
+    z: Floats
+    point_id: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.x)

@@ -5,9 +5,9 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spatialq.data.grid import Grid, require_values
+from spatialq.runtime.arrays import Array, Floats
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import CHUNK, workers
 
@@ -30,14 +30,14 @@ class RegularAxis(NamedTuple):
     spacing: float
     places: int
 
-    def off(self, values: NDArray[Any]) -> NDArray[Any]:
+    def off(self, values: Array) -> Array:
         """Distance of values from the nearest place, in cells."""
         at = (values - self.first) / self.spacing
-        distance: NDArray[Any] = np.abs(at - np.rint(at))
+        distance: Array = np.abs(at - np.rint(at))
         return distance
 
 
-def grid_of(function: str, x: NDArray[Any], y: NDArray[Any], z: NDArray[Any]) -> Grid:
+def grid_of(function: str, x: Array, y: Array, z: Array) -> Grid:
     """Build a grid from cells in any order; some cells may be absent.
 
     Parameters
@@ -82,7 +82,7 @@ def grid_of(function: str, x: NDArray[Any], y: NDArray[Any], z: NDArray[Any]) ->
     return grid
 
 
-def _axes(function: str, x: NDArray[Any], y: NDArray[Any]) -> tuple[RegularAxis, RegularAxis]:
+def _axes(function: str, x: Array, y: Array) -> tuple[RegularAxis, RegularAxis]:
     """Find the spacing along x and y.
 
     Arithmetic may leave small gaps between values of one place. The second attempt therefore
@@ -108,7 +108,7 @@ def _axes(function: str, x: NDArray[Any], y: NDArray[Any]) -> tuple[RegularAxis,
     raise ValueError(message)
 
 
-def _different(function: str, axis: str, values: NDArray[Any]) -> NDArray[Any]:
+def _different(function: str, axis: str, values: Array) -> Array:
     """Sort the distinct values of an axis; there must be at least two."""
     extents = np.array(_in_parts(lambda part: _extent(values[part]), values.size))
     low, high = float(extents[:, 0].min()), float(extents[:, 1].max())
@@ -127,7 +127,7 @@ def _different(function: str, axis: str, values: NDArray[Any]) -> NDArray[Any]:
     return found
 
 
-def _axis(values: NDArray[Any], share: float) -> RegularAxis:
+def _axis(values: Array, share: float) -> RegularAxis:
     """Find the spacing of ascending values: the usual gap, exact over the whole extent."""
     gaps = np.diff(values)
     gaps = np.diff(values[np.append(True, gaps > share * gaps.max())])
@@ -145,7 +145,7 @@ def _axis(values: NDArray[Any], share: float) -> RegularAxis:
     return line if line.off(values).max() <= NEAR else ends
 
 
-def _widest_gap(xs: NDArray[Any], ys: NDArray[Any]) -> str:
+def _widest_gap(xs: Array, ys: Array) -> str:
     """Say where the gap is that is widest compared with the usual gap of its axis."""
     found = []
     for axis, values in (("x", xs), ("y", ys)):
@@ -156,7 +156,7 @@ def _widest_gap(xs: NDArray[Any], ys: NDArray[Any]) -> str:
     return max(found)[1]
 
 
-def _require_near(function: str, axis: str, values: NDArray[Any], places: RegularAxis) -> None:
+def _require_near(function: str, axis: str, values: Array, places: RegularAxis) -> None:
     off = places.off(values)
     row = int(np.argmax(off))
     if off[row] > NEAR:
@@ -220,7 +220,15 @@ def _table(values: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _place(
-    x: Any, y: Any, z: Any, x0: float, dx: float, y0: float, dy: float, heights: Any, there: Any
+    x: Floats,
+    y: Floats,
+    z: Floats,
+    x0: float,
+    dx: float,
+    y0: float,
+    dy: float,
+    heights: Any,
+    there: Any,
 ) -> bool:
     """Store cells at their places; return False at the first one that is not near a place."""
     for i in range(x.size):
@@ -234,7 +242,9 @@ def _place(
 
 
 @njit(cache=True, nogil=True)
-def _first_again(x: Any, y: Any, x0: float, dx: float, y0: float, dy: float, there: Any) -> int:
+def _first_again(
+    x: Floats, y: Floats, x0: float, dx: float, y0: float, dy: float, there: Any
+) -> int:
     """Find the first cell whose place is taken by an earlier cell."""
     for i in range(x.size):
         column, row = round((x[i] - x0) / dx), round((y[i] - y0) / dy)

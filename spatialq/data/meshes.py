@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from spatialq.runtime.arrays import Ints
 
 
 @dataclass(frozen=True)
@@ -45,12 +44,12 @@ class Meshes:
         return vertices, faces, self.vertex_starts, self.face_starts
 
     @property
-    def face_mesh(self) -> "NDArray[np.int64]":
+    def face_mesh(self) -> Ints:
         """Which mesh each face belongs to; of meshes in the memory of the host."""
         return np.repeat(np.arange(len(self)), np.diff(self.face_starts))
 
     @property
-    def global_faces(self) -> "NDArray[np.int64]":
+    def global_faces(self) -> Ints:
         """The faces as indices into all `vertices`; of meshes in the memory of the host."""
         starts = np.repeat(self.vertex_starts[:-1], np.diff(self.face_starts))
         return np.asarray(self.faces + starts[:, None], np.int64)
@@ -103,7 +102,7 @@ class Meshes:
         )
 
 
-def spans_of(starts: Any, rows: Any) -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
+def spans_of(starts: Any, rows: Any) -> tuple[Ints, Ints]:
     """Say where the values of some rows are.
 
     Parameters

@@ -4,12 +4,11 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from spatialq.runtime.arrays import Array, Bytes, Floats, Ints
 
 POLYGON, MULTIPOLYGON, Z = 3, 6, 1000
 """Codes of geometry types; Z is added where corners have one."""
@@ -29,9 +28,9 @@ class Polygons:
         What errors call them; by default their numbers from 0.
     """
 
-    wkb: "NDArray[np.uint8]"
-    starts: "NDArray[np.int64]"
-    names: "NDArray[Any] | None" = None
+    wkb: Bytes
+    starts: Ints
+    names: Array | None = None
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -69,7 +68,7 @@ class Polygons:
         )
 
 
-def wkb_of(parts: "Iterable[Sequence[NDArray[np.float64]]]") -> bytes:
+def wkb_of(parts: Iterable[Sequence[Floats]]) -> bytes:
     """Write a POLYGON, or a MULTIPOLYGON of several parts, as WKB (ISO 13249-3, little-endian).
 
     Parameters
@@ -85,7 +84,7 @@ def wkb_of(parts: "Iterable[Sequence[NDArray[np.float64]]]") -> bytes:
     return struct.pack("<BII", 1, MULTIPOLYGON + dimensions, len(written)) + b"".join(written)
 
 
-def _polygon(kind: int, rings: "Sequence[NDArray[np.float64]]") -> bytes:
+def _polygon(kind: int, rings: Sequence[Floats]) -> bytes:
     written = [struct.pack("<BII", 1, kind, len(rings))]
     for ring in rings:
         closed = np.vstack([ring, ring[:1]])

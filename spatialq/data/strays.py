@@ -24,6 +24,7 @@ import numpy as np
 from spatialq.data.points import in_parts
 from spatialq.errors import StrayPointsWarning
 from spatialq.runtime import buffers, cuda, progress
+from spatialq.runtime.arrays import Floats
 from spatialq.runtime.cuda import on_gpu
 
 STRAYS_ALWAYS_ALLOWED, POINTS_PER_STRAY, LEAST_POINTS_PER_STRAY = 10, 100_000, 100
@@ -51,7 +52,7 @@ class Box:
     """A box that grows. Lengths along z count `z_to_xy_scale` times."""
 
     low: Any
-    high: Any
+    high: Floats
     """float64[3]"""
     z_to_xy_scale: float
 

@@ -6,17 +6,15 @@ points of the halo is dropped, since their own tile finds that.
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from spatialq.data.points import in_parts, read_only
 from spatialq.runtime import buffers
+from spatialq.runtime.arrays import Bools, Floats, Ints
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import n_threads, workers
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 SAMPLE = 1 << 16
 """Points that borders are found from: a tile then has its share of all, but for a hundredth."""
@@ -39,9 +37,9 @@ class Strip:
         """Borders of the halo, both included."""
         return self.low - self.halo, self.high + self.halo
 
-    def core(self, values: "NDArray[np.float64]") -> "NDArray[np.bool_]":
+    def core(self, values: Floats) -> Bools:
         """Tell which points are of the strip itself, by their x or y."""
-        inside: NDArray[np.bool_] = (values >= self.low) & (values < self.high)
+        inside: Bools = (values >= self.low) & (values < self.high)
         return inside
 
 
@@ -54,9 +52,7 @@ def runs_of(size: int, tiles: int) -> list[slice]:
     return [slice(first, min(first + length, size)) for first in range(0, size, length)]
 
 
-def strips(
-    x: "NDArray[np.float64]", y: "NDArray[np.float64]", tiles: int, halo: float
-) -> list[Strip]:
+def strips(x: Floats, y: Floats, tiles: int, halo: float) -> list[Strip]:
     """Divide a cloud of finite coordinates into strips of about equally many points.
 
     They go across the longer side of the cloud, and cover the whole plane. There are fewer where
@@ -78,7 +74,7 @@ def strips(
     return [Strip(axis, low, high, halo) for low, high in pairwise(borders)]
 
 
-def members(values: "NDArray[np.float64]", tiles: list[Strip]) -> "list[NDArray[np.int64]]":
+def members(values: Floats, tiles: list[Strip]) -> list[Ints]:
     """List the positions of the points of each strip and its halo, ascending, in two passes.
 
     Parameters
@@ -101,7 +97,7 @@ def members(values: "NDArray[np.float64]", tiles: list[Strip]) -> "list[NDArray[
     return np.split(at, ends[:-1, -1])
 
 
-def gather(values: Any, at: "NDArray[np.int64]") -> Any:
+def gather(values: Any, at: Ints) -> Any:
     """Take values by their positions, in threads, as `values[at]` does."""
     values, result = read_only(values), buffers.scratch(at.size, values.dtype)
     in_parts(lambda first, stop: _gather(values, at, result, first, stop), at.size)

@@ -8,12 +8,12 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from spatialq.data.meshes import Meshes
 from spatialq.database.transport.elements import meshes_of
 from spatialq.geometry import boxes, broad_phase
 from spatialq.geometry.motion import Shape, is_in_place
+from spatialq.runtime.arrays import Floats, Ints
 
 Match = tuple[int, int, str]
 """Rows of the old and of the new state, and by what they are the same."""
@@ -36,7 +36,7 @@ class State:
 
     objects: pa.Table
     meshes: Meshes
-    mesh_of: NDArray[np.int64]
+    mesh_of: Ints
 
     @classmethod
     def of_elements(cls, elements: pa.Table) -> "State":
@@ -67,7 +67,7 @@ class State:
         )
 
     @cached_property
-    def boxes(self) -> NDArray[np.float64]:
+    def boxes(self) -> Floats:
         """The box of each mesh."""
         return boxes.of(self.meshes)
 
@@ -117,7 +117,7 @@ def match(old: State, new: State, tolerance: float) -> list[Match]:
             take([pair for pair in pairs if stayed(*pair)], GLOBAL_ID)
             take(pairs, GLOBAL_ID)
 
-    def left(state: State, seen: Iterable[int], *, with_mesh: bool) -> NDArray[np.int64]:
+    def left(state: State, seen: Iterable[int], *, with_mesh: bool) -> Ints:
         is_left = (state.mesh_of >= 0) == with_mesh
         is_left[list(seen)] = False
         return np.flatnonzero(is_left)
@@ -147,7 +147,7 @@ def _groups(
 
 
 def _near(
-    old: State, rows_a: NDArray[np.int64], new: State, rows_b: NDArray[np.int64], tolerance: float
+    old: State, rows_a: Ints, new: State, rows_b: Ints, tolerance: float
 ) -> list[tuple[int, int]]:
     """Find the pairs of objects whose boxes are the same."""
     if 0 in (len(rows_a), len(rows_b)):

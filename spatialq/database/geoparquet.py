@@ -22,11 +22,11 @@ from spatialq.export.spatial_order import cells_of, hilbert
 from spatialq.functions.sql_text import identifier, literal, unused
 from spatialq.io import crs as crs_text
 from spatialq.io.parquet_crs import KEY
+from spatialq.runtime.arrays import Floats
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
-    from numpy.typing import NDArray
 
 VERSION = "1.1.0"
 GEOMETRY = re.compile(r"GEOMETRY(?:\('(.*)'\))?", re.DOTALL)
@@ -144,7 +144,7 @@ def _boxes(result: Result, rows: Staged, primary: str | None, *, sort: bool) -> 
         file.unlink(missing_ok=True)
 
 
-def _ends(batch: "pa.RecordBatch") -> "NDArray[np.float64]":
+def _ends(batch: "pa.RecordBatch") -> Floats:
     """Give the boxes of geometries or of points x, y: float64[n, 4]."""
     if batch.num_columns == 1:
         return wkb.boxes(batch.column(0))

@@ -5,11 +5,9 @@ import uuid
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spatialq.demo.house_plan import CLEAR, INNER, LENGTH, OUTER, STOREY, WALLS, WIDTH, Wall
-
-FloatArray = NDArray[np.float64]
+from spatialq.runtime.arrays import Floats
 
 DISPLACED = {"wall east 0": 30.0, "wall kitchen": 25.0}
 """Millimetres that walls were built off their place, across their length."""
@@ -33,7 +31,7 @@ def write_scan(path: str | Path, *, seed: int = 7) -> None:
     write_las(path, np.concatenate(faces) / 1000.0)
 
 
-def write_las(path: str | Path, xyz: FloatArray) -> None:
+def write_las(path: str | Path, xyz: Floats) -> None:
     """Write points, float64[n, 3] in metres, as a scan that was generated."""
     import laspy
 
@@ -50,7 +48,7 @@ def write_las(path: str | Path, xyz: FloatArray) -> None:
     las.write(str(path), do_compress=Path(path).suffix.lower() != ".las")
 
 
-def _wall_faces(wall: Wall, rng: np.random.Generator) -> list[FloatArray]:
+def _wall_faces(wall: Wall, rng: np.random.Generator) -> list[Floats]:
     """Sample both long faces of a wall, without its gaps."""
     along, across = (0, 1) if wall.along_x else (1, 0)
     faces = []
@@ -66,7 +64,7 @@ def _wall_faces(wall: Wall, rng: np.random.Generator) -> list[FloatArray]:
     return faces
 
 
-def _floor(foot: float, rng: np.random.Generator) -> FloatArray:
+def _floor(foot: float, rng: np.random.Generator) -> Floats:
     x, y = _sample(OUTER, LENGTH - OUTER, OUTER, WIDTH - OUTER, rng)
     hidden = np.zeros(x.size, bool)
     for wall in WALLS:
@@ -81,7 +79,7 @@ def _floor(foot: float, rng: np.random.Generator) -> FloatArray:
 
 def _sample(
     low: float, high: float, foot: float, head: float, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[Floats, Floats]:
     """Give one place in each square of `SPACING`."""
     s, t = np.mgrid[low : high - SPACING : SPACING, foot : head - SPACING : SPACING]
     shift_s, shift_t = rng.uniform(0.0, SPACING, (2, s.size))

@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spatialq.demo.terrain import ORIGIN, YARD
-
-FloatArray = NDArray[np.float64]
+from spatialq.runtime.arrays import Floats
 
 
 class Body(NamedTuple):
@@ -18,7 +16,7 @@ class Body(NamedTuple):
     `box` is umin, vmin, umax, vmax in metres; `colour` is red, green, blue of 8 bit.
     """
 
-    planes: FloatArray
+    planes: Floats
     box: tuple[float, float, float, float]
     classification: int
     colour: tuple[int, int, int]
@@ -32,8 +30,8 @@ class RoofPlane(NamedTuple):
     """
 
     house: str
-    corners: FloatArray
-    normal: FloatArray
+    corners: Floats
+    normal: Floats
     offset: float
 
 
@@ -84,7 +82,7 @@ class House:
         return self.thickness / math.cos(math.radians(self.pitch))
 
     @property
-    def axes(self) -> FloatArray:
+    def axes(self) -> Floats:
         """Rows are the house's x, y and z directions in the tile."""
         cos, sin = math.cos(math.radians(self.angle)), math.sin(math.radians(self.angle))
         return np.array([[cos, sin, 0.0], [-sin, cos, 0.0], [0.0, 0.0, 1.0]])
@@ -95,7 +93,7 @@ class House:
         u, v, _ = self.to_tile(np.array([[self.length / 2, self.width / 2, 0.0]]))[0]
         return float(u), float(v)
 
-    def to_tile(self, points: FloatArray) -> FloatArray:
+    def to_tile(self, points: Floats) -> Floats:
         """Turn float64[n, 3] of the house into u, v and height."""
         return np.array([self.u, self.v, self.floor]) + points @ self.axes
 

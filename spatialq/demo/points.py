@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import prange
-from numpy.typing import NDArray
 
 from spatialq.demo.scan import GROUND, HIGH_NOISE, LOW_NOISE, TREES, WATER, Pulses
 from spatialq.demo.scene import Scene
 from spatialq.demo.terrain import road_distance
+from spatialq.runtime.arrays import Bytes, Int32s, Ints, Uint16s
 from spatialq.runtime.compile_cache import njit
 
 SCALE = 0.01
@@ -29,15 +29,15 @@ class Points(NamedTuple):
     `classification` uint8[n], `intensity` uint16[n], `colour` uint16[n, 3].
     """
 
-    xyz: NDArray[np.int32]
-    pulse: NDArray[np.int64]
-    number: NDArray[np.uint8]
-    classification: NDArray[np.uint8]
-    intensity: NDArray[np.uint16]
-    colour: NDArray[np.uint16]
+    xyz: Int32s
+    pulse: Ints
+    number: Bytes
+    classification: Bytes
+    intensity: Uint16s
+    colour: Uint16s
 
 
-def make_points(scene: Scene, pulses: Pulses, used: NDArray[np.int64], seed: int) -> Points:
+def make_points(scene: Scene, pulses: Pulses, used: Ints, seed: int) -> Points:
     """Turn the returns of the pulses numbered `used` (ascending) into points."""
     ends = np.cumsum(pulses.returns[used], dtype=np.int64)
     n = int(ends[-1]) if ends.size else 0

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import prange
-from numpy.typing import NDArray
 
 from spatialq.demo.scene import Scene
 from spatialq.demo.terrain import (
@@ -23,6 +22,7 @@ from spatialq.demo.terrain import (
     stream_bed,
     stream_distance,
 )
+from spatialq.runtime.arrays import Bools, Bytes, Float32s, Floats, Int32s, Ints
 from spatialq.runtime.compile_cache import njit
 
 MAX_RETURNS = 4
@@ -49,15 +49,15 @@ class Pulses(NamedTuple):
     the take-off, `line_end` and `rightward` bool[n].
     """
 
-    aim: NDArray[np.float64]
-    lean: NDArray[np.float64]
-    above: NDArray[np.float32]
-    kind: NDArray[np.int32]
-    returns: NDArray[np.uint8]
-    strip: NDArray[np.uint8]
-    time: NDArray[np.float64]
-    line_end: NDArray[np.bool_]
-    rightward: NDArray[np.bool_]
+    aim: Floats
+    lean: Floats
+    above: Float32s
+    kind: Int32s
+    returns: Bytes
+    strip: Bytes
+    time: Floats
+    line_end: Bools
+    rightward: Bools
 
 
 def fly(scene: Scene, spacing: float, seed: int) -> Pulses:
@@ -85,11 +85,11 @@ def fly(scene: Scene, spacing: float, seed: int) -> Pulses:
     return out
 
 
-def _flatten(parts: list[NDArray[np.float64]]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _flatten(parts: list[Floats]) -> tuple[Floats, Ints]:
     return np.concatenate(parts), np.cumsum([0, *(len(part) for part in parts)])
 
 
-def _bins(boxes: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _bins(boxes: Floats) -> tuple[Ints, Ints]:
     """List, for each square of `BIN` metres, the boxes within `MARGIN` of it."""
     across = math.ceil(SIZE / BIN)
     members: list[list[int]] = [[] for _ in range(across * across)]

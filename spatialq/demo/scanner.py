@@ -11,14 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spatialq.data.meshes import Meshes
 from spatialq.geometry import boxes
 from spatialq.geometry.rays import TriangleTree
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from spatialq.runtime.arrays import Bools, Floats, Ints
 
 BOX_CORNERS = np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)], np.float64)
 BOX_FACES = np.array([
@@ -80,17 +77,17 @@ class Scan:
         Of each element the beams that would have met it if those that are missing were there.
     """
 
-    x: FloatArray
-    y: FloatArray
-    z: FloatArray
-    element: IntArray
-    is_mixed: NDArray[np.bool_]
-    station: IntArray
-    stations: FloatArray
-    expected: IntArray
+    x: Floats
+    y: Floats
+    z: Floats
+    element: Ints
+    is_mixed: Bools
+    station: Ints
+    stations: Floats
+    expected: Ints
 
 
-def box(low: Any, high: Any) -> tuple[FloatArray, IntArray]:
+def box(low: Any, high: Any) -> tuple[Floats, Ints]:
     """Make the mesh of a box along the axes, in metres."""
     low, high = np.asarray(low, np.float64), np.asarray(high, np.float64)
     return low + BOX_CORNERS * (high - low), BOX_FACES
@@ -119,7 +116,7 @@ def opened(meshes: Meshes, row: int, degrees: float) -> Change:
     return Change(turn=degrees, pivot=(float(hinge[0]), float(hinge[1])))
 
 
-def clutter(meshes: Meshes, places: FloatArray, count: int, *, seed: int = 1) -> Meshes:
+def clutter(meshes: Meshes, places: Floats, count: int, *, seed: int = 1) -> Meshes:
     """Put boxes of 0.2 to 1.2 m on what is below some of the places.
 
     Parameters
@@ -147,7 +144,7 @@ def clutter(meshes: Meshes, places: FloatArray, count: int, *, seed: int = 1) ->
     return Meshes.of(made)
 
 
-def places_in(meshes: Meshes, *, seed: int = 1) -> FloatArray:
+def places_in(meshes: Meshes, *, seed: int = 1) -> Floats:
     """Find places in the building where a scanner can stand: float64[n, 3], metres.
 
     `EYE` above a surface, below another one, and `ROOM` from all.
@@ -167,11 +164,11 @@ def places_in(meshes: Meshes, *, seed: int = 1) -> FloatArray:
     up, _ = tree.first_hits(tries, np.tile([0.0, 0.0, 1.0], (len(tries), 1)))
     floor, _ = tree.first_hits(tries, np.tile([0.0, 0.0, -1.0], (len(tries), 1)))
     is_free = (distance.min(axis=1) > ROOM) & np.isfinite(up) & (np.abs(floor - EYE) < 0.2)
-    found: FloatArray = tries[is_free][:CANDIDATES]
+    found: Floats = tries[is_free][:CANDIDATES]
     return found
 
 
-def stations_in(meshes: Meshes, count: int, *, seed: int = 1) -> FloatArray:
+def stations_in(meshes: Meshes, count: int, *, seed: int = 1) -> Floats:
     """Choose places from which most is seen together, one after the other: float64[k, 3], metres.
 
     There are fewer where no other place in the building shows anything more.
@@ -193,7 +190,7 @@ def stations_in(meshes: Meshes, count: int, *, seed: int = 1) -> FloatArray:
             break
         known |= seen[best]
         chosen.append(best)
-    stations: FloatArray = places[chosen]
+    stations: Floats = places[chosen]
     return stations
 
 
@@ -270,23 +267,23 @@ def scan(
     return Scan(x, y, z, element, is_mixed, station, stations, expected)
 
 
-def _world(real: Meshes, others: Meshes) -> tuple[TriangleTree, IntArray]:
+def _world(real: Meshes, others: Meshes) -> tuple[TriangleTree, Ints]:
     """Make the tree of all triangles, and say which element each belongs to; -1 for others."""
     owner = np.concatenate([real.face_mesh, np.full(len(others.faces), -1)])
     return TriangleTree.of(real.followed_by(others)), owner
 
 
-def _moved(vertices: FloatArray, change: Change, limits: FloatArray) -> FloatArray:
+def _moved(vertices: Floats, change: Change, limits: Floats) -> Floats:
     angle = np.radians(change.turn)
     c, s = np.cos(angle), np.sin(angle)
     middle = np.zeros(3)
     middle[:2] = (limits[:2] + limits[3:5]) / 2 if change.pivot is None else change.pivot
     turning = np.array([(c, -s, 0.0), (s, c, 0.0), (0.0, 0.0, 1.0)])
-    moved: FloatArray = (vertices - middle) @ turning.T + middle + np.asarray(change.shift)
+    moved: Floats = (vertices - middle) @ turning.T + middle + np.asarray(change.shift)
     return moved
 
 
-def _beams(count: int) -> tuple[FloatArray, int]:
+def _beams(count: int) -> tuple[Floats, int]:
     """Make the directions of the beams, line by line from below; and how many a line has."""
     per_line = max(1, round(np.sqrt(count * (HIGHEST - LOWEST) / (2 * np.pi))))
     lines = max(1, count // per_line)
@@ -297,17 +294,17 @@ def _beams(count: int) -> tuple[FloatArray, int]:
     return ways, per_line
 
 
-def _turned(ways: FloatArray, by: FloatArray) -> FloatArray:
+def _turned(ways: Floats, by: Floats) -> Floats:
     """Turn directions by small angles, radians."""
-    turned: FloatArray = ways + by
+    turned: Floats = ways + by
     turned /= np.linalg.norm(turned, axis=1, keepdims=True)
     return turned
 
 
-def _at_edges(distance: FloatArray, element: IntArray, per_line: int) -> NDArray[np.bool_]:
+def _at_edges(distance: Floats, element: Ints, per_line: int) -> Bools:
     """Say which beams end nearer or farther than the next of their line, on another element."""
     after = np.roll(distance, -1)
-    is_edge: NDArray[np.bool_]
+    is_edge: Bools
     with np.errstate(invalid="ignore"):
         is_edge = (np.abs(after - distance) > EDGE) & (np.roll(element, -1) != element)
     is_edge &= np.isfinite(distance) & np.isfinite(after)
@@ -315,7 +312,7 @@ def _at_edges(distance: FloatArray, element: IntArray, per_line: int) -> NDArray
     return is_edge
 
 
-def _sphere(count: int) -> FloatArray:
+def _sphere(count: int) -> Floats:
     """Spread directions evenly (Fibonacci)."""
     k = np.arange(count) + 0.5
     z, turn = 1 - 2 * k / count, np.pi * (1 + np.sqrt(5)) * k
@@ -337,7 +334,7 @@ def rooms(columns: int, rows: int, storeys: int = 1) -> tuple[Meshes, Sequence[s
         Such as 'wall 0 1 2 along x': what it is, storey, column and row.
     """
     a, b, height, t = 5.0, 4.0, 3.2, 0.2
-    made: list[tuple[FloatArray, IntArray]] = []
+    made: list[tuple[Floats, Ints]] = []
     names: list[str] = []
 
     def add(name: str, *parts: tuple[Any, Any]) -> None:

@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spatialq.demo.houses import MODEL_HOUSE, Body, House, RoofPlane, box_body
 from spatialq.demo.terrain import (
@@ -15,8 +14,7 @@ from spatialq.demo.terrain import (
     stream_bed,
     stream_distance,
 )
-
-FloatArray = NDArray[np.float64]
+from spatialq.runtime.arrays import Floats
 
 ROOFS = [(150, 75, 55), (128, 62, 50), (92, 60, 52), (82, 84, 90), (168, 96, 66)]
 WALLS = [(214, 207, 192), (226, 218, 196), (188, 176, 160), (222, 205, 170)]
@@ -41,7 +39,7 @@ class Scene:
 
     houses: list[House]
     bodies: list[Body]
-    trees: FloatArray
+    trees: Floats
 
     def roofs(self) -> list[RoofPlane]:
         """All roof faces of all houses."""
@@ -131,7 +129,7 @@ def _garden_walls(rng: np.random.Generator, houses: list[House]) -> list[Body]:
     return bodies
 
 
-def _trees(rng: np.random.Generator, houses: list[House]) -> FloatArray:
+def _trees(rng: np.random.Generator, houses: list[House]) -> Floats:
     trees: list[tuple[float, ...]] = []
     while len(trees) < 330:
         u, v = rng.uniform(0.0, SIZE, 2)

@@ -8,8 +8,9 @@ the tile's south-west corner.
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from spatialq.runtime.arrays import Floats
 from spatialq.runtime.compile_cache import njit
 
 ORIGIN = (652_000.0, 5_606_000.0)  # easting, northing of the tile's south-west corner
@@ -96,7 +97,7 @@ def _heights(u, v, z):  # type: ignore[no-untyped-def]
         z[i] = height(u[i], v[i])
 
 
-def ground(x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
+def ground(x: ArrayLike, y: ArrayLike) -> Floats:
     """Give the true height of the ground.
 
     Parameters

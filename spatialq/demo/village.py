@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spatialq.demo import terrain
 from spatialq.demo.houses import House, RoofPlane
 from spatialq.demo.points import SCALE, Points, make_points
 from spatialq.demo.scan import RANGE_NOISE, STRIPS, Pulses, fly
 from spatialq.demo.scene import Scene, build_scene
+from spatialq.runtime.arrays import Floats, Ints
 
 # points of a scan with a pulse every metre: with it the spacing for a wanted number is known
 _POINTS_AT_ONE_METRE = 300_000.0
@@ -53,7 +53,7 @@ class VillageTruth:
         """All roof faces, in the CRS of the tile."""
         return self.scene.roofs()
 
-    def ground(self, x: Any, y: Any) -> NDArray[np.float64]:
+    def ground(self, x: Any, y: Any) -> Floats:
         """Give the true height of the ground, see `spatialq.demo.terrain.ground`."""
         return terrain.ground(x, y)
 
@@ -93,7 +93,7 @@ def write_village(path: str | Path, *, n_points: int = 2_500_000, seed: int = 7)
     return VillageTruth(dict(zip(codes.tolist(), counts.tolist(), strict=True)), scene)
 
 
-def _fly_for(scene: Scene, n_points: int, seed: int) -> tuple[Pulses, NDArray[np.int64]]:
+def _fly_for(scene: Scene, n_points: int, seed: int) -> tuple[Pulses, Ints]:
     """Fly densely enough, then leave out single pulses until the number is exact."""
     spacing = (_POINTS_AT_ONE_METRE / n_points) ** 0.5
     while True:
@@ -145,9 +145,9 @@ def _write(path: Path, pulses: Pulses, points: Points) -> None:
     las.write(str(path), do_compress=path.suffix.lower() != ".las")
 
 
-def _scan_angles(pulses: Pulses) -> NDArray[np.float64]:
+def _scan_angles(pulses: Pulses) -> Floats:
     """Angle of each pulse from the vertical in degrees, negative to the left of the flight."""
     headings = np.radians(np.array(STRIPS)[pulses.strip, 0])
     rightward = pulses.lean[:, 1] * np.cos(headings) - pulses.lean[:, 0] * np.sin(headings)
-    angles: NDArray[np.float64] = np.degrees(np.arctan(rightward))
+    angles: Floats = np.degrees(np.arctan(rightward))
     return angles

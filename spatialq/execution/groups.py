@@ -19,6 +19,7 @@ from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import BOUNDS, Parameters, Size
 from spatialq.planner.rates import Transport
 from spatialq.runtime import cuda
+from spatialq.runtime.arrays import Ints
 from spatialq.runtime.progress import Task, current, observer, running
 
 CLOUDS_PER_REPORT = 64
@@ -29,7 +30,7 @@ of the kernel."""
 def call_groups(
     function: Function,
     columns: Mapping[str, Any],
-    starts: Any,
+    starts: Ints,
     options: Parameters,
     requested: str,
     *,

@@ -15,6 +15,7 @@ from spatialq.execution.units import Fitted
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import GridInput, PointsAndOtherInput, PointsInput
 from spatialq.runtime import buffers, cuda
+from spatialq.runtime.arrays import Ints
 from spatialq.runtime.cuda import on_gpu
 from spatialq.runtime.threads import steps
 
@@ -26,7 +27,7 @@ class Crowd:
     """The arguments of a call without stray points."""
 
     arguments: dict[str, Any]
-    strays: Any = None
+    strays: Ints | None = None
     """int64[k]: positions of the stray points, ascending; None if there are none."""
     ids: Any = None
     """The ids of all points, if there are stray points."""

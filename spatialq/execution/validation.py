@@ -17,6 +17,7 @@ from spatialq.data.points import ascends, converted
 from spatialq.data.polygons import Polygons
 from spatialq.data.reach import FARTHEST, too_far
 from spatialq.runtime import buffers, cuda
+from spatialq.runtime.arrays import Ints
 from spatialq.runtime.cuda import on_gpu
 
 DENSE = 8
@@ -83,7 +84,7 @@ def as_ids(function: str, values: Any) -> Any:
     return np.ascontiguousarray(as_whole(function, "point_id", ids, "BIGINT"))
 
 
-def require_unique(function: str, ids: Any) -> None:
+def require_unique(function: str, ids: Ints | None) -> None:
     """Refuse point_ids that occur twice, for functions whose result names points by them.
 
     Parameters

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,14 +23,10 @@ from spatialq.io.las.columns import SCAN_ANGLE_STEP, record_dtype
 from spatialq.io.las.header import RECORD_SIZES
 from spatialq.io.source import Progress
 from spatialq.runtime import file_memory
+from spatialq.runtime.arrays import Bytes, Floats, Records
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.progress import check
 from spatialq.runtime.threads import in_threads
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Records = NDArray[np.void]
 
 COLOURED, WITH_NIR = (2, 3, 5, 7), (8, 10)
 """Point formats with red, green and blue, and those with near infrared besides."""
@@ -78,7 +74,7 @@ class CopiedRecords:
         n_extra = given.record_length - RECORD_SIZES[given.point_format]
         return _fields(self.point_format, n_extra)
 
-    def coordinates(self) -> "Iterator[tuple[int, list[NDArray[np.float64]]]]":
+    def coordinates(self) -> Iterator[tuple[int, list[Floats]]]:
         """Read x, y and z, some at a time, each with the number of the first."""
         first = 0
         for part, count in zip(self.source.parts, self.counts, strict=True):
@@ -121,14 +117,14 @@ class AdditivePoints:
     source: Joined
     octree: Octree
     point_format: int
-    records: Any
+    records: Bytes
 
     @property
     def n_extra(self) -> int:
         """Extra bytes of a record."""
         return int(self.records.shape[1]) - RECORD_SIZES[self.point_format]
 
-    def of_nodes(self, first: int, stop: int) -> "Records":
+    def of_nodes(self, first: int, stop: int) -> Records:
         """Give the records of the nodes first to stop - 1."""
         begin, end = self.octree.first[first], self.octree.first[stop]
         order = self.octree.order[begin:end]
@@ -226,7 +222,7 @@ def take(records: Any, order: Any, first: int, stop: int, out: Any) -> None:
             out[i, k] = records[record, k]
 
 
-def _brightest(records: "Records") -> int:
+def _brightest(records: Records) -> int:
     names = COLOURS if "red" in (records.dtype.names or ()) else ("intensity",)
     return max(int(records[name].max(initial=0)) for name in names)
 
@@ -235,7 +231,7 @@ def _fields(point_format: int, n_extra: int) -> np.dtype[np.void]:
     return record_dtype(point_format, [(EXTRA, np.uint8, (n_extra,))] if n_extra else [])
 
 
-def _promoted(records: "Records", point_format: int, dtype: np.dtype[np.void]) -> "Records":
+def _promoted(records: Records, point_format: int, dtype: np.dtype[np.void]) -> Records:
     """Give records of a point format in a newer one, as LAS 1.4 says; fields it lacks are 0."""
     out = np.zeros(records.size, dtype)
     of_source, of_copy = records.dtype.names or (), dtype.names or ()

@@ -4,16 +4,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.functions.declaration import Parameters, parameter, parameters_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
+from spatialq.runtime.arrays import Floats
 
 DEFAULT_FOV = 60.0
 MIN_SINE = 1e-6
@@ -133,17 +129,17 @@ class Camera(Parameters):
         """Half the height of the scene in the picture at a distance of 1."""
         return math.tan(math.radians(DEFAULT_FOV if self.fov is None else self.fov) / 2)
 
-    def axes(self) -> "FloatArray":
+    def axes(self) -> Floats:
         """Give the unit vectors to the right, up and away from the viewer, as rows."""
         return self._axes
 
     @cached_property
-    def _axes(self) -> "FloatArray":
+    def _axes(self) -> Floats:
         forward = _unit(np.subtract(self.target, self.eye))
         right = _unit(np.cross(forward, self.up))
         return np.array([right, np.cross(right, forward), forward])
 
-    def planes(self) -> "FloatArray":
+    def planes(self) -> Floats:
         """Give the planes around the visible space: rows of the inward normal and an offset.
 
         A point p is inside where ``normal @ (p - eye) + offset >= 0`` for all rows.
@@ -162,7 +158,7 @@ class Camera(Parameters):
         return np.array([(*normal, offset) for normal, offset in rows])
 
 
-def _unit(vector: "FloatArray") -> "FloatArray":
+def _unit(vector: Floats) -> Floats:
     largest = np.abs(vector).max()  # scaled first: squares may overflow or underflow
     shorter = vector / largest
     return np.asarray(shorter / np.linalg.norm(shorter))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,11 +16,7 @@ from spatialq.data.meshes import Meshes
 from spatialq.export import camera, clash_view, rasteriser
 from spatialq.export.camera import Camera
 from spatialq.export.clash_view import see
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
+from spatialq.runtime.arrays import Floats, Ints
 
 KEYWORD = b"spatialq\0"
 """Of the text in a PNG."""
@@ -33,15 +29,13 @@ class Snapshot:
     """A `ClashView` with its picture as PNG."""
 
     camera: Camera
-    others: "NDArray[np.int64]"
+    others: Ints
     is_cut: bool
     veil: int | None
     png: bytes
 
 
-def snapshot(
-    point: "FloatArray", pair: Meshes, others: Meshes, before: bytes | None = None
-) -> Snapshot:
+def snapshot(point: Floats, pair: Meshes, others: Meshes, before: bytes | None = None) -> Snapshot:
     """See a clash as `see` does, and draw it, unless it was drawn before.
 
     Parameters
@@ -66,7 +60,7 @@ def snapshot(
     return Snapshot(seen.camera, seen.others, seen.is_cut, seen.veil, png)
 
 
-def _digest(point: "FloatArray", *meshes: Meshes) -> bytes:
+def _digest(point: Floats, *meshes: Meshes) -> bytes:
     """Tell by which arguments and by which sources a picture is made."""
     digest = hashlib.sha256(_drawing())
     digest.update(np.asarray(point, np.float64).tobytes())

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,9 +9,7 @@ from spatialq.export.atomic import whole
 from spatialq.export.coordinated import Element
 from spatialq.export.tiles.colours import linear
 from spatialq.export.tiles.gltf import TRIANGLES, Glb, y_up
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from spatialq.runtime.arrays import Array
 
 
 def write_coordinated_glb(path: Path, elements: Sequence[Element]) -> None:
@@ -57,5 +54,5 @@ def write_coordinated_glb(path: Path, elements: Sequence[Element]) -> None:
         partial.write_bytes(glb.to_bytes())
 
 
-def _linear(colour: tuple[int, int, int]) -> "NDArray[Any]":
+def _linear(colour: tuple[int, int, int]) -> Array:
     return np.asarray(linear(np.array(colour) / 255, 16) / (2**16 - 1))

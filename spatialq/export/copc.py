@@ -35,11 +35,10 @@ from spatialq.io.las.copc import ENTRY, PAGE
 from spatialq.io.las.crs import PROJECTION, WKT_RECORD
 from spatialq.io.las.header import HEADER_SIZES, INTERNAL_WAVEFORMS, Vlr
 from spatialq.io.source import Progress
+from spatialq.runtime.arrays import Bytes, Records
 from spatialq.runtime.progress import check
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from spatialq.export.kept import KeptOutput
 
 INFO, HIERARCHY = ("copc", 1), ("copc", 1000)
@@ -172,7 +171,7 @@ class _Written:
     times: tuple[float, float] = (np.inf, -np.inf)
     """Range of GPS times."""
 
-    def add(self, records: "NDArray[np.void]", point_format: int) -> None:
+    def add(self, records: Records, point_format: int) -> None:
         """Count points."""
         self.tally.add(records, point_format)
         times, (low, high) = records["gps_time"], self.times
@@ -224,7 +223,7 @@ def _write_points(
             tick(target, n + done.tally.rows, 2 * n)
 
 
-def _compressed(chunks: "Sequence[NDArray[np.uint8]]", vlr: Any) -> tuple[memoryview, list[int]]:
+def _compressed(chunks: Sequence[Bytes], vlr: Any) -> tuple[memoryview, list[int]]:
     """Compress chunks on all cores; give the bytes of all, and how many each has."""
     import lazrs
 

@@ -18,11 +18,11 @@ from spatialq.export.atomic import WRITER, whole
 from spatialq.export.point_columns import AXES, Column, point_columns
 from spatialq.io.crs import to_wkt
 from spatialq.io.source import ROW_GROUP
+from spatialq.runtime.arrays import Array
 from spatialq.runtime.temporary import not_written
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from numpy.typing import NDArray
 
 STANDARD = {
     **{axis: f"cartesian{axis.upper()}" for axis in AXES},
@@ -50,7 +50,7 @@ class _Field:
     name: str
     column: Column
     is_axis: bool
-    space: "NDArray[Any]"
+    space: Array
     low: float = np.inf
     high: float = -np.inf
 

@@ -5,17 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.export.atomic import whole
 from spatialq.export.raster import Raster, hillshade
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
+from spatialq.runtime.arrays import Bytes, Floats, Ints
 
 WIDTH, MARGIN, TITLE, GAP = 1600, 28, 64, 14
 HILLSHADE_SIDE, LEGEND = 500, 130
@@ -56,7 +52,7 @@ class Terrain:
         xmin, ymin, zmin, xmax, ymax, zmax; those of z are not used.
     """
 
-    z: "FloatArray"
+    z: Floats
     box: Sequence[float]
 
     @classmethod
@@ -85,9 +81,9 @@ class FeatureMap:
 
     name: str
     scale: float
-    x: "FloatArray"
-    y: "FloatArray"
-    value: "FloatArray"
+    x: Floats
+    y: Floats
+    value: Floats
 
 
 def write_features_picture(
@@ -178,13 +174,13 @@ def _fit(aspect: float, wide: int, tall: int) -> tuple[int, int]:
     return max(1, round(width)), max(1, round(width * aspect))
 
 
-def _known(value: Any) -> "FloatArray":
+def _known(value: Any) -> Floats:
     plain = np.ma.filled(np.ma.asarray(value, np.float64), np.nan)
-    known: FloatArray = plain[~np.isnan(plain)]
+    known: Floats = plain[~np.isnan(plain)]
     return known
 
 
-def _hillshade(z: "FloatArray") -> "NDArray[np.uint8]":
+def _hillshade(z: Floats) -> Bytes:
     """Colour by height and shade; slopes are scaled to be visible, whatever the units."""
     known = ~np.isnan(z)
     low, high = np.percentile(z[known], (1, 99)) if known.any() else (0.0, 0.0)
@@ -196,17 +192,17 @@ def _hillshade(z: "FloatArray") -> "NDArray[np.uint8]":
     colour = ramp(HEIGHT_RAMP)[np.clip(255 * share, 0, 255).astype(np.int64)]
     colour = np.clip(colour * (0.25 + 0.75 * light[..., None]), 0, 255)
     colour[~known] = EMPTY
-    painted: NDArray[np.uint8] = colour.astype(np.uint8)
+    painted: Bytes = colour.astype(np.uint8)
     return painted
 
 
 def _panel(
     shown: FeatureMap,
-    values: "FloatArray",
+    values: Floats,
     box: Sequence[float],
     example: tuple[float, float],
     size: tuple[int, int],
-) -> "NDArray[np.uint8]":
+) -> Bytes:
     """Draw a map: each pixel gets the colour of the nearest example that contains it."""
     wide, tall = size
     west, south, _, east, north, _ = box
@@ -222,15 +218,13 @@ def _panel(
     colours = ramp(FEATURE_RAMP)[np.clip(256 * share, 0, 255).astype(np.int64)]
     colours[np.isnan(value)] = EMPTY
     inside = (row >= 0)[:, None] & (column >= 0)
-    painted: NDArray[np.uint8] = np.where(
-        inside[..., None], colours[row[:, None], column], PAPER
-    ).astype(np.uint8)
+    painted: Bytes = np.where(inside[..., None], colours[row[:, None], column], PAPER).astype(
+        np.uint8
+    )
     return painted
 
 
-def _nearest(
-    centres: "FloatArray", reach: float, places: "FloatArray"
-) -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
+def _nearest(centres: Floats, reach: float, places: Floats) -> tuple[Ints, Ints]:
     """Find the window that contains each position, -1 for none, and the window of each centre.
 
     Of several overlapping windows it is the one with the nearest centre.
@@ -241,7 +235,7 @@ def _nearest(
     return np.where(inside, index, -1), which
 
 
-def _legend(draw: Any, at: tuple[int, int], name: str, values: "FloatArray", tall: int) -> None:
+def _legend(draw: Any, at: tuple[int, int], name: str, values: Floats, tall: int) -> None:
     from PIL import ImageFont
 
     small = ImageFont.load_default(15)
@@ -272,7 +266,7 @@ def _label(name: str) -> tuple[str, Any]:
     return text, font
 
 
-def _apart(marks: "FloatArray") -> list[str]:
+def _apart(marks: Floats) -> list[str]:
     """Write numbers with the fewest digits, from three to six, that distinguish them."""
     differ = np.unique(marks).size
     texts: list[str] = []
@@ -291,7 +285,7 @@ def number(value: float, digits: int) -> str:
 
 
 @cache
-def ramp(knots: tuple[tuple[float, float, float], ...]) -> "FloatArray":
+def ramp(knots: tuple[tuple[float, float, float], ...]) -> Floats:
     """Interpolate 256 colours of sRGB, 0 to 255, between knots in OKLCh (Ottosson 2020)."""
     at = np.linspace(0, len(knots) - 1, 256)
     lightness, chroma, hue = (

@@ -5,16 +5,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from spatialq.export.atomic import together, whole
 from spatialq.export.raster import Raster, hillshade
 from spatialq.io import crs as crs_text
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from spatialq.runtime.arrays import Floats
 
 SMALL, LARGE = 1000, 4000
 """Pixels of the longer side: of a smaller one a cell is several pixels, of a larger one a pixel is
@@ -28,7 +25,7 @@ BLACK = 1
 def write_hillshade(
     target: Path,
     raster: Raster,
-    lines: "Iterable[NDArray[np.float64]]" = (),
+    lines: Iterable[Floats] = (),
     **light: float,
 ) -> None:
     """Write the hillshade as a grey PNG, transparent without a height, and where it lies.
@@ -96,7 +93,7 @@ def coarser(raster: Raster, cells: int) -> Raster:
     return replace(raster, z=means, resolution=raster.resolution * cells)
 
 
-def _sums(values: "NDArray[np.float64]", cells: int) -> "NDArray[np.float64]":
+def _sums(values: Floats, cells: int) -> Floats:
     rows, columns = (range(0, length, cells) for length in values.shape)
-    summed: NDArray[np.float64] = np.add.reduceat(np.add.reduceat(values, rows), columns, axis=1)
+    summed: Floats = np.add.reduceat(np.add.reduceat(values, rows), columns, axis=1)
     return summed

@@ -12,6 +12,7 @@ from spatialq.export.atomic import WRITER
 from spatialq.export.las_dimensions import OLD, RANK
 from spatialq.export.point_columns import Column
 from spatialq.io.las.columns import SCAN_ANGLE_STEP, Dimension
+from spatialq.runtime.arrays import Array, Bytes, Floats
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +31,7 @@ class Field:
 
     name: str
     columns: tuple[Column, ...]
-    encode: "Callable[..., NDArray[Any]]"
+    encode: Callable[..., Array]
     """Makes the values of the field of those of the columns."""
 
 
@@ -43,7 +44,7 @@ def packed(field: str, parts: Sequence[tuple[Column, Dimension]], point_format: 
     """Make a field of which each column has some bits."""
     is_old = point_format in OLD
 
-    def encode(*columns: "NDArray[Any]") -> "NDArray[np.uint8]":
+    def encode(*columns: Array) -> Bytes:
         found = np.zeros(columns[0].size, np.uint8)
         for (column, dimension), values in zip(parts, columns, strict=True):
             assert dimension.mask is not None
@@ -70,7 +71,7 @@ def angles(column: Column) -> Field:
     """Make the field of degrees in steps, with a warning if that rounds them."""
     is_told = False
 
-    def encode(values: "NDArray[Any]") -> "NDArray[np.int16]":
+    def encode(values: Array) -> "NDArray[np.int16]":
         nonlocal is_told
         steps = np.rint(values / SCAN_ANGLE_STEP)
         outside = (steps < STEPS.min) | (steps > STEPS.max)
@@ -96,8 +97,8 @@ class Times:
         self.field = Field("gps_time", (column,), self._encode)
         self.are_standard = False
 
-    def _encode(self, values: "NDArray[Any]") -> "NDArray[np.float64]":
-        times: NDArray[np.float64] = self._column.as_type(values, np.dtype("f8"))
+    def _encode(self, values: Array) -> Floats:
+        times: Floats = self._column.as_type(values, np.dtype("f8"))
         if not self.are_standard:
             self.are_standard = bool(((times < 0) | (times > WEEK)).any())
         return times
@@ -111,7 +112,7 @@ class Intensities:
         self._low, self._high = np.inf, -np.inf
         self._fraction: float | None = None
 
-    def values(self, batch: "pa.RecordBatch") -> "NDArray[Any]":
+    def values(self, batch: "pa.RecordBatch") -> Array:
         """Give the values of rows, and take note of them.
 
         Raises

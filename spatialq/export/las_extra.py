@@ -6,7 +6,6 @@ Layout: ASPRS LAS specification 1.4 R15, table 24.
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,9 +14,7 @@ from spatialq.export.atomic import WRITER
 from spatialq.export.las_file import as_bytes
 from spatialq.io.las.columns import EXTRA_TYPES, extra_bytes
 from spatialq.io.las.header import RECORD_SIZES, Header
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from spatialq.runtime.arrays import Array, Records
 
 UNDOCUMENTED = 0
 NO_DATA, SCALE, OFFSET = 1, 8, 16  # bits of the field `options`
@@ -32,7 +29,7 @@ class Field:
 
     name: str
     """At most 32 ASCII letters, as is the description."""
-    values: "NDArray[Any]"
+    values: Array
     """int32[n] or float32[n]."""
     description: str
     no_data: float
@@ -109,9 +106,7 @@ def _undocumented(count: int) -> list[bytes]:
     return entries
 
 
-def widened(
-    records: "NDArray[np.void]", layout: Layout, fields: Sequence[Field], first: int
-) -> "NDArray[np.void]":
+def widened(records: Records, layout: Layout, fields: Sequence[Field], first: int) -> Records:
     """Append the values of fields to records; `first` is the position of the first record."""
     old = records.dtype.itemsize
     rows = slice(first, first + records.size)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import SEEK_END
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
@@ -18,10 +18,8 @@ from spatialq.export.atomic import WRITER, whole
 from spatialq.io.crs import name, to_wkt, to_wkt1
 from spatialq.io.las.crs import PROJECTION, WKT_RECORD
 from spatialq.io.las.header import RECORD_SIZES, Identity, Vlr
+from spatialq.runtime.arrays import Bools, Bytes, Records
 from spatialq.runtime.forks import may_use_threads
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 LAZ = ".laz"
 COMPRESSED = 0x80
@@ -107,7 +105,7 @@ def write_las(
     file: BinaryIO,
     public: bytearray,
     records: Sequence[bytes],
-    points: "Iterable[NDArray[np.void]]",
+    points: Iterable[Records],
     *,
     compressed: bool,
     extended: Sequence[Vlr] = (),
@@ -171,7 +169,7 @@ class Tally:
         self._by_return = np.zeros(15, np.int64)
         self._ranges: dict[str, tuple[int, int]] = {}
 
-    def add(self, records: "NDArray[np.void]", point_format: int) -> None:
+    def add(self, records: Records, point_format: int) -> None:
         """Count points."""
         if not records.size:
             return
@@ -212,12 +210,12 @@ class Tally:
         struct.pack_into("<6I", public, 107, *counts)
 
 
-def as_bytes(records: "NDArray[np.void]") -> "NDArray[np.uint8]":
+def as_bytes(records: Records) -> Bytes:
     """See records as rows of bytes, since NumPy copies and selects them field by field."""
     return records.view(np.uint8).reshape(records.size, records.dtype.itemsize)
 
 
-def selected(records: "NDArray[np.void]", keep: "NDArray[np.bool_]") -> "NDArray[np.void]":
+def selected(records: Records, keep: Bools) -> Records:
     """Select records."""
     return as_bytes(records)[keep].reshape(-1).view(records.dtype)
 

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -20,11 +20,7 @@ from spatialq.io.las.columns import EXTRA_BYTES, EXTRA_BYTES_RECORD, extra_bytes
 from spatialq.io.las.crs import PROJECTION
 from spatialq.io.las.header import HEADER_SIZES, Header, Vlr
 from spatialq.io.las.source import LasSource
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Records = NDArray[np.void]
+from spatialq.runtime.arrays import Floats, Records
 
 REMEDY = "write each into a file of its own (an output that is a folder, such as out/)"
 WITH_WAVEFORMS = (4, 5, 9, 10)
@@ -48,7 +44,7 @@ class Part:
     factors: tuple[int, int, int] = (1, 1, 1)
     shifts: tuple[int, int, int] = (0, 0, 0)
 
-    def records(self) -> "Iterator[Records]":
+    def records(self) -> Iterator[Records]:
         """Read its point records, with the steps of the one file.
 
         Raises
@@ -66,7 +62,7 @@ class Part:
                     records[axis] = numbers
             yield records
 
-    def coordinates(self, records: "Records") -> "list[NDArray[np.float64]]":
+    def coordinates(self, records: Records) -> list[Floats]:
         """Give x, y and z of records with the steps of the one file, as its own file has them."""
         found = []
         own = self.cloud.header
@@ -100,7 +96,7 @@ class Joined:
         """PROJJSON."""
         return self.parts[0].cloud.crs
 
-    def records(self) -> "Iterator[Records]":
+    def records(self) -> Iterator[Records]:
         """Read the point records of all files, one file after the other."""
         for part in self.parts:
             yield from part.records()

@@ -35,12 +35,11 @@ from spatialq.io.las.columns import EXTRA_BYTES
 from spatialq.io.las.header import HEADER_SIZES
 from spatialq.io.las.source import THREADS, LasSource
 from spatialq.io.source import ROW_GROUP, Layout
+from spatialq.runtime.arrays import Records
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from numpy.typing import NDArray
 
-    Records = NDArray[np.void]
 
 PART = max(ROW_GROUP, 50_000 * THREADS)
 """Points that are compressed in one call: a chunk of LASzip for each core."""
@@ -101,10 +100,10 @@ def write_points(
     left: list[pa.RecordBatch] = []
     with las_file(path) as file, tempfile.TemporaryFile(dir=Path(file.name).parent) as beside:
 
-        def write(parts: "Iterator[Records]", layout: Layout) -> int:
+        def write(parts: Iterator[Records], layout: Layout) -> int:
             public = _public_header(points, layout)
 
-            def encoded() -> "Iterator[Records]":
+            def encoded() -> Iterator[Records]:
                 yield from parts
                 # what kind of times there are is known after the last of them
                 encoding = WKT_BIT * has_wkt | STANDARD_TIME * points.has_standard_time
@@ -133,7 +132,7 @@ def _exact(
     batches: "Iterable[pa.RecordBatch]",
     layout: Layout,
     left: "list[pa.RecordBatch]",
-) -> "Iterator[Records]":
+) -> Iterator[Records]:
     """Take batches as long as the layout gives their coordinates back; give their records.
 
     The records are in the same memory again and again. The first batch that it does not give back
@@ -195,7 +194,7 @@ class _Staging:
                 part["floats"][:, k] = records[axis] * scale + offset
             self._keep(part)
 
-    def _keep(self, part: "Records") -> None:
+    def _keep(self, part: Records) -> None:
         for k, axis in enumerate(self._axes):
             axis.add(part["floats"][:, k])
         self._file.write(part.view(np.uint8).data)
@@ -206,7 +205,7 @@ class _Staging:
         (xs, xo), (ys, yo), (zs, zo) = places
         return Layout((xs, ys, zs), (xo, yo, zo))
 
-    def records(self, layout: Layout) -> "Iterator[Records]":
+    def records(self, layout: Layout) -> Iterator[Records]:
         """Give the records of all rows."""
         intensities = self._points.intensities
         factor = 1 if intensities is None else intensities.factor()
@@ -223,7 +222,7 @@ class _Staging:
             yield records
 
 
-def _space(space: "Records", rows: int) -> "Records":
+def _space(space: Records, rows: int) -> Records:
     """Give the memory that is there, or other one if it is too small."""
     return space if rows <= space.size else np.zeros(rows, space.dtype)
 

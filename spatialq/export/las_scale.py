@@ -3,7 +3,6 @@
 import math
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,11 +10,7 @@ from spatialq.errors import FileWarning
 from spatialq.export.atomic import WRITER
 from spatialq.export.point_columns import Column
 from spatialq.io.source import Layout
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Coordinates = NDArray[np.float64]
+from spatialq.runtime.arrays import Floats
 
 SCALES = (1.0, 0.1, 0.01, 0.001, 0.0005, 0.00025, 0.0001, 1e-5, 1e-6, 1e-7)
 """Tried in this order."""
@@ -44,7 +39,7 @@ class Axis:
         self._scales: Sequence[float] = SCALES
         self._low, self._high = math.inf, -math.inf
 
-    def add(self, values: "Coordinates") -> None:
+    def add(self, values: Floats) -> None:
         """Take note of values."""
         if not values.size:
             return
@@ -100,14 +95,14 @@ class Axis:
         return scale, float(offset)
 
 
-def steps(values: "Coordinates", scale: float, offset: float) -> "Coordinates":
+def steps(values: Floats, scale: float, offset: float) -> Floats:
     """Give the whole numbers that stand for coordinates, as float64."""
-    numbers: Coordinates = np.subtract(values, offset)
+    numbers: Floats = np.subtract(values, offset)
     numbers /= scale
     return np.rint(numbers, out=numbers)
 
 
-def exact_steps(xyz: "Sequence[Coordinates]", layout: Layout) -> "list[Coordinates] | None":
+def exact_steps(xyz: Sequence[Floats], layout: Layout) -> list[Floats] | None:
     """Give the whole numbers that stand for x, y and z, or None if they do not give them back."""
     found = []
     for values, scale, offset in zip(xyz, layout.scales, layout.offsets, strict=True):
@@ -118,7 +113,7 @@ def exact_steps(xyz: "Sequence[Coordinates]", layout: Layout) -> "list[Coordinat
     return found
 
 
-def _gives_back(values: "Coordinates", numbers: "Coordinates", scale: float, offset: float) -> bool:
+def _gives_back(values: Floats, numbers: Floats, scale: float, offset: float) -> bool:
     """Whether values are exactly what a reader makes of whole numbers of 32 bits."""
     if numbers.min(initial=0) < -MAX_STEPS - 1 or numbers.max(initial=0) > MAX_STEPS:
         return False
@@ -127,7 +122,7 @@ def _gives_back(values: "Coordinates", numbers: "Coordinates", scale: float, off
     return bool(np.array_equal(again, values))
 
 
-def _narrowed(scales: Sequence[float], values: "Coordinates", error: float) -> Sequence[float]:
+def _narrowed(scales: Sequence[float], values: Floats, error: float) -> Sequence[float]:
     """Keep the scales of which values are multiples, to within an error."""
     kept = []
     for k, scale in enumerate(scales):

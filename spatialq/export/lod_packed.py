@@ -23,15 +23,12 @@ A stream is little-endian:
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spatialq.export.las_scale import SCALES
 from spatialq.io.source import Layout
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from spatialq.runtime.arrays import Array, Floats, Ints, Uint16s
 
 VOXELS, POINTS = 1, 2
 AS_IS, TIMES_257, TIMES_256, TWO_BYTES = range(4)
@@ -51,7 +48,7 @@ SPREAD = np.array(
 
 
 def pack(
-    samples: "Mapping[str, NDArray[Any]]",
+    samples: Mapping[str, Array],
     low: Sequence[float],
     size: float,
     spacing: float,
@@ -90,7 +87,7 @@ def pack(
     return b"".join([*parts, *_packed_colours(colour, mode)])
 
 
-def unpack(packed: bytes, low: Sequence[float], size: float) -> "dict[str, NDArray[Any]]":
+def unpack(packed: bytes, low: Sequence[float], size: float) -> dict[str, Array]:
     """Give the samples that `pack` was given.
 
     Parameters
@@ -127,9 +124,7 @@ def unpack(packed: bytes, low: Sequence[float], size: float) -> "dict[str, NDArr
     return dict(zip("xyz", xyz, strict=True)) | dict(zip(COLOURS, colour, strict=True))
 
 
-def along_curve(
-    samples: "Mapping[str, NDArray[Any]]", low: Sequence[float], size: float
-) -> "NDArray[np.int64]":
+def along_curve(samples: Mapping[str, Array], low: Sequence[float], size: float) -> Ints:
     """Give the order of points along a Morton curve of the node's cube, in which they take least.
 
     Points of one of its 2^30 cells stay in their order.
@@ -141,9 +136,7 @@ def along_curve(
     return np.argsort(codes, kind="stable")
 
 
-def _codes(
-    xyz: "Sequence[NDArray[Any]]", low: Sequence[float], spacing: float, depth: int
-) -> "NDArray[np.int64] | None":
+def _codes(xyz: Sequence[Array], low: Sequence[float], spacing: float, depth: int) -> Ints | None:
     """Give the Morton codes of voxels; None if they are not in the middle of cells, in order."""
     codes = np.zeros(len(xyz[0]), np.int64)
     for axis, (values, at) in enumerate(zip(xyz, low, strict=True)):
@@ -156,7 +149,7 @@ def _codes(
     return codes if bool((codes[1:] > codes[:-1]).all()) else None
 
 
-def _masks(codes: "NDArray[np.int64]", depth: int) -> bytes:
+def _masks(codes: Ints, depth: int) -> bytes:
     """Write which children each cell has, level by level from the coarsest on."""
     levels = []
     for _ in range(depth):
@@ -169,7 +162,7 @@ def _masks(codes: "NDArray[np.int64]", depth: int) -> bytes:
 
 def _centres(
     rest: memoryview, low: Sequence[float], size: float
-) -> "tuple[list[NDArray[np.float64]], memoryview]":
+) -> "tuple[list[Floats], memoryview]":
     """Read the centres of voxels; and give what follows them."""
     depth, rest = rest[0], rest[1:]
     codes = np.zeros(1, np.int64)
@@ -186,7 +179,7 @@ def _centres(
     return xyz, rest
 
 
-def _packed_axis(axis: int, values: "NDArray[Any]", layouts: Sequence[Layout]) -> bytes:
+def _packed_axis(axis: int, values: Array, layouts: Sequence[Layout]) -> bytes:
     """Write a coordinate of points: steps if some give all back, else all bits."""
     given = [(each.scales[axis], each.offsets[axis]) for each in layouts]
     for step, offset in (*given, *((scale, 0.0) for scale in SCALES)):
@@ -201,12 +194,12 @@ def _packed_axis(axis: int, values: "NDArray[Any]", layouts: Sequence[Layout]) -
     return AXIS.pack(0.0, 0.0, 0, 8) + _planes(np.ascontiguousarray(values, "<f8"), 8)
 
 
-def _planes(values: "NDArray[Any]", width: int) -> bytes:
+def _planes(values: Array, width: int) -> bytes:
     """Write the lowest byte of each value of 8 bytes, then the next of each ..."""
     return values.view(np.uint8).reshape(-1, 8)[:, :width].T.tobytes()
 
 
-def _points(rest: memoryview) -> "tuple[list[NDArray[np.float64]], memoryview]":
+def _points(rest: memoryview) -> "tuple[list[Floats], memoryview]":
     """Read the coordinates of points; and give what follows them."""
     (n,), rest = struct.unpack_from("<I", rest), rest[4:]
     if n * len(COLOURS) > len(rest):  # before there is an array of a number that is damaged
@@ -227,7 +220,7 @@ def _points(rest: memoryview) -> "tuple[list[NDArray[np.float64]], memoryview]":
     return xyz, rest
 
 
-def _mode(colour: "NDArray[np.uint16]", *, is_exact: bool) -> int:
+def _mode(colour: Uint16s, *, is_exact: bool) -> int:
     """Choose how colours are kept: in a byte if that gives them back, or if it may round."""
     if colour.max() <= 255:
         return AS_IS
@@ -237,7 +230,7 @@ def _mode(colour: "NDArray[np.uint16]", *, is_exact: bool) -> int:
     return TWO_BYTES if is_exact else TIMES_257
 
 
-def _packed_colours(colour: "NDArray[np.uint16]", mode: int) -> Iterator[bytes]:
+def _packed_colours(colour: Uint16s, mode: int) -> Iterator[bytes]:
     """Write the planes of colours."""
     if mode == TWO_BYTES:
         planes = np.ascontiguousarray(colour, "<u2").view(np.uint8).reshape(3, -1, 2)

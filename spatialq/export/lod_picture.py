@@ -9,15 +9,12 @@ import numpy as np
 
 from spatialq.export.atomic import whole
 from spatialq.export.camera import Camera
+from spatialq.runtime.arrays import Bytes, Floats, Uint16s
 from spatialq.runtime.compile_cache import njit
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from numpy.typing import NDArray
 
-    FloatArray = NDArray[np.float64]
-    Bytes = NDArray[np.uint8]
-    Colours = NDArray[np.uint16]
 
 COLOURS, GREY = ("red", "green", "blue"), "intensity"
 PANEL, MARGIN, GAP, TITLE, CAPTION = 600, 24, 20, 56, 58
@@ -80,11 +77,11 @@ class Level(NamedTuple):
     """Samples of a level of detail."""
 
     level: int
-    place: "FloatArray"
+    place: Floats
     """float64[3, n]"""
-    colour: "Colours"
+    colour: Uint16s
     """uint16[n, 3], as in the file"""
-    edge: "FloatArray"
+    edge: Floats
     """float64[n]: side of a voxel; 0 for a point"""
     is_plain: bool
     """Whether the colours stand for heights."""
@@ -93,7 +90,7 @@ class Level(NamedTuple):
 class Window(NamedTuple):
     """The part of the picture plane that a panel shows."""
 
-    centre: "FloatArray"
+    centre: Floats
     """Position to the right and down, in the unit of the cloud."""
     scale: float
     """Pixels per unit."""
@@ -178,7 +175,7 @@ def _caption(level: Level) -> tuple[str, str]:
     return f"level {level.level}", f"{wide}, {said}" if points else wide
 
 
-def _tones(colour: "Colours") -> tuple[float, float]:
+def _tones(colour: Uint16s) -> tuple[float, float]:
     """Find the dark and bright values: files use 8 or 16 bits, and rarely the whole range."""
     if not colour.size:
         return 0.0, 1.0
@@ -200,7 +197,7 @@ def _last_dense_level(nodes: LodTable) -> int:
     return int(np.flatnonzero(points >= CLOSED * voxels).max(initial=0))
 
 
-def _colours_of_heights(z: "FloatArray") -> "list[Colours]":
+def _colours_of_heights(z: Floats) -> list[Uint16s]:
     """Map heights to red, green and blue of 16 bits; outliers are clipped."""
     low, high = np.percentile(z, SHOWN) if z.size else (0.0, 1.0)
     stops = np.linspace(low, high, len(HEIGHTS))
@@ -226,7 +223,7 @@ def _cut(nodes: LodTable, level: int) -> Level:
     )
 
 
-def _overview(seen: "FloatArray") -> Window:
+def _overview(seen: Floats) -> Window:
     """Fit a panel around points, without outliers."""
     low, high = np.percentile(seen, SHOWN, axis=1) if seen.size else np.zeros((2, 2))
     wide, tall = EDGE * (high - low)
@@ -234,7 +231,7 @@ def _overview(seen: "FloatArray") -> Window:
     return Window((low + high) / 2, scale, PANEL, max(PANEL // 3, math.ceil(tall * scale)))
 
 
-def _spot(seen: "FloatArray", colour: "Colours", window: Window) -> "FloatArray":
+def _spot(seen: Floats, colour: Uint16s, window: Window) -> Floats:
     """Give the centre of the square of a panel with the largest variation of colours."""
     places = _places(seen.T, window)
     inside = ((places >= 0) & (places < (window.wide, window.tall))).all(axis=1)
@@ -246,17 +243,17 @@ def _spot(seen: "FloatArray", colour: "Colours", window: Window) -> "FloatArray"
     sums = np.array([np.bincount(which, each) for each in channels])
     squares = np.array([np.bincount(which, each**2) for each in channels])
     most = np.argmax((squares - sums**2 / count).sum(axis=0))
-    centre: FloatArray = seen[:, inside][:, which == most].mean(axis=1)
+    centre: Floats = seen[:, inside][:, which == most].mean(axis=1)
     return centre
 
 
-def _places(seen: "FloatArray", window: Window) -> "FloatArray":
+def _places(seen: Floats, window: Window) -> Floats:
     """Convert positions to pixels of a panel, to the right and down."""
     corner = np.array([window.wide, window.tall]) / 2
     return corner + (seen - window.centre) * window.scale
 
 
-def _apart(place: "FloatArray", edge: float) -> float:
+def _apart(place: Floats, edge: float) -> float:
     """Estimate the distance between points, assuming that they fill a surface evenly."""
     cells = np.floor(place / edge).astype(np.int64)
     mixed = cells[0] * 73856093 ^ cells[1] * 19349663 ^ cells[2] * 83492791
@@ -264,8 +261,8 @@ def _apart(place: "FloatArray", edge: float) -> float:
 
 
 def _paint(
-    level: Level, axes: "FloatArray", window: Window, apart: float, tones: tuple[float, float]
-) -> "Bytes":
+    level: Level, axes: Floats, window: Window, apart: float, tones: tuple[float, float]
+) -> Bytes:
     """Draw voxels as cubes and points as balls, the nearest in front."""
     fine = Window(window.centre, FINE * window.scale, FINE * window.wide, FINE * window.tall)
     seen = axes @ level.place
@@ -301,7 +298,7 @@ Stamp = tuple[Any, Any, Any, Any]
 """Pixels to the right and down (int64[m]), depths and brightness (float32[m])."""
 
 
-def _cube(axes: "FloatArray", edge: float) -> Stamp:
+def _cube(axes: Floats, edge: float) -> Stamp:
     """Make the stamp of a cube: the depth and the face at which the line of sight enters it."""
     half = (edge + 1) / 2  # slightly larger, since stamps are placed on whole pixels
     reach = math.ceil(half * math.sqrt(3))
@@ -330,8 +327,8 @@ def _ball(diameter: float) -> Stamp:
 
 @njit(cache=True, nogil=True)
 def _press(
-    x: Any,
-    y: Any,
+    x: Floats,
+    y: Floats,
     away: Any,
     colour: Any,
     right: Any,

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.export.atomic import whole
+from spatialq.runtime.arrays import Bytes, Floats, Ints
 from spatialq.runtime.threads import chunks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
 
 WIDTH, VIEW_SIDE, MARGIN, TITLE = 1200, 880, 24, 56
 FINE = 2  # factor by which the picture is drawn larger and then reduced, for smooth edges
@@ -35,8 +34,8 @@ COARSE = 120  # maximum number of cells along the longer side, to find out which
 
 def write_planes_picture(
     path: str | Path,
-    xyz: "Sequence[FloatArray]",
-    plane_id: "NDArray[np.int64]",
+    xyz: Sequence[Floats],
+    plane_id: Ints,
     planes: Sequence[Mapping[str, Any]],
     title: str,
     up: str = "z",
@@ -121,7 +120,7 @@ def write_planes_picture(
         canvas.save(partial, "PNG")
 
 
-def _thinned(plane_id: "NDArray[np.integer[Any]]", *, on: bool) -> "NDArray[np.int64]":
+def _thinned(plane_id: "NDArray[np.integer[Any]]", *, on: bool) -> Ints:
     """Give the rows of points with a plane, or without one: every k-th, so that they are few."""
     n_on = int(np.count_nonzero(plane_id))
     step = max(1, math.ceil((n_on if on else plane_id.size - n_on) / MAX_POINTS))
@@ -133,7 +132,7 @@ def _thinned(plane_id: "NDArray[np.integer[Any]]", *, on: bool) -> "NDArray[np.i
     return np.concatenate(parts)
 
 
-def _view(planes: Sequence[Mapping[str, Any]], up: str) -> "FloatArray":
+def _view(planes: Sequence[Mapping[str, Any]], up: str) -> Floats:
     """Give the unit vectors to the right, up and towards the viewer, as rows."""
     upward = np.eye(3)["xyz".index(up)]
     east, north = (np.eye(3)[("xyz".index(up) + k) % 3] for k in (1, 2))
@@ -151,9 +150,7 @@ def _view(planes: Sequence[Mapping[str, Any]], up: str) -> "FloatArray":
     return np.array([right, np.cross(towards, right), towards])
 
 
-def _cut_away(
-    seen: "FloatArray", owner: "NDArray[np.int64]", low: "FloatArray", high: "FloatArray"
-) -> set[int]:
+def _cut_away(seen: Floats, owner: Ints, low: Floats, high: Floats) -> set[int]:
     """Find the large planes that hide others with most of their area."""
     on = owner > 0
     if not on.any():
@@ -178,7 +175,7 @@ def _cut_away(
     return cut
 
 
-def colours_of_planes(planes: Sequence[Mapping[str, Any]], up: str = "z") -> "NDArray[np.uint8]":
+def colours_of_planes(planes: Sequence[Mapping[str, Any]], up: str = "z") -> Bytes:
     """Give the colours that planes have in their picture.
 
     Parameters
@@ -195,7 +192,7 @@ def colours_of_planes(planes: Sequence[Mapping[str, Any]], up: str = "z") -> "ND
     return _colours(planes, _view(planes, up))
 
 
-def _colours(planes: Sequence[Mapping[str, Any]], axes: "FloatArray") -> "NDArray[np.uint8]":
+def _colours(planes: Sequence[Mapping[str, Any]], axes: Floats) -> Bytes:
     """Colours by `plane_id`: hues a golden angle apart, darker at a flat angle to the light."""
     light = np.array([-0.4, 0.75, 0.55])  # from above, a little left
     light /= np.linalg.norm(light)
@@ -213,16 +210,14 @@ def _colours(planes: Sequence[Mapping[str, Any]], axes: "FloatArray") -> "NDArra
     return colours
 
 
-def _splat(places: "FloatArray") -> int:
+def _splat(places: Floats) -> int:
     """Side of a point in pixels such that surfaces have no holes."""
     blocks = len(np.unique(places[:, :2] // BLOCK, axis=0))
     apart = BLOCK * math.sqrt(blocks / max(len(places), 1))
     return min(max(round(1.6 * apart), FINE), 9 * FINE)
 
 
-def _paint(
-    pixels: "NDArray[np.int64]", places: "FloatArray", owner: "NDArray[np.int64]", size: int
-) -> None:
+def _paint(pixels: Ints, places: Floats, owner: Ints, size: int) -> None:
     """Draw squares of pixels with the numbers of their planes, the nearest ones last."""
     order = np.argsort(places[:, 2], kind="stable")
     column, row = (places[order, k].astype(np.int64) - size // 2 for k in (0, 1))
@@ -234,9 +229,7 @@ def _paint(
     pixels[rows[inside], columns[inside]] = owner[order].repeat(size * size)[inside]
 
 
-def _number(
-    draw: Any, corner: tuple[int, int], pixels: "NDArray[np.int64]", plane_ids: Sequence[int]
-) -> None:
+def _number(draw: Any, corner: tuple[int, int], pixels: Ints, plane_ids: Sequence[int]) -> None:
     """Write the numbers of planes in the midst of what is seen of them, if none is there yet."""
     from PIL import ImageFont
 
@@ -260,7 +253,7 @@ def _number(
         draw.text(at, str(plane_id), INK, font, anchor="mm", stroke_width=2, stroke_fill=PAPER)
 
 
-def _rings(wkb: bytes) -> "Iterator[FloatArray]":
+def _rings(wkb: bytes) -> Iterator[Floats]:
     """Give the corners of each ring of a WKB POLYGON Z or MULTIPOLYGON Z: float64[n, 3]."""
     kind, parts = struct.unpack_from("<xII", wkb)
     at, parts = (9, parts) if kind == MULTIPOLYGON_Z else (0, 1)
@@ -276,7 +269,7 @@ def _rings(wkb: bytes) -> "Iterator[FloatArray]":
 def _legend(
     draw: Any,
     planes: Sequence[Mapping[str, Any]],
-    colours: "NDArray[np.uint8]",
+    colours: Bytes,
     cut: set[int],
     counts: tuple[int, int],
     unit: str | None,

@@ -14,10 +14,10 @@ import numpy as np
 
 from spatialq.errors import FileError
 from spatialq.export.atomic import WRITER
+from spatialq.runtime.arrays import Array, Floats
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from numpy.typing import NDArray
 
 AXES = ("x", "y", "z")
 LEFT_OUT = ("point_id", "file_name")
@@ -69,7 +69,7 @@ class Column:
         is_plain = re.fullmatch(r"[A-Za-z_]\w*", self.name, re.ASCII)
         return self.name if is_plain else '"' + self.name.replace('"', '""') + '"'
 
-    def values(self, array: "pa.Array[Any]") -> "NDArray[Any]":
+    def values(self, array: "pa.Array[Any]") -> Array:
         """Give the values of some rows: of the type `dtype`, one or `count` a row.
 
         Raises
@@ -92,13 +92,13 @@ class Column:
             array = array.cast(pa.float64())
         elif pa.types.is_boolean(array.type):
             array = array.cast(pa.uint8())
-        numbers: NDArray[Any] = array.to_numpy(zero_copy_only=False)
+        numbers: Array = array.to_numpy(zero_copy_only=False)
         if self.kind.endswith("HUGEINT") and np.abs(numbers).max(initial=0) >= EXACT:
             value = numbers[np.abs(numbers) >= EXACT][0]
             self.refuse(f"has the value {value:.0f}, which is rounded", f"{self.quoted}::BIGINT")
         return numbers if self.count == 1 else numbers.reshape(-1, self.count)
 
-    def whole(self, values: "NDArray[Any]", low: int, high: int) -> "NDArray[Any]":
+    def whole(self, values: Array, low: int, high: int) -> Array:
         """Give values that are whole numbers from `low` to `high`, of whatever type.
 
         Raises
@@ -122,7 +122,7 @@ class Column:
         self._require_range(values, low, high)
         return values
 
-    def _require_range(self, values: "NDArray[Any]", low: int, high: int) -> None:
+    def _require_range(self, values: Array, low: int, high: int) -> None:
         if not values.size:
             return
         lowest, highest = values.min().item(), values.max().item()
@@ -133,7 +133,7 @@ class Column:
             reason = f"has the value {highest}, but only {low} to {high} can be held"
             self.refuse(reason, f"least({self.quoted}, {high})")
 
-    def as_type(self, values: "NDArray[Any]", dtype: "np.dtype[Any]") -> "NDArray[Any]":
+    def as_type(self, values: Array, dtype: "np.dtype[Any]") -> Array:
         """Give the same values as another type.
 
         Raises
@@ -147,7 +147,7 @@ class Column:
             limits = np.iinfo(dtype)
             return self.whole(values, int(limits.min), int(limits.max)).astype(dtype)
         with np.errstate(over="ignore"):
-            converted: NDArray[Any] = values.astype(dtype)
+            converted: Array = values.astype(dtype)
         differs = (converted != values) & ~np.isnan(converted)
         if values.dtype.kind in "iu":  # NumPy compares them as DOUBLE, too
             differs |= np.abs(converted) >= EXACT
@@ -156,7 +156,7 @@ class Column:
             self.refuse(reason, f"{self.quoted}::{'FLOAT' if dtype.itemsize == 4 else 'DOUBLE'}")
         return converted
 
-    def coordinates(self, array: "pa.Array[Any]") -> "NDArray[np.float64]":
+    def coordinates(self, array: "pa.Array[Any]") -> Floats:
         """Give the values of some rows, which are coordinates.
 
         Raises

@@ -20,14 +20,12 @@ from spatialq.export.las_file import mode_of
 from spatialq.io.crs import to_wkt
 from spatialq.io.las.columns import SCAN_ANGLE_STEP, extra_bytes
 from spatialq.io.source import Progress
+from spatialq.runtime.arrays import Array, Records
 from spatialq.runtime.progress import check
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from spatialq.export.kept import KeptOutput
 
-    Records = NDArray[np.void]
 
 METADATA, HIERARCHY, POINTS = "metadata.json", "hierarchy.bin", "octree.bin"
 ROW = struct.Struct("<BBIQQ")
@@ -51,14 +49,14 @@ class _Attribute:
 
     name: str
     dtype: np.dtype[Any]
-    of: "Callable[[Records], Any]"
+    of: Callable[[Records], Any]
     scale: list[float] = field(default_factory=lambda: [1.0])
     offset: list[float] = field(default_factory=lambda: [0.0])
     count: int = 1
     low: Any = None
     high: Any = None
 
-    def values(self, records: "Records") -> "NDArray[Any]":
+    def values(self, records: Records) -> Array:
         """Give the values of points, [n, count], and take note of their range."""
         values = np.asarray(self.of(records), self.dtype).reshape(-1, self.count)
         if len(values):
@@ -192,16 +190,16 @@ def _attributes(points: AdditivePoints) -> list[_Attribute]:
     header = points.source.header
     scales, offsets = list(header.scales), list(header.offsets)
 
-    def xyz(records: "Records") -> Any:
+    def xyz(records: Records) -> Any:
         return np.column_stack([records[axis] for axis in "XYZ"])
 
-    def rgb(records: "Records") -> Any:
+    def rgb(records: Records) -> Any:
         return np.column_stack([records[name] for name in ("red", "green", "blue")])
 
-    def bits(name: str, shift: int, mask: int) -> "Callable[[Records], Any]":
+    def bits(name: str, shift: int, mask: int) -> Callable[[Records], Any]:
         return lambda records: records[name] >> shift & mask
 
-    def plain(name: str) -> "Callable[[Records], Any]":
+    def plain(name: str) -> Callable[[Records], Any]:
         return lambda records: records[name]
 
     byte, short = np.dtype("u1"), np.dtype("<u2")
@@ -225,7 +223,7 @@ def _attributes(points: AdditivePoints) -> list[_Attribute]:
 
 
 def _extra_attributes(points: AdditivePoints) -> list[_Attribute]:
-    def of(begin: int, size: int, dtype: np.dtype[Any]) -> "Callable[[Records], Any]":
+    def of(begin: int, size: int, dtype: np.dtype[Any]) -> Callable[[Records], Any]:
         return lambda records: np.ascontiguousarray(records[EXTRA][:, begin : begin + size]).view(
             dtype
         )
@@ -242,7 +240,7 @@ def _extra_attributes(points: AdditivePoints) -> list[_Attribute]:
     return found
 
 
-def _finite(values: "NDArray[Any]") -> list[float | None]:
+def _finite(values: Array) -> list[float | None]:
     """Give numbers as JSON can have them."""
     return [float(value) if np.isfinite(value) else None for value in values]
 

@@ -6,17 +6,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil, floor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spatialq.errors import FileError
 from spatialq.export.atomic import WRITER, whole
 from spatialq.io import crs as crs_text
+from spatialq.runtime.arrays import Array, Bytes, Floats, Ints
 from spatialq.runtime.extras import require
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 NODATA = -9999.0  # old programs do not accept NaN for "no value"
 MAX_CELLS = 1 << 28
@@ -40,14 +38,14 @@ class Raster:
         PROJJSON, WKT or a code such as ``EPSG:25832``.
     """
 
-    z: "NDArray[Any]"
+    z: Array
     west: float
     north: float
     resolution: float
     crs: str | None = None
 
 
-def from_cells(x: "ArrayLike", y: "ArrayLike", z: "ArrayLike", crs: str | None = None) -> Raster:
+def from_cells(x: ArrayLike, y: ArrayLike, z: ArrayLike, crs: str | None = None) -> Raster:
     """Make a raster of cells in any order, such as the columns of a query.
 
     Parameters
@@ -109,7 +107,7 @@ def covering(raster: Raster, x_ends: tuple[float, float], y_ends: tuple[float, f
     return Raster(z, west * size, north * size, size, raster.crs)
 
 
-def _step(centres: "NDArray[np.float64]") -> float | None:
+def _step(centres: Floats) -> float | None:
     """Distance of neighbouring centres along an axis; None if all are in one line."""
     values = np.unique(centres)
     apart = np.diff(values)
@@ -120,7 +118,7 @@ def _step(centres: "NDArray[np.float64]") -> float | None:
     return float(f"{extent / round(extent / apart.min()):.10g}")
 
 
-def _places(centres: "NDArray[np.float64]", resolution: float) -> "NDArray[np.int64]":
+def _places(centres: Floats, resolution: float) -> Ints:
     place = (centres - centres.min()) / resolution
     nearest = np.rint(place)
     if np.abs(place - nearest).max() > PRECISION:
@@ -129,7 +127,7 @@ def _places(centres: "NDArray[np.float64]", resolution: float) -> "NDArray[np.in
             f"some off a grid of {resolution:g}"
         )
         raise ValueError(message)
-    places: NDArray[np.int64] = nearest.astype(np.int64)
+    places: Ints = nearest.astype(np.int64)
     return places
 
 
@@ -150,7 +148,7 @@ def write_terrain(target: Path, raster: Raster) -> None:
 
 def write_bands(
     target: Path,
-    bands: "Mapping[str, NDArray[Any]]",
+    bands: Mapping[str, Array],
     corner: Sequence[float],
     crs: str | None,
 ) -> None:
@@ -219,9 +217,7 @@ def _said_by_gdal(target: Path) -> Iterator[None]:
         raise FileError.of(WRITER, target, f"cannot be written by GDAL: {error}") from error
 
 
-def hillshade(
-    raster: Raster, azimuth: float = 315.0, altitude: float = 45.0
-) -> "NDArray[np.uint8]":
+def hillshade(raster: Raster, azimuth: float = 315.0, altitude: float = 45.0) -> Bytes:
     """Shade a terrain, by default lit from the north-west, 45 degrees above the horizon.
 
     Parameters
@@ -248,11 +244,11 @@ def hillshade(
     rows, columns = z.shape
     padded = np.pad(z, 1, constant_values=np.nan)
 
-    def at(down: int, right: int) -> "NDArray[np.float64]":
+    def at(down: int, right: int) -> Floats:
         shifted = padded[1 + down : 1 + down + rows, 1 + right : 1 + right + columns]
         return np.where(np.isnan(shifted), z, shifted)
 
-    def slope(weighted: "Callable[[int, int], NDArray[np.float64]]") -> "NDArray[np.float64]":
+    def slope(weighted: Callable[[int, int], Floats]) -> Floats:
         rise = sum(weight * weighted(k, 1) - weight * weighted(k, -1) for k, weight in WEIGHTS)
         return np.asarray(rise / (8 * raster.resolution))
 
@@ -262,5 +258,5 @@ def hillshade(
     level = np.cos(above) * (np.cos(around) * south - np.sin(around) * east)
     light = (level + np.sin(above)) / np.sqrt(east**2 + south**2 + 1)
     grey = np.floor(1.5 + 254 * np.clip(light, 0, 1))
-    shade: NDArray[np.uint8] = np.where(np.isnan(z), 0, grey).astype(np.uint8)
+    shade: Bytes = np.where(np.isnan(z), 0, grey).astype(np.uint8)
     return shade

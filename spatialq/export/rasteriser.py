@@ -3,18 +3,14 @@
 import struct
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.data.meshes import Meshes
 from spatialq.export.camera import Camera
+from spatialq.runtime.arrays import Array, Bools, Bytes, Floats, Int32s
 from spatialq.runtime.compile_cache import njit
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
 
 PAPER = (252, 252, 250)
 NOTHING = -1
@@ -43,9 +39,9 @@ class Picture:
         The number of the mesh that is seen; points count as one item after the last mesh.
     """
 
-    pixels: "NDArray[np.uint8]"
-    depth: "FloatArray"
-    item: "NDArray[np.int32]"
+    pixels: Bytes
+    depth: Floats
+    item: Int32s
 
     @classmethod
     def blank(cls, tall: int, wide: int) -> "Picture":
@@ -59,7 +55,7 @@ class Picture:
         )
 
     @property
-    def layers(self) -> "tuple[NDArray[Any], ...]":
+    def layers(self) -> tuple[Array, ...]:
         """What is kept of each pixel."""
         return self.pixels, self.depth, self.item
 
@@ -80,13 +76,11 @@ class Picture:
             )
         )
 
-    def draw(
-        self, camera: Camera, meshes: Meshes, colours: "NDArray[np.uint8]", first: int = 0
-    ) -> None:
+    def draw(self, camera: Camera, meshes: Meshes, colours: Bytes, first: int = 0) -> None:
         """Draw meshes besides what is there, the first of them as item `first`."""
         self._faces(camera, meshes, colours, first, np.empty(0, np.bool_))
 
-    def hiding(self, camera: Camera, meshes: Meshes) -> "NDArray[np.bool_]":
+    def hiding(self, camera: Camera, meshes: Meshes) -> Bools:
         """Say which meshes, each for itself, would hide a part of what is there."""
         hides = np.zeros(len(meshes), np.bool_)
         self._faces(camera, meshes, np.empty((0, 3), np.uint8), 0, hides)
@@ -96,9 +90,9 @@ class Picture:
         self,
         camera: Camera,
         meshes: Meshes,
-        colours: "NDArray[np.uint8]",
+        colours: Bytes,
         first: int,
-        hides: "NDArray[np.bool_]",
+        hides: Bools,
     ) -> None:
         tall, wide = self.depth.shape
         places = _seen(meshes.vertices, camera, camera.axes())
@@ -119,9 +113,9 @@ class Picture:
 def render(
     camera: Camera,
     meshes: Meshes,
-    colours: "NDArray[np.uint8]",
-    points: "FloatArray | None" = None,
-    point_colours: "NDArray[np.uint8] | None" = None,
+    colours: Bytes,
+    points: Floats | None = None,
+    point_colours: Bytes | None = None,
     *,
     point_size: float = 2.0,
 ) -> Picture:
@@ -164,7 +158,7 @@ def render(
     return picture
 
 
-def _lens(camera: Camera, wide: int, tall: int) -> "FloatArray":
+def _lens(camera: Camera, wide: int, tall: int) -> Floats:
     """Give what kernels need to know of a camera besides its place and axes."""
     return np.array([
         camera.scale, wide / 2, tall / 2, camera.is_parallel, camera.near,
@@ -172,7 +166,7 @@ def _lens(camera: Camera, wide: int, tall: int) -> "FloatArray":
     ])  # fmt: skip
 
 
-def _seen(places: "FloatArray", camera: Camera, axes: "FloatArray") -> "FloatArray":
+def _seen(places: Floats, camera: Camera, axes: Floats) -> Floats:
     """Give places to the right of the camera, above it, and along its view."""
     # not a product of matrices, whose sums depend on the library that computes them
     x, y, z = (np.asarray(places, np.float64)[:, k] - camera.eye[k] for k in range(3))

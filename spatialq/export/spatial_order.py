@@ -1,20 +1,16 @@
 """An order of places in which neighbours are near each other: that of a Hilbert curve."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from spatialq.runtime.arrays import Floats, Ints
 
 LEVELS = 16
 """The curve passes through 2^16 x 2^16 cells, which is one in a square of 65 km."""
 
 
-def cells_of(
-    x: "NDArray[np.float64]", y: "NDArray[np.float64]", box: Sequence[float]
-) -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
+def cells_of(x: Floats, y: Floats, box: Sequence[float]) -> tuple[Ints, Ints]:
     """Find the cells of places in a box of 2^16 x 2^16; those without a place are in the first."""
     xmin, ymin, xmax, ymax = box
     last = (1 << LEVELS) - 1
@@ -28,7 +24,7 @@ def cells_of(
     return column, row
 
 
-def hilbert(column: "NDArray[np.int64]", row: "NDArray[np.int64]") -> "NDArray[np.int64]":
+def hilbert(column: Ints, row: Ints) -> Ints:
     """Count how many cells the curve has passed before each cell.
 
     It begins in cell 0, 0 and ends in the last one of row 0.

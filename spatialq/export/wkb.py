@@ -1,13 +1,13 @@
 """Geometries as well-known binary (ISO 13249-3): boxes, points made, parts made multiple."""
 
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import ArrayLike
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+from spatialq.runtime.arrays import Floats
 
 POINT, POLYGON = 1, 3
 MULTIPLE = 3
@@ -18,7 +18,7 @@ BOX = ("xmin", "ymin", "xmax", "ymax")
 NOTHING = (np.inf, np.inf, -np.inf, -np.inf)
 
 
-def boxes(geometries: "pa.Array | pa.ChunkedArray") -> "NDArray[np.float64]":
+def boxes(geometries: "pa.Array | pa.ChunkedArray") -> Floats:
     """Find the boxes of geometries.
 
     Parameters
@@ -69,14 +69,14 @@ def _box(wkb: bytes | None) -> tuple[float, float, float, float]:
     return xmin, ymin, xmax, ymax
 
 
-def struct_of_boxes(found: "NDArray[np.float64]") -> pa.StructArray:
+def struct_of_boxes(found: Floats) -> pa.StructArray:
     """Make the column of boxes that GeoParquet calls a covering; NULL where one is NaN."""
     is_null = np.isnan(found[:, 0])
     columns = [pa.array(found[:, k], pa.float64()) for k in range(4)]
     return pa.StructArray.from_arrays(columns, names=list(BOX), mask=pa.array(is_null))
 
 
-def points(*axes: "ArrayLike") -> pa.Array:
+def points(*axes: ArrayLike) -> pa.Array:
     """Make points.
 
     Parameters

@@ -1,13 +1,13 @@
 """Boxes of elements: float64[n, 6], xmin ymin zmin xmax ymax zmax; inf .. -inf if empty."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spatialq.data.meshes import Meshes
+from spatialq.runtime.arrays import Floats, Ints
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import steps
 
-Boxes = NDArray[np.float64]
+Boxes = Floats
 
 MESHES = 1 << 14
 """Meshes that a loop in one thread visits between two checks of the task."""
@@ -33,7 +33,7 @@ def of(meshes: Meshes) -> Boxes:
     return found
 
 
-def not_empty(boxes: Boxes) -> NDArray[np.int64]:
+def not_empty(boxes: Boxes) -> Ints:
     """Rows of the boxes that are not inf .. -inf."""
     west, south, bottom, east, north, top = boxes.T
     return np.flatnonzero((west <= east) & (south <= north) & (bottom <= top))

@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from spatialq.runtime.arrays import Floats, Ints
 from spatialq.runtime.compile_cache import njit
 
 
-def clusters(points: Any, distance: float) -> Any:
+def clusters(points: Floats, distance: float) -> Ints:
     """Give each point the lowest index of a point in its cluster.
 
     Two points are in one cluster if there is a chain of points from one to the other with steps of

@@ -3,15 +3,15 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from spatialq.runtime.arrays import Floats, Ints
 from spatialq.runtime.compile_cache import njit
 
 CLUSTER = 8
 """Consecutive faces of a mesh that share a box."""
 
 
-def starts_of(face_starts: NDArray[np.int64]) -> NDArray[np.int64]:
+def starts_of(face_starts: Ints) -> Ints:
     """Give where the clusters of each mesh begin, int64[k + 1], from where its faces begin."""
     sizes = -(-np.diff(face_starts) // CLUSTER)
     return np.concatenate([[0], np.cumsum(sizes)])
@@ -23,10 +23,10 @@ def cluster_boxes(
     faces: Any,
     vertex_starts: Any,
     face_starts: Any,
-    cluster_starts: Any,
+    cluster_starts: Ints,
     first: int,
     stop: int,
-    clusters: Any,
+    clusters: Floats,
 ) -> None:
     """Find the boxes of the clusters of the meshes first to stop.
 

@@ -1,11 +1,11 @@
 """Which of several things are connected by pairs of them."""
 
-from typing import Any
-
 import numpy as np
 
+from spatialq.runtime.arrays import Ints
 
-def connected(n: int, one: Any, other: Any) -> Any:
+
+def connected(n: int, one: Ints, other: Ints) -> Ints:
     """Tell which of n things are connected: give the lowest one that each leads to.
 
     Parameters

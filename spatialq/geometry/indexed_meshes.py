@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spatialq.data.meshes import Meshes
 from spatialq.geometry import boxes
@@ -14,9 +13,10 @@ from spatialq.geometry.boxes import Boxes
 from spatialq.geometry.prepared_meshes import PreparedMeshes
 from spatialq.geometry.rtree import Tree, along_curve
 from spatialq.runtime import budget, progress
+from spatialq.runtime.arrays import Ints
 from spatialq.runtime.compile_cache import njit
 
-Rows = NDArray[np.int64]
+Rows = Ints
 
 BUDGET_PARTS = 4
 """Prepared elements of a batch may take this part of the memory budget, in which the meshes of all

@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spatialq.geometry import broad_phase
-
-Floats = NDArray[np.float64]
+from spatialq.runtime.arrays import Floats, Int32s
 
 AREA = 1e-3
 """By which part of it the area of one shape may differ between two meshes of it."""
@@ -45,7 +43,7 @@ class Shape:
     """One mesh: vertices, float64[n, 3], and faces, int32[m, 3]."""
 
     vertices: Floats
-    faces: NDArray[np.int32]
+    faces: Int32s
 
     def surface(self) -> tuple[float, Floats, Floats]:
         """Give the area, the centre of the surface, and its second moments about that."""

@@ -22,6 +22,7 @@ from spatialq.geometry.surface_topology import CORNERS, EDGES, FACE, Topology
 from spatialq.geometry.triangles import THIN, squared_distance_point_triangle
 from spatialq.geometry.winding import crossings
 from spatialq.runtime import buffers
+from spatialq.runtime.arrays import Floats, Ints
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import chunks, in_threads, workers
 
@@ -60,9 +61,9 @@ class FaceDistances:
         asked for.
     """
 
-    face: Any
-    distance: Any
-    foot: Any
+    face: Ints
+    distance: Floats
+    foot: Floats | None
 
 
 class NearestFaces:
@@ -137,7 +138,7 @@ class NearestFaces:
         )  # fmt: skip
 
     def find(
-        self, x: Any, y: Any, z: Any, metres: float = 1.0, *, feet: bool = False
+        self, x: Floats, y: Floats, z: Floats, metres: float = 1.0, *, feet: bool = False
     ) -> FaceDistances:
         """Find the nearest face of each point.
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from spatialq.data.points import all_finite, not_finite, read_only
 from spatialq.runtime import buffers, progress
+from spatialq.runtime.arrays import Bools, Floats, Ints
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads, steps, workers
 
@@ -40,11 +41,11 @@ class NeighbourLists:
 
     first: int
     stop: int
-    starts: Any
+    starts: Ints
     """int64[stop - first + 1]: where those of each query begin."""
-    rows: Any
+    rows: Ints
     """int64[m]: which points they are, as numbered in the input."""
-    squared: Any
+    squared: Floats
     """float64[m]: squared distances."""
 
 
@@ -103,7 +104,7 @@ class Neighbours:
             raise ValueError(not_finite(function, x, y, z, point_id))
         return cls(x, y, z)
 
-    def alone(self, size: float, most: int) -> Any:
+    def alone(self, size: float, most: int) -> Ints:
         """Find the points that have few others around them.
 
         Parameters
@@ -124,7 +125,7 @@ class Neighbours:
         )
         return np.flatnonzero(few)
 
-    def apart(self, turns: Any, distance: float) -> Any:
+    def apart(self, turns: Ints, distance: float) -> Bools:
         """Choose points that are nowhere nearer to each other than a distance, as many as fit.
 
         Parameters
@@ -138,7 +139,8 @@ class Neighbours:
         bool[n]
             In the order of the input.
         """
-        keep, is_near = buffers.zeros(len(turns), np.bool_), buffers.zeros(len(turns), np.bool_)
+        keep: Bools = buffers.zeros(len(turns), np.bool_)
+        is_near = buffers.zeros(len(turns), np.bool_)
         places = buffers.empty(len(turns), np.int64)
         places[self.order] = np.arange(len(turns))
         limit = distance * distance
@@ -146,7 +148,7 @@ class Neighbours:
             _apart(*self.tree, turns, places, first, stop, limit, is_near, keep)
         return keep
 
-    def nearest(self, queries: Any, k: int, use: Callable[[NeighbourLists], None]) -> None:
+    def nearest(self, queries: Floats, k: int, use: Callable[[NeighbourLists], None]) -> None:
         """Find the k nearest points of each query, all points where there are fewer.
 
         Parameters

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from spatialq.runtime.arrays import Ints
 from spatialq.runtime.threads import n_threads, spans, workers
 
-Rows = NDArray[np.int64]
+Rows = Ints
 Pairs = tuple[Rows, Rows]
 Search = Callable[[int, int, Rows, Rows], int]
 """Finds the pairs of the queries start .. stop: writes those that fit, returns their number."""

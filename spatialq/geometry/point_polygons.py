@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from spatialq.runtime.arrays import Floats, Int32s, Ints
 from spatialq.runtime.compile_cache import njit
 
 NOTHING = -1
@@ -91,7 +92,9 @@ def _add(parts: Any, count: int, value: float) -> int:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def rows_of_edges(edges: Any, starts: Any, bottom: Any, scale: Any, row_starts: Any) -> Any:
+def rows_of_edges(
+    edges: Floats, starts: Ints, bottom: Floats, scale: Floats, row_starts: Ints
+) -> Any:
     """List the edges that meet each row of each polygon.
 
     Parameters
@@ -137,7 +140,7 @@ def rows_of_edges(edges: Any, starts: Any, bottom: Any, scale: Any, row_starts: 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def cells_of_polygons(
-    grid: Any, nx: int, ny: int, edges: Any, starts: Any, boxes: Any,
+    grid: Floats, nx: int, ny: int, edges: Any, starts: Any, boxes: Floats,
     bottom: Any, scale: Any, row_starts: Any, begins: Any, listed: Any, most: int,
 ) -> Any:  # fmt: skip
     """Tell of each cell which polygons it is within, and whose boundaries may pass it.
@@ -248,9 +251,9 @@ def cells_of_polygons(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def locate(
-    x: Any, y: Any, first: int, stop: int, box: Any, grid: Any, nx: int, ny: int,
+    x: Floats, y: Floats, first: int, stop: int, box: Floats, grid: Any, nx: int, ny: int,
     cells: Any, lists: Any, bottom: Any, scale: Any, row_starts: Any,
-    begins: Any, listed: Any, rows: Any, places: Any,
+    begins: Any, listed: Any, rows: Ints, places: Int32s,
 ) -> Any:  # fmt: skip
     """Find the polygons that points are in, up to where the arrays of the result are full.
 

@@ -5,7 +5,7 @@ import struct
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +13,8 @@ from spatialq.data.points import read_only
 from spatialq.data.polygons import Polygons
 from spatialq.geometry.point_polygons import cells_of_polygons, locate, rows_of_edges
 from spatialq.runtime import forks
+from spatialq.runtime.arrays import Floats, Int32s, Ints
 from spatialq.runtime.threads import workers
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 POLYGON, MULTIPOLYGON = 3, 6
 """Codes of geometry types in WKB."""
@@ -51,9 +49,9 @@ _lock = forks.lock()
 class PolygonIndex:
     """Polygons, and where they are."""
 
-    box: "NDArray[np.float64]"
+    box: Floats
     """xmin, ymin, xmax, ymax of all."""
-    boxes: "NDArray[np.float64]"
+    boxes: Floats
     """[polygons, 4]; NaN of those without a vertex."""
     of_kernel: tuple[Any, ...]
     """What `point_polygons.locate` gets behind the points and `box`, but the result."""
@@ -150,7 +148,7 @@ class PolygonIndex:
                 _kept.popitem(last=False)
         return found
 
-    def find(self, x: Any, y: Any) -> "tuple[NDArray[np.int64], NDArray[np.int32]]":
+    def find(self, x: Floats, y: Floats) -> tuple[Ints, Int32s]:
         """Find the polygons that points are in, in threads.
 
         Parameters
@@ -194,7 +192,7 @@ class PolygonIndex:
         return rows, places, are_finite
 
 
-def _grid(box: "NDArray[np.float64]", boxes: "NDArray[np.float64]") -> tuple[Any, int, int, int]:
+def _grid(box: Floats, boxes: Floats) -> tuple[Any, int, int, int]:
     """Choose cells, which are about squares: not more than polygons are worth, and not too fine."""
     width, depth = float(box[2] - box[0]), float(box[3] - box[1])
     wanted = min(max(CELLS_PER_POLYGON * len(boxes), FEWEST_CELLS), MOST_CELLS)
@@ -211,7 +209,7 @@ def _grid(box: "NDArray[np.float64]", boxes: "NDArray[np.float64]") -> tuple[Any
         wanted //= 2
 
 
-def _edges(caller: str, wkb: bytes | None, name: Any) -> "NDArray[np.float64]":
+def _edges(caller: str, wkb: bytes | None, name: Any) -> Floats:
     """Read the edges of a polygon: float64[n, 4]."""
     found = []
     left, at = 0 if wkb is None else 1, 0

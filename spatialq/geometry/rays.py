@@ -18,6 +18,7 @@ import numpy as np
 from spatialq.data.meshes import Meshes
 from spatialq.data.points import read_only
 from spatialq.runtime import progress
+from spatialq.runtime.arrays import Floats, Int32s, Ints
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads
 
@@ -49,10 +50,10 @@ class TriangleTree:
         which the second one is, and 0.
     """
 
-    corners: Any
-    rows: Any
-    boxes: Any
-    links: Any
+    corners: Floats
+    rows: Ints
+    boxes: Floats
+    links: Int32s
 
     @classmethod
     def of(cls, meshes: Meshes) -> "TriangleTree":
@@ -73,7 +74,9 @@ class TriangleTree:
         corners = np.concatenate(edges, axis=1)
         return cls(corners, rows, boxes[:count].copy(), links[:count].copy())
 
-    def first_hits(self, origins: Any, directions: Any, reach: Any = np.inf) -> tuple[Any, Any]:
+    def first_hits(
+        self, origins: Floats, directions: Floats, reach: Any = np.inf
+    ) -> tuple[Any, Any]:
         """Find the first triangle that each ray hits, from either side.
 
         Parameters

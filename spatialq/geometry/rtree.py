@@ -8,10 +8,10 @@ from the position alone, so a search needs neither pointers nor a stack.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spatialq.geometry.boxes import Boxes, not_empty
 from spatialq.geometry.pair_collection import Pairs, Rows, gather
+from spatialq.runtime.arrays import Ints
 from spatialq.runtime.compile_cache import njit
 
 FAN_OUT = 4
@@ -36,7 +36,7 @@ class Tree:
     """
 
     boxes: Boxes
-    starts: NDArray[np.int64]
+    starts: Ints
     rows: Rows
 
     @classmethod
@@ -51,7 +51,7 @@ class Tree:
         return cls(packed, starts, rows)
 
 
-def level_starts(n: int) -> NDArray[np.int64]:
+def level_starts(n: int) -> Ints:
     """Where the levels of a tree of n elements begin, and the last one ends."""
     sizes = [n]
     while sizes[-1] > 1:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from spatialq.runtime.arrays import Floats, Ints
 from spatialq.runtime.compile_cache import njit
 
 SAME = 1e-9
@@ -13,7 +14,7 @@ MAX_FACES = 256
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def extents(vertices: Any, faces: Any) -> Any:
+def extents(vertices: Floats, faces: Ints) -> Any:
     """Give the sides of the smallest box that has a face in the plane of one of the body's faces.
 
     For boxes, prisms and cylinders this is the smallest one of all. Of boxes as small, the first

@@ -23,6 +23,7 @@ from spatialq.geometry.solids import describe, join, place
 from spatialq.geometry.solids import root as first_of
 from spatialq.geometry.triangles import THIN
 from spatialq.runtime import buffers
+from spatialq.runtime.arrays import Bytes, Floats, Int32s, Ints
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads
 
@@ -67,15 +68,15 @@ class Topology:
     """
 
     side: Any
-    normals: Any
-    reliable: Any
-    part: Any
+    normals: Floats
+    reliable: Bytes
+    part: Int32s
     turn: Any
-    part_starts: Any
-    part_faces: Any
-    part_boxes: Any
-    near_starts: Any
-    near: Any
+    part_starts: Ints
+    part_faces: Int32s
+    part_boxes: Floats
+    near_starts: Ints
+    near: Int32s
 
     @classmethod
     def of(cls, meshes: Meshes) -> "Topology":

@@ -6,11 +6,10 @@ expression on the same operands. For an open mesh the solid angles of its faces 
 needs no closed surface (generalised winding number, Jacobson et al. 2013).
 """
 
-from typing import Any
-
 import numpy as np
 
 from spatialq.geometry.triangles import max3, min3
+from spatialq.runtime.arrays import Floats, Int32s
 from spatialq.runtime.compile_cache import njit
 
 TURN = float(1 << 44)
@@ -18,7 +17,9 @@ TURN = float(1 << 44)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def winding(px: float, py: float, pz: float, vertices: Any, faces: Any, v0: int, f0: int, f1: int):
+def winding(
+    px: float, py: float, pz: float, vertices: Floats, faces: Int32s, v0: int, f0: int, f1: int
+):
     """Count how often a closed mesh winds round a point that is not on its surface.
 
     Parameters

@@ -21,6 +21,7 @@ from spatialq.io.files import require_file
 from spatialq.io.source import READER, ROW_GROUP, Box, SequentialSource, in_row_groups
 from spatialq.io.storage import as_path
 from spatialq.io.text_lines import ALL, LineError, Lines, WrongValueError, read_values
+from spatialq.runtime.arrays import Array, Bools, Floats
 
 AXES = ("x", "y", "z")
 LAS_TYPES = {
@@ -70,7 +71,7 @@ class Part:
     """
 
     columns: Mapping[str, Any]
-    keep: npt.NDArray[np.bool_] | None = None
+    keep: Bools | None = None
 
     @property
     def rows(self) -> int:
@@ -172,7 +173,7 @@ def _as_arrow(values: Any, wanted: pa.DataType) -> pa.Array:
     return values if values.type == wanted else values.cast(wanted)
 
 
-def with_position(part: Part) -> npt.NDArray[np.bool_] | None:
+def with_position(part: Part) -> Bools | None:
     """Say which records have a position; None: all of them."""
     keep = part.keep if part.keep is None or not part.keep.all() else None
     for axis in AXES:
@@ -187,9 +188,7 @@ def with_position(part: Part) -> npt.NDArray[np.bool_] | None:
     return None if keep is None or keep.all() else keep
 
 
-def records(
-    source: CloudSource, begin: int, dtype: np.dtype[Any], rows: int
-) -> Iterator[npt.NDArray[Any]]:
+def records(source: CloudSource, begin: int, dtype: np.dtype[Any], rows: int) -> Iterator[Array]:
     """Read binary records, in memory that the next ones overwrite.
 
     Raises
@@ -209,8 +208,8 @@ def records(
 
 def moved(
     columns: dict[str, Any],
-    rotation: npt.NDArray[np.float64],
-    translation: npt.NDArray[np.float64],
+    rotation: Floats,
+    translation: Floats,
 ) -> dict[str, Any]:
     """Give columns whose points were rotated, by a 3 x 3 matrix, and shifted."""
     x, y, z = (columns[axis] for axis in AXES)

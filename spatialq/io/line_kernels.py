@@ -1,11 +1,10 @@
 """The compiled loops of `spatialq.io.text_lines`: they count lines and divide them."""
 
 import numpy as np
-import numpy.typing as npt
 
+from spatialq.runtime.arrays import Bools, Bytes, Int32s, Ints
 from spatialq.runtime.compile_cache import njit
 
-Bytes = npt.NDArray[np.uint8]
 NEWLINE, QUOTE, MINUS = (ord(sign) for sign in '\n"-')
 ENDS, DIGIT, BLANK = 1, 2, 4
 """What a byte may be: the end of a value, a digit, a blank that is no newline and no delimiter."""
@@ -47,11 +46,11 @@ def divide(
     part: tuple[int, int],
     limit: int,
     kinds: Bytes,
-    slots: npt.NDArray[np.int64],
+    slots: Ints,
     data: Bytes,
-    ends: npt.NDArray[np.int32],
-    integers: npt.NDArray[np.bool_],
-    empty: npt.NDArray[np.bool_],
+    ends: Int32s,
+    integers: Bools,
+    empty: Bools,
 ) -> tuple[int, int, int, int]:
     """Divide lines, and copy the values of the wanted columns.
 

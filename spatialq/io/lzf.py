@@ -1,11 +1,9 @@
 """LZF, the compression of binary PCD files."""
 
 import numpy as np
-import numpy.typing as npt
 
+from spatialq.runtime.arrays import Bytes
 from spatialq.runtime.compile_cache import njit
-
-Bytes = npt.NDArray[np.uint8]
 
 
 @njit(cache=True, nogil=True)

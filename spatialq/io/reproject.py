@@ -19,10 +19,10 @@ import numpy as np
 from spatialq.errors import CrsError
 from spatialq.io import crs as crs_text
 from spatialq.io.crs import in_proj_thread
+from spatialq.runtime.arrays import Floats
 from spatialq.runtime.threads import Pool, n_threads, spans
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from pyproj.transformer import TransformerGroup
 
     from spatialq.io.source import Box
@@ -81,12 +81,12 @@ class Reprojection:
 
     def __call__(
         self,
-        x: "NDArray[np.float64]",
-        y: "NDArray[np.float64]",
-        z: "NDArray[np.float64]",
+        x: Floats,
+        y: Floats,
+        z: Floats,
         *,
         inverse: bool = False,
-    ) -> "tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]":
+    ) -> tuple[Floats, Floats, Floats]:
         """Transform points, in several threads.
 
         Parameters

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -11,9 +11,7 @@ from spatialq.errors import CrsError, CrsWarning, FileWarning
 from spatialq.io import crs as crs_text
 from spatialq.io.reproject import MARGIN, Area, Reprojection, area_of, joined, reprojection
 from spatialq.io.source import Box, PointSource, SequentialSource, Source, Stamp
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from spatialq.runtime.arrays import Floats
 
 AXES = ("x", "y", "z")
 
@@ -103,8 +101,8 @@ class ReprojectedCloud(SequentialSource):
             warnings.warn(message, FileWarning, stacklevel=4)
 
 
-def _numbers(batch: pa.RecordBatch, axis: str) -> "NDArray[np.float64]":
-    values: NDArray[np.float64] = batch.column(axis).to_numpy(zero_copy_only=False)
+def _numbers(batch: pa.RecordBatch, axis: str) -> Floats:
+    values: Floats = batch.column(axis).to_numpy(zero_copy_only=False)
     return values
 
 

@@ -1,15 +1,12 @@
 """Point clouds whose coordinates are rounded to the steps in which they will be written."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from spatialq.io.source import Box, Layout, PointSource, SequentialSource, Stamp
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from spatialq.runtime.arrays import Floats
 
 AXES = ("x", "y", "z")
 
@@ -57,7 +54,7 @@ class RoundedCloud(SequentialSource):
         return (*low, *high)  # type: ignore[return-value]
 
 
-def _rounded(values: "NDArray[np.float64]", scale: float, offset: float) -> "NDArray[np.float64]":
+def _rounded(values: Floats, scale: float, offset: float) -> Floats:
     """Give what a reader makes of the whole numbers that stand for values."""
-    found: NDArray[np.float64] = np.rint((values - offset) / scale) * scale + offset
+    found: Floats = np.rint((values - offset) / scale) * scale + offset
     return found

@@ -14,9 +14,9 @@ from itertools import cycle
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from spatialq.runtime.arrays import Bytes, Int32s
 from spatialq.runtime.threads import Pool
 
 BLOCK = 1 << 22
@@ -85,8 +85,8 @@ class Values:
         Whether all of them are whole numbers, and whether one of them is empty.
     """
 
-    data: npt.NDArray[np.uint8]
-    ends: npt.NDArray[np.int32]
+    data: Bytes
+    ends: Int32s
     integer: bool
     empty: bool
 
@@ -217,7 +217,7 @@ def count_lines(path: Path, begin: int, limit: int = ALL) -> tuple[int, int]:
     return lines, min(stop, path.stat().st_size)
 
 
-def blocks(path: Path, begin: int) -> Iterator[tuple[npt.NDArray[np.uint8], int]]:
+def blocks(path: Path, begin: int) -> Iterator[tuple[Bytes, int]]:
     """Read whole lines: their bytes, which the next block overwrites, and how many bytes.
 
     Raises

@@ -18,11 +18,10 @@ import numpy as np
 from spatialq.errors import FileError
 from spatialq.io.references import OutsideError, in_folder
 from spatialq.io.storage import is_url
+from spatialq.runtime.arrays import Bools, Floats
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Box = tuple[NDArray[np.float64], NDArray[np.float64]]
+    Box = tuple[Floats, Floats]
 
 TILESET = "tileset.json"
 MOST_TILESETS = 100_000
@@ -366,7 +365,7 @@ def _subtree(path: Path) -> tuple[dict[str, Any], bytes]:
     return content, data[begin:]
 
 
-def _bits(content: Mapping[str, Any], stream: bytes, name: str, size: int) -> "NDArray[np.bool_]":
+def _bits(content: Mapping[str, Any], stream: bytes, name: str, size: int) -> Bools:
     said = content[name]
     if "constant" in said:
         return np.full(size, bool(said["constant"]))

@@ -18,14 +18,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.runtime import budget, memory
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from spatialq.runtime.arrays import Array
 
 IS_POSSIBLE = (
     hasattr(os, "posix_fallocate") and hasattr(mmap, "MADV_DONTNEED") and memory.STATM.exists()
@@ -130,7 +128,7 @@ class FileMemory(_Pages):
 
 
 @contextmanager
-def mapped(path: Path, dtype: "np.dtype[Any]") -> "Iterator[NDArray[Any]]":
+def mapped(path: Path, dtype: "np.dtype[Any]") -> Iterator[Array]:
     """Map the records of a file, to be read within the block; views must end before it does.
 
     What is resident of it counts as what is resident of `FileMemory`.

@@ -15,9 +15,9 @@ from threading import get_ident
 from weakref import WeakSet
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spatialq.runtime import forks
+from spatialq.runtime.arrays import Bytes
 
 Listener = Callable[[float, str], object]
 """Called with the fraction that is done, from 0 to 1, and the name of the stage."""
@@ -232,7 +232,7 @@ def check() -> None:
         task.check()
 
 
-def stop_flag() -> NDArray[np.uint8]:
+def stop_flag() -> Bytes:
     """Give the array that says whether the current task was told to stop; see `Task.stop`."""
     task = _current.get()
     return _NEVER if task is None else task.stop

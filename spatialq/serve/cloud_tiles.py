@@ -18,12 +18,12 @@ from spatialq.export.tiles.place import place_of
 from spatialq.export.tiles.points import Node, Style, order_of, point_tile, tones
 from spatialq.export.tiles.tileset import Tile, Tree, cell_of, to_json
 from spatialq.functions.sql_text import identifier
+from spatialq.runtime.arrays import Floats, Ints, Uint16s
 from spatialq.runtime.threads import workers
 from spatialq.workflows.lod_nodes import CloudStatistics
 
 if TYPE_CHECKING:
     import duckdb
-    from numpy.typing import NDArray
 
     from spatialq.data.octree import Octree
 
@@ -57,16 +57,16 @@ class Tiles:
         return said
 
     @cached_property
-    def ids(self) -> "NDArray[np.int64]":
+    def ids(self) -> Ints:
         """The point_ids of all tiles, one after the other, mapped into memory."""
-        mapped: NDArray[np.int64] = np.load(self.folder / IDS, mmap_mode="r")
+        mapped: Ints = np.load(self.folder / IDS, mmap_mode="r")
         return mapped
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
         return {name: k for k, name in enumerate(self.about["names"])}
 
-    def ids_of(self, node: str) -> "NDArray[np.int64] | None":
+    def ids_of(self, node: str) -> Ints | None:
         """Give the point_ids of a tile in the order of its points; None where there is no such."""
         k = self._numbers.get(node)
         if k is None:
@@ -79,9 +79,9 @@ class Tiles:
 class _Points:
     """What tiles are made of, in the order in which the table gave it."""
 
-    xyz: "list[NDArray[np.float64]]"
-    ids: "NDArray[np.int64]"
-    rgb: "NDArray[np.uint16]"
+    xyz: list[Floats]
+    ids: Ints
+    rgb: Uint16s
     seen: CloudStatistics
     has_colours: bool
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from spatialq.errors import SpatialqError
 from spatialq.export.tiles.elements import Elements, write_elements
 from spatialq.export.tiles.place import place_of
 from spatialq.io import crs as crs_text
+from spatialq.runtime.arrays import Floats
 from spatialq.runtime.temporary import temporary_folder
 from spatialq.serve.cache import digest, is_there
 from spatialq.serve.sources import SCENE, Opened, Table
@@ -24,11 +25,6 @@ from spatialq.workflows.tiles_elements import (
     meshes_of_table,
     moved_to_map,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
 
 TILESET = "tileset.json"
 
@@ -57,7 +53,7 @@ class Model:
     box: list[float] | None
     rows: list[dict[str, Any]]
     folder: Path
-    moved: Callable[["FloatArray"], "FloatArray"]
+    moved: Callable[["Floats"], "Floats"]
     is_on_map: bool
     path: str | None
     """Of its file, as the database says."""
@@ -199,7 +195,7 @@ def _georeference(opened: Opened, table: Table, file: str | None) -> dict[str, A
 
 def _to_map(
     said: Mapping[str, Any] | None,
-) -> "Callable[[FloatArray], FloatArray] | None":
+) -> Callable[[Floats], Floats] | None:
     """Give the function that moves places of a model to the map."""
     if said is None:
         return None
@@ -210,19 +206,19 @@ def _to_map(
         except SpatialqError:
             crs = None  # metres, as where it has no CRS
 
-    def to_map(places: "FloatArray") -> "FloatArray":
+    def to_map(places: Floats) -> Floats:
         none = np.empty((0, 3), np.int32)
         starts = np.array([0, len(places)])
         given = Meshes(places, none, starts, np.array([0, 0]))
-        found: FloatArray = moved_to_map(given, said, crs, said["length_unit_metres"]).vertices
+        found: Floats = moved_to_map(given, said, crs, said["length_unit_metres"]).vertices
         return found
 
     return to_map
 
 
 def _is_nearer(
-    places: "FloatArray",
-    on_map: "Callable[[FloatArray], FloatArray]",
+    places: Floats,
+    on_map: Callable[[Floats], Floats],
     clouds: Sequence[list[float]],
 ) -> bool:
     """Whether a model is nearer to the clouds on the map than in its own coordinates."""
@@ -231,14 +227,14 @@ def _is_nearer(
     boxes = np.array(clouds)
     low, high = boxes[:, :3].min(axis=0), boxes[:, 3:].max(axis=0)
 
-    def gap(given: "FloatArray") -> float:
+    def gap(given: Floats) -> float:
         apart = np.maximum(low - given.max(axis=0), given.min(axis=0) - high)
         return float(np.linalg.norm(np.maximum(apart[:2], 0)))
 
     return gap(on_map(places)) < gap(places)
 
 
-def _colours(rows: Any, file: str | None) -> "FloatArray":
+def _colours(rows: Any, file: str | None) -> Floats:
     """Give the colours of elements: those of their file, while it is there."""
     from spatialq.io.ifc.colours import read_colours
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.functions.sql_text import identifier
+from spatialq.runtime.arrays import Bools, Ints
 from spatialq.serve.limits import Limits, QueryRefusedError
 from spatialq.serve.selection import BYTES, MASK, NUMBERS, Gathered, Selection, Values
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
-    from numpy.typing import NDArray
 
 BATCH = 1 << 17
 MOST_ELEMENTS = 1_000_000
@@ -308,7 +308,7 @@ def _texts(values: "pa.Array", name: str) -> list[str | None]:
     return found
 
 
-def _integers(values: "pa.Array", name: str) -> "tuple[NDArray[np.bool_], NDArray[np.int64]]":
+def _integers(values: "pa.Array", name: str) -> tuple[Bools, Ints]:
     """Say which values are there, and give them as whole numbers."""
     import pyarrow as pa
     import pyarrow.compute as pc

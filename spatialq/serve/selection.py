@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.runtime.arrays import Array, Bytes, Float32s, Ints
 from spatialq.serve.limits import QueryRefusedError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from numpy.typing import NDArray
 
 MASK, BYTES, NUMBERS = "mask", "bytes", "numbers"
 RAMP = "viridis"
@@ -45,10 +45,10 @@ class Selection:
     """
 
     kind: str
-    values: "NDArray[Any]"
-    ids: "NDArray[np.int64] | None" = None
+    values: Array
+    ids: Ints | None = None
 
-    def of(self, wanted: "NDArray[np.int64]") -> bytes:
+    def of(self, wanted: Ints) -> bytes:
         """Give the values of some points in their order, 0 or NaN of those that have none."""
         is_mask = self.kind == MASK
         if self.ids is None:
@@ -84,11 +84,11 @@ class Gathered:
     def __init__(self, points: int, greatest: int, dtype: Any, missing: Any) -> None:
         is_dense = greatest < DENSE * points
         self._dense = np.full(greatest + 1, missing, dtype) if is_dense else None
-        self._ids: list[NDArray[np.int64]] = []
-        self._values: list[NDArray[Any]] = []
+        self._ids: list[Ints] = []
+        self._values: list[Array] = []
         self._greatest, self._dtype = greatest, dtype
 
-    def add(self, ids: "NDArray[np.int64]", values: Any) -> None:
+    def add(self, ids: Ints, values: Any) -> None:
         """Take some rows."""
         is_there = (ids >= 0) & (ids <= self._greatest)
         if not is_there.all():
@@ -100,7 +100,7 @@ class Gathered:
         self._ids.append(ids)
         self._values.append(np.broadcast_to(values, ids.shape).astype(self._dtype))
 
-    def collected(self) -> "tuple[NDArray[Any], NDArray[np.int64] | None]":
+    def collected(self) -> tuple[Array, Ints | None]:
         """Give all values, and the ids that they are of unless that is their position."""
         if self._dense is not None:
             return self._dense, None
@@ -127,7 +127,7 @@ class Values:
         self._low, self._high = math.inf, -math.inf
         self._distinct: set[float] | None = set() if self._is_whole else None
 
-    def numbers(self, values: "pa.Array") -> "NDArray[np.float32]":
+    def numbers(self, values: "pa.Array") -> Float32s:
         """Give numbers of a batch: texts have those of their categories; NaN for NULL."""
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -145,7 +145,7 @@ class Values:
                 )
                 if len(self._distinct) > MOST_CATEGORIES:
                     self._distinct = None
-            single: NDArray[np.float32] = found.astype(np.float32)
+            single: Float32s = found.astype(np.float32)
             return single
         try:
             coded = values.cast(pa.string()).dictionary_encode()
@@ -190,7 +190,7 @@ class Values:
             for k, value in enumerate(categories)
         ]
 
-    def scaled(self, numbers: "NDArray[np.float32]") -> "NDArray[np.uint8]":
+    def scaled(self, numbers: Float32s) -> Bytes:
         """Give a byte for each number: 0 where there is none, else 1 to 255."""
         found = np.zeros(len(numbers), np.uint8)
         categories = self._categories

@@ -5,7 +5,6 @@ from math import ceil, sqrt
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spatialq.data.cloud import Cloud
 from spatialq.data.grid import Grid
@@ -19,8 +18,8 @@ from spatialq.functions.declaration import (
     PointsAndTableInput,
     PointsInput,
 )
+from spatialq.runtime.arrays import Float32s, Floats
 
-Floats = NDArray[np.float64]
 CORNERS = np.array([(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)], np.float64)
 FACES = np.array(
     [
@@ -127,10 +126,10 @@ def building(n: int) -> Meshes:
     return Meshes(vertices, np.tile(FACES, (n, 1)), len(CORNERS) * starts, len(FACES) * starts)
 
 
-def heights(side: int) -> NDArray[np.float32]:
+def heights(side: int) -> Float32s:
     """Make a square grid of waves and noise."""
     rng = np.random.default_rng(side)
     across = np.sin(np.arange(side) / 7) + np.cos(np.arange(side) / 31)
-    z: NDArray[np.float32] = rng.standard_normal((side, side), np.float32)
+    z: Float32s = rng.standard_normal((side, side), np.float32)
     z += (20 * across[:, None] * across).astype(np.float32)
     return z

@@ -14,6 +14,7 @@ from spatialq.errors import files_read_by
 from spatialq.export.atomic import WRITER
 from spatialq.export.clash_snapshot import Snapshot, snapshot
 from spatialq.export.clash_view import COLOURS, radius_of
+from spatialq.runtime.arrays import Floats
 from spatialq.runtime.threads import workers
 from spatialq.workflows.clash_models import short_names
 from spatialq.workflows.clash_rows import understood
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from spatialq.database.writers import Result
 
-    FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 
 Clash = Mapping[str, Any]
 """A row: the GlobalIds a and b, and what else its query gives."""
@@ -71,8 +71,8 @@ class Building:
 
     table: "pa.Table"
     meshes: Meshes
-    low: "FloatArray"
-    high: "FloatArray"
+    low: Floats
+    high: Floats
     is_drawn: "np.ndarray[Any, np.dtype[np.bool_]]"
     places: Mapping[str, list[int]]
     names: Mapping[str, str]
@@ -140,7 +140,7 @@ class Building:
         seen = snapshot(point, meshes, self.meshes.take(around), before)
         return seen, [around[k] for k in seen.others]
 
-    def _around(self, point: "FloatArray", radius: float, pair: Sequence[int]) -> list[int]:
+    def _around(self, point: Floats, radius: float, pair: Sequence[int]) -> list[int]:
         """Give the elements nearest to a place, without a pair of them."""
         apart = np.maximum(np.maximum(self.low - point, point - self.high), 0).max(axis=1)
         apart[~self.is_drawn] = np.inf

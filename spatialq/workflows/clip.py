@@ -10,7 +10,7 @@ import numpy as np
 from spatialq.errors import files_read_by
 from spatialq.export.atomic import together
 from spatialq.io.clouds import are_las
-from spatialq.io.source import LAS, Progress
+from spatialq.io.source import LAS, PointSource, Progress
 from spatialq.runtime import budget, buffers
 from spatialq.workflows.cloud_files import considered, las_outputs, open_clouds, write_with_columns
 from spatialq.workflows.cloud_points import POINT_ID
@@ -18,9 +18,7 @@ from spatialq.workflows.outputs import Outputs, input_files
 from spatialq.workflows.within import Within
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from spatialq.io.source import PointSource
+    from spatialq.runtime.arrays import Bools
 
 COMMAND = "clip"
 
@@ -115,13 +113,13 @@ def write_clip(
     return {"files": len(clouds), "points": written, "outputs": targets.names}
 
 
-def _write(clouds: "Sequence[PointSource]", target: Path, crs: str | None, tick: Progress) -> int:
+def _write(clouds: Sequence[PointSource], target: Path, crs: str | None, tick: Progress) -> int:
     """Write the points that are left of clouds."""
     from spatialq.export.las import write_copy
 
     if not are_las(clouds):
         return write_with_columns(clouds, target, {}, tick, crs=crs)
-    keep: NDArray[np.bool_] = buffers.empty(sum(cloud.rows for cloud in clouds), np.bool_)
+    keep: Bools = buffers.empty(sum(cloud.rows for cloud in clouds), np.bool_)
     keep[...] = False
     first = 0
     for cloud in clouds:

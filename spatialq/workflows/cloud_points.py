@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,10 +18,8 @@ from spatialq.data.boxes import in_box
 from spatialq.errors import FileWarning
 from spatialq.io.source import PointSource, Progress, numbers_of
 from spatialq.runtime import buffers
+from spatialq.runtime.arrays import Array, Bools, Bytes, Floats, Ints
 from spatialq.runtime.threads import chunks
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 AXES = ("x", "y", "z")
 CLASS, POINT_ID = "classification", "point_id"
@@ -37,11 +35,11 @@ Bounds = tuple[float, float, float, float]
 class Points:
     """The points of a cloud that are considered, and the class of every point."""
 
-    columns: "Mapping[str, NDArray[Any]]"
+    columns: Mapping[str, Array]
     """x, y, z, and as `point_id` the positions, ascending."""
-    classes: "NDArray[np.uint8]"
+    classes: Bytes
     """By position, 0 where a file has none."""
-    keep: "NDArray[np.bool_] | None"
+    keep: Bools | None
     """By position: whether a point was read and is within the bounds; None where all are."""
     count: int
     """Points that were read and are within the bounds."""
@@ -49,12 +47,12 @@ class Points:
     """The first position of each file."""
 
     @property
-    def xyz(self) -> "list[NDArray[np.float64]]":
+    def xyz(self) -> list[Floats]:
         """The coordinates."""
         return [self.columns[axis] for axis in AXES]
 
     @property
-    def point_id(self) -> "NDArray[np.int64]":
+    def point_id(self) -> Ints:
         """The positions."""
         return self.columns[POINT_ID]
 
@@ -67,9 +65,9 @@ class Points:
         """Give the positions of the points of neighbouring files."""
         return slice(self.starts[clouds[0].path], self.starts[clouds[-1].path] + clouds[-1].rows)
 
-    def by_position(self, values: "NDArray[Any]", dtype: Any, *, missing: float) -> "NDArray[Any]":
+    def by_position(self, values: Array, dtype: Any, *, missing: float) -> Array:
         """Give values of the points that are considered a place among those of all points."""
-        found: NDArray[Any] = buffers.empty(self.classes.size, dtype)
+        found: Array = buffers.empty(self.classes.size, dtype)
         found[...] = missing
         for start, stop in chunks(self.point_id.size):
             found[self.point_id[start:stop]] = values[start:stop]
@@ -122,11 +120,11 @@ class _Reading:
     """Arrays that are filled from file to file; points that are left out are closed up on."""
 
     def __init__(self, n: int, *, is_cut: bool) -> None:
-        self.space: dict[str, NDArray[Any]] = {axis: buffers.empty(n) for axis in AXES}
+        self.space: dict[str, Array] = {axis: buffers.empty(n) for axis in AXES}
         self.space[POINT_ID] = buffers.empty(n, np.int64)
-        self.classes: NDArray[np.uint8] = buffers.empty(n, np.uint8)
+        self.classes: Bytes = buffers.empty(n, np.uint8)
         self.classes[...] = 0
-        self.keep: NDArray[np.bool_] | None = buffers.empty(n, np.bool_) if is_cut else None
+        self.keep: Bools | None = buffers.empty(n, np.bool_) if is_cut else None
         if self.keep is not None:
             self.keep[...] = False
         self.count = self.done = 0
@@ -178,7 +176,7 @@ class _Reading:
             if progress is not None:
                 progress(cloud.path, came, cloud.rows)
 
-    def _keep(self, part: "Mapping[str, NDArray[Any]]") -> None:
+    def _keep(self, part: Mapping[str, Array]) -> None:
         """Put points that are no noise behind those that are there; they may lie there already."""
         ids = part[POINT_ID]
         rows = np.flatnonzero(~IS_NOISE[self.classes[ids]])

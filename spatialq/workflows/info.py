@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spatialq.errors import files_read_by
 from spatialq.io import crs
@@ -17,6 +16,7 @@ from spatialq.io.las.copc import octree_said
 from spatialq.io.potree import read_potree
 from spatialq.io.source import PointSource, Progress
 from spatialq.io.tileset import TILESET, read_tileset
+from spatialq.runtime.arrays import Floats
 
 if TYPE_CHECKING:
     from spatialq.io.grid.source import GridSource
@@ -233,7 +233,7 @@ class _Box:
     def __init__(self) -> None:
         self.low, self.high = np.full(3, np.inf), np.full(3, -np.inf)
 
-    def add(self, *axes: NDArray[np.float64]) -> None:
+    def add(self, *axes: Floats) -> None:
         for k, values in enumerate(axes):
             self.low[k] = values.min(initial=self.low[k])
             self.high[k] = values.max(initial=self.high[k])

@@ -13,10 +13,9 @@ from spatialq.export.lod_cloud import Cloud
 from spatialq.export.lod_writers import NODE_WRITERS, TILESET
 from spatialq.export.tiles.options import TileOptions
 from spatialq.export.tiles.tileset import replaced_by
+from spatialq.runtime.arrays import Ints
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from spatialq.export.kept import Kept
 
 COLOURS = ("red", "green", "blue")
@@ -47,7 +46,7 @@ class CloudStatistics:
     metres: float | None
     points: int = 0
     brightest: int = 0
-    greys: "NDArray[np.int64] | None" = field(default_factory=lambda: np.zeros(GREYS, np.int64))
+    greys: Ints | None = field(default_factory=lambda: np.zeros(GREYS, np.int64))
     low: Any = field(default_factory=lambda: np.full(3, np.inf))
     high: Any = field(default_factory=lambda: np.full(3, -np.inf))
 

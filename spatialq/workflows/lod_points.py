@@ -13,7 +13,7 @@ import numpy as np
 
 from spatialq.data.octree import Octree
 from spatialq.io.clouds import are_las
-from spatialq.io.source import LAS
+from spatialq.io.source import LAS, PointSource
 from spatialq.runtime import buffers
 from spatialq.workflows.cloud_files import are_whole, write_with_columns
 from spatialq.workflows.lod_table import TreeSummary
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from spatialq.export.kept import Kept
     from spatialq.export.las_join import Joined
     from spatialq.functions.declaration import Device
-    from spatialq.io.source import PointSource
     from spatialq.udfs.build_lod import Options
     from spatialq.udfs.build_lod.additive import Additive
 
@@ -95,7 +94,7 @@ def write_points(
     return summary, used
 
 
-def _are_whole_las(clouds: "Sequence[PointSource]") -> bool:
+def _are_whole_las(clouds: Sequence[PointSource]) -> bool:
     """Whether all records of files can be copied."""
     return are_las(clouds) and are_whole(clouds)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.functions.declaration import BOUNDS, COORDINATES
+from spatialq.functions.declaration import BOUNDS, COORDINATES, Parameters
 from spatialq.io.crs import with_one_unit
 from spatialq.io.source import Layout
 from spatialq.runtime.threads import workers
@@ -18,7 +18,6 @@ from spatialq.runtime.threads import workers
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from spatialq.functions.declaration import Parameters
 
 Write = Callable[[Mapping[str, Any]], None]
 """Writes some nodes."""
@@ -75,7 +74,7 @@ def arrow_table(nodes: Mapping[str, Any]) -> "pa.Table":
     return pa.Table.from_struct_array(structs(catalogue()["build_lod"], nodes))
 
 
-def own_options(options: "Parameters", bounds: Sequence[float] | None) -> dict[str, Any]:
+def own_options(options: Parameters, bounds: Sequence[float] | None) -> dict[str, Any]:
     """Give the parameters of `build_lod` that have a value, but those that say what files are."""
     chosen = {name: each for name, each in options.values().items() if each is not None}
     own = {name: each for name, each in chosen.items() if name not in (BOUNDS, *COORDINATES)}

@@ -10,7 +10,7 @@ import numpy as np
 from spatialq.data.frame import Frame
 from spatialq.errors import FileError
 from spatialq.export.atomic import WRITER
-from spatialq.io.source import Progress
+from spatialq.io.source import PointSource, Progress
 from spatialq.runtime import buffers
 from spatialq.runtime.temporary import temporary_folder
 from spatialq.workflows.cloud_points import Bounds
@@ -21,7 +21,6 @@ from spatialq.workflows.outputs import Outputs
 if TYPE_CHECKING:
     from spatialq.execution.call import Execution
     from spatialq.functions.declaration import Device
-    from spatialq.io.source import PointSource
     from spatialq.udfs.build_lod import Options
     from spatialq.workflows.lod_kept import KeptTiles
 
@@ -32,7 +31,7 @@ FUNCTION = "build_lod"
 class Reading:
     """What is read."""
 
-    clouds: "Sequence[PointSource]"
+    clouds: Sequence[PointSource]
     bounds: Bounds | None
     progress: Progress | None
     more: "Mapping[str, np.dtype[Any]]" = field(default_factory=dict)

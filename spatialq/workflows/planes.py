@@ -11,8 +11,9 @@ from spatialq.errors import files_read_by
 from spatialq.export.atomic import together
 from spatialq.io.clouds import are_las
 from spatialq.io.crs import with_one_unit
-from spatialq.io.source import LAS, Progress
+from spatialq.io.source import LAS, PointSource, Progress
 from spatialq.runtime import budget
+from spatialq.runtime.arrays import Array, Bytes, Float32s, Floats, Int32s
 from spatialq.workflows.cloud_files import (
     considered,
     las_outputs,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spatialq.export.las_extra import Field
-    from spatialq.io.source import PointSource
 
 COMMAND = "planes"
 ENDINGS = (*LAS, *TABLE, *VECTOR, *PICTURE)
@@ -193,7 +193,7 @@ def write_planes(
     }
 
 
-def _require_room(cloud: "PointSource") -> None:
+def _require_room(cloud: PointSource) -> None:
     """Reject a file whose records have no room for the fields, or others of their names."""
     from spatialq.export.las_extra import lay_out
     from spatialq.io.las.source import open_las
@@ -204,11 +204,11 @@ def _require_room(cloud: "PointSource") -> None:
 
 
 def _write_clouds(
-    clouds: "Sequence[PointSource]",
+    clouds: Sequence[PointSource],
     targets: Outputs,
     points: Points,
-    of_points: "dict[str, NDArray[Any]]",
-    colours: "NDArray[np.uint8] | None",
+    of_points: dict[str, Array],
+    colours: Bytes | None,
     tick: Progress,
     crs: str | None,
 ) -> None:
@@ -239,7 +239,7 @@ def _write_clouds(
 def _write_pictures(
     targets: Outputs,
     points: Points,
-    of_points: "dict[str, NDArray[Any]]",
+    of_points: dict[str, Array],
     planes: list[dict[str, Any]],
     name: str,
     up: str,
@@ -253,14 +253,14 @@ def _write_pictures(
         write_planes_picture(target, points.xyz, of_points["plane_id"], planes, title, up, unit)
 
 
-def _orientation(normal_up: "NDArray[np.float64]", tolerance: float) -> "NDArray[np.int8]":
+def _orientation(normal_up: Floats, tolerance: float) -> "NDArray[np.int8]":
     """Give the codes of `orientation` by the part of the normals that points up."""
     vertical, angle = np.abs(normal_up), np.radians(tolerance)
     codes = np.where(vertical >= np.cos(angle), 0, np.where(vertical <= np.sin(angle), 1, 2))
     return codes.astype(np.int8)
 
 
-def fields_of(plane_id: "NDArray[np.int32]", distance: "NDArray[np.float32]") -> "list[Field]":
+def fields_of(plane_id: Int32s, distance: Float32s) -> "list[Field]":
     """Give the fields of points in LAS files."""
     from spatialq.export.las_extra import Field
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,17 +10,15 @@ from spatialq.errors import files_read_by
 from spatialq.export.atomic import together
 from spatialq.io.source import LAS, Progress
 from spatialq.runtime import budget
+from spatialq.runtime.arrays import Array, Bools
 from spatialq.workflows.cloud_files import considered, las_outputs, open_clouds
 from spatialq.workflows.cloud_points import IS_NOISE, Points, checked_bounds, read_points
 from spatialq.workflows.ground import write_cloud
 from spatialq.workflows.lengths import with_numbers
 from spatialq.workflows.outputs import Outputs, frame_of, input_files
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 Paths = str | Path | Sequence[str | Path]
-Choose = Callable[[Points, "dict[str, NDArray[Any]]"], "NDArray[np.bool_]"]
+Choose = Callable[[Points, "dict[str, Array]"], "Bools"]
 """Gives, by position, which points to write, of the points and what a function finds of them."""
 
 
@@ -58,7 +56,7 @@ def write_noise(
         As `write_ground`.
     """
 
-    def choose(points: Points, found: "dict[str, NDArray[Any]]") -> "NDArray[np.bool_]":
+    def choose(points: Points, found: dict[str, Array]) -> Bools:
         new = found["classification"]  # 0 where it is no noise, as the function gets no classes
         rows = np.flatnonzero(new)
         points.classes[points.point_id[rows]] = new[rows]
@@ -95,7 +93,7 @@ def write_thinned(source: Paths, outputs: Paths, **options: Any) -> dict[str, An
         As `write_ground`.
     """
 
-    def choose(points: Points, found: "dict[str, NDArray[Any]]") -> "NDArray[np.bool_]":
+    def choose(points: Points, found: dict[str, Array]) -> Bools:
         keep = np.zeros(points.classes.size, np.bool_)
         keep[found["point_id"]] = True
         return keep

@@ -5,7 +5,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,17 +18,11 @@ from spatialq.export.rasteriser import render
 from spatialq.io.crs import require_same
 from spatialq.io.files import require_file
 from spatialq.io.formats import files_of, open_source, reader_of
-from spatialq.io.source import PointSource
+from spatialq.io.source import PointSource, Progress
+from spatialq.runtime.arrays import Bytes, Floats
 from spatialq.workflows.given_crs import GivenCrs
 from spatialq.workflows.tiles_elements import elements_of_models
 from spatialq.workflows.within import clipped
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from spatialq.io.source import Progress
-
-    FloatArray = NDArray[np.float64]
 
 COMMAND = "render"
 VIEWER = (-0.45, -0.75, 0.5)
@@ -55,7 +49,7 @@ def write_picture(
     size: tuple[int, int] = SIZE,
     point_size: float = 2.0,
     within: str | os.PathLike[str] | None = None,
-    progress: "Progress | None" = None,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Draw building models and point clouds together as a PNG.
 
@@ -167,7 +161,7 @@ def _pairs(path: Path) -> list[tuple[str, str, str, str]]:
         return rows.project("a, b, a_file, b_file").fetchall()
 
 
-def _warn_if_far_apart(models: "FloatArray", clouds: "FloatArray") -> None:
+def _warn_if_far_apart(models: Floats, clouds: Floats) -> None:
     """Warn of models and clouds of which a picture of both shows dots at most."""
     if not (len(models) and len(clouds)):
         return
@@ -183,7 +177,7 @@ def _warn_if_far_apart(models: "FloatArray", clouds: "FloatArray") -> None:
 
 def overview(
     command: str,
-    places: "FloatArray",
+    places: Floats,
     eye: Sequence[float] | None = None,
     target: Sequence[float] | None = None,
     *,
@@ -220,7 +214,7 @@ def overview(
     return Camera.of(command, given)
 
 
-def _cloud(source: PointSource) -> "tuple[FloatArray, NDArray[np.uint8]]":
+def _cloud(source: PointSource) -> tuple[Floats, Bytes]:
     """Read the points of a cloud and their colours: its own, or grey by intensity or height."""
     import pyarrow as pa
 

@@ -14,11 +14,11 @@ from spatialq.functions.sql_text import literal
 from spatialq.io.crs import with_one_unit
 from spatialq.io.source import Progress
 from spatialq.runtime import budget
+from spatialq.runtime.arrays import Float32s
 from spatialq.workflows.outputs import PICTURE, RASTER, TABLE, VECTOR, Outputs, input_files
 
 if TYPE_CHECKING:
     import duckdb
-    from numpy.typing import NDArray
 
     from spatialq.io.grid.source import GridSource
     from spatialq.udfs.terrain_derivatives import Options
@@ -174,7 +174,7 @@ def _bands(
     shown: Sequence[str],
     device: str,
     progress: Progress | None,
-) -> "dict[str, NDArray[np.float32]]":
+) -> dict[str, Float32s]:
     """Compute derivatives of a file, some rows at a time; row 0 is the northernmost."""
     from spatialq.database.transport.grid import frame_of
     from spatialq.execution.call import call
@@ -208,9 +208,7 @@ def _bands(
     return bands
 
 
-def _write_raster(
-    target: Path, grid: "GridSource", bands: "Mapping[str, NDArray[np.float32]]"
-) -> None:
+def _write_raster(target: Path, grid: "GridSource", bands: Mapping[str, Float32s]) -> None:
     cells = grid.frame
     (west, _), (_, north) = cells.ends
     corner = (cells.dx, 0.0, west - cells.dx / 2, 0.0, -cells.dy, north + cells.dy / 2)

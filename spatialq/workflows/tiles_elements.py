@@ -15,11 +15,11 @@ from spatialq.export.tiles.elements import Elements, write_elements
 from spatialq.export.tiles.options import TileOptions
 from spatialq.export.tiles.place import place_of
 from spatialq.io import crs as crs_text
+from spatialq.runtime.arrays import Floats
 from spatialq.workflows.given_crs import GivenCrs
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from numpy.typing import NDArray
 
     from spatialq.io.ifc.model import IfcModel
     from spatialq.io.source import Progress
@@ -142,7 +142,7 @@ def elements_of_table(table: "pa.Table") -> Elements:
     return Elements(meshes_of_table(table), colours, {name: _texts(table[name]) for name in left})
 
 
-def _colour(text: Any) -> "NDArray[np.float64]":
+def _colour(text: Any) -> Floats:
     try:
         channels = bytes.fromhex(text.removeprefix("#"))
         if len(channels) not in (3, 4) or not text.startswith("#"):

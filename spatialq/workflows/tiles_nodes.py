@@ -12,6 +12,7 @@ import numpy as np
 from spatialq.data.columns import Lists, Text
 from spatialq.errors import FileError
 from spatialq.export.tiles.options import TileOptions
+from spatialq.runtime.arrays import Array
 from spatialq.workflows.given_crs import GivenCrs
 from spatialq.workflows.lod_nodes import COLOURS, CloudStatistics, open_writers
 from spatialq.workflows.outputs import Outputs
@@ -20,7 +21,6 @@ from spatialq.workflows.tiles_elements import COMMAND
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
-    from numpy.typing import NDArray
 
     from spatialq.io.source import Progress
 
@@ -91,7 +91,7 @@ def _nodes(file: "pq.ParquetFile", source: Path) -> Iterator[Mapping[str, Any]]:
         }
 
 
-def _require_samples(source: Path, samples: "Mapping[str, NDArray[Any]]") -> None:
+def _require_samples(source: Path, samples: Mapping[str, Array]) -> None:
     """Reject samples without coordinates, or whose colours are none."""
     for name in (*"xyz", *COLOURS):
         if name not in samples:
@@ -108,7 +108,7 @@ def _require_samples(source: Path, samples: "Mapping[str, NDArray[Any]]") -> Non
             raise FileError.of(COMMAND, source, reason)
 
 
-def _numbers(source: Path, name: str, column: "pa.Array") -> "NDArray[Any]":
+def _numbers(source: Path, name: str, column: "pa.Array") -> Array:
     """Give a column of samples, masked where it has NULL."""
     import pyarrow.types as types
 

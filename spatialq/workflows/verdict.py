@@ -20,6 +20,7 @@ from spatialq.export.ifc import ENDINGS as MODEL
 from spatialq.io.formats import Kind, files_of, reader_of
 from spatialq.io.source import LAS, Progress
 from spatialq.runtime import budget
+from spatialq.runtime.arrays import Floats
 from spatialq.workflows.clash_bcf import SUFFIXES as BCF
 from spatialq.workflows.cloud_files import crs_of, open_clouds
 from spatialq.workflows.cloud_points import read_points
@@ -38,9 +39,7 @@ from spatialq.workflows.verdict_outputs import (
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from numpy.typing import NDArray
 
-    FloatArray = NDArray[np.float64]
 
 ENDINGS = (*TABLE, *LAS, *BCF, *MODEL, *PICTURE)
 REGISTER = ("auto", "none")
@@ -161,7 +160,7 @@ def write_verdict(
     }
 
 
-def _matrix_of(register: Any) -> "FloatArray | None":
+def _matrix_of(register: Any) -> Floats | None:
     """Give the matrix of an argument `register`; None for 'auto'."""
     if isinstance(register, str) and register in REGISTER:
         return None if register == "auto" else np.eye(4)
@@ -188,7 +187,7 @@ def _require_options(options: Mapping[str, Any], names: Sequence[str]) -> None:
             raise ValueError(message)
 
 
-def _positions_of(scanners: Any) -> "FloatArray":
+def _positions_of(scanners: Any) -> Floats:
     """Give the positions of an argument `scanners`, float64[n, 3]."""
     try:
         positions = np.array(list(scanners), np.float64)
@@ -204,9 +203,7 @@ def _positions_of(scanners: Any) -> "FloatArray":
     return positions.reshape(-1, 3)
 
 
-def _warn_of_far_scanners(
-    positions: "FloatArray", stations: "FloatArray", points: "FloatArray"
-) -> None:
+def _warn_of_far_scanners(positions: Floats, stations: Floats, points: Floats) -> None:
     """Warn of a scanner that is farther from the points than they are from each other."""
     if not points.size:
         return
@@ -235,7 +232,7 @@ def _sorted_by_kind(files: Sequence[str | os.PathLike[str]]) -> tuple[list[Path]
     return clouds, models
 
 
-def _metres_per_unit(crs: str, path: Path) -> "FloatArray":
+def _metres_per_unit(crs: str, path: Path) -> Floats:
     """Say how long the units of x, y and z are.
 
     Raises
@@ -257,7 +254,7 @@ def _metres_per_unit(crs: str, path: Path) -> "FloatArray":
     return np.array([across, across, up])
 
 
-def _scaling(unit: "FloatArray") -> "FloatArray":
+def _scaling(unit: Floats) -> Floats:
     """Give the matrix that makes metres of coordinates."""
     return np.diag([*unit, 1.0])
 
@@ -282,15 +279,13 @@ def _read_models(models: Sequence[Path], tick: Progress) -> "tuple[pa.Table, Mes
     return table, meshes_of_table(table)
 
 
-def apply(matrix: "FloatArray", points: "FloatArray") -> "FloatArray":
+def apply(matrix: Floats, points: Floats) -> Floats:
     """Move points, float64[3, n]."""
-    moved: FloatArray = matrix[:3, :3] @ points + matrix[:3, 3:]
+    moved: Floats = matrix[:3, :3] @ points + matrix[:3, 3:]
     return moved
 
 
-def _register(
-    xyz: "FloatArray", meshes: Meshes, unit: "FloatArray | None", device: str
-) -> "tuple[FloatArray, str]":
+def _register(xyz: Floats, meshes: Meshes, unit: Floats | None, device: str) -> tuple[Floats, str]:
     """Find where a scan was made, and say how sure that is.
 
     Raises
@@ -341,17 +336,17 @@ def _named(function: str, column: str, found: Mapping[str, Any]) -> list[str]:
     return [names[code] for code in found[column]]
 
 
-def _is_near(matrix: "FloatArray", xyz: "FloatArray", unit: float) -> bool:
+def _is_near(matrix: Floats, xyz: Floats, unit: float) -> bool:
     """Whether a movement, from coordinates of a unit to metres, leaves a scan nearly in place."""
     corners = np.stack([xyz.min(axis=1), xyz.max(axis=1)], axis=1)
     return bool(np.abs(apply(matrix, corners) - unit * corners).max(initial=0.0) < NEARLY)
 
 
 def _judge(
-    points: "FloatArray",
+    points: Floats,
     elements: "pa.Table",
     meshes: Meshes,
-    stations: "FloatArray",
+    stations: Floats,
     device: str,
     options: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
@@ -377,7 +372,7 @@ def _known(value: Any) -> Any:
     return None if isinstance(value, float) and np.isnan(value) else value
 
 
-def _unmodelled(points: "FloatArray", meshes: Meshes, device: str) -> "pa.Table":
+def _unmodelled(points: Floats, meshes: Meshes, device: str) -> "pa.Table":
     """Give the things in the scan that are in no element."""
     import pyarrow as pa
 
@@ -388,9 +383,7 @@ def _unmodelled(points: "FloatArray", meshes: Meshes, device: str) -> "pa.Table"
     return pa.table({name: pa.array(found[name], from_pandas=True) for name in columns})
 
 
-def _compared(
-    function: str, points: "FloatArray", meshes: Meshes, device: str
-) -> Mapping[str, Any]:
+def _compared(function: str, points: Floats, meshes: Meshes, device: str) -> Mapping[str, Any]:
     """Compare all points with the elements; how they lie `coverage` has said already."""
     from spatialq.execution.call import call_as_given
     from spatialq.functions.catalogue import catalogue
@@ -421,9 +414,9 @@ def _write(
             write_points(verdict, deviation, target, tick)
 
 
-def _deviations(verdict: Verdict, device: str) -> "FloatArray":
+def _deviations(verdict: Verdict, device: str) -> Floats:
     """Give the signed distance of each point from the elements, metres; NaN if that is far."""
     found = _compared("deviation", verdict.points, verdict.meshes, device)
-    distance: FloatArray = np.full(verdict.points.shape[1], np.nan)
+    distance: Floats = np.full(verdict.points.shape[1], np.nan)
     distance[found["point_id"]] = found["distance"]
     return distance

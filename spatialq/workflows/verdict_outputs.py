@@ -16,17 +16,16 @@ from spatialq.export.clash_view import radius_of, see
 from spatialq.export.coordinated import Element
 from spatialq.export.coordinated_ifc import guid_of, write_coordinated_ifc
 from spatialq.export.rasteriser import render
+from spatialq.runtime.arrays import Bytes, Floats, Ints
 from spatialq.workflows.clash_models import short_names
 from spatialq.workflows.cloud_files import write_with_columns
 from spatialq.workflows.rendering import overview
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from numpy.typing import NDArray
 
     from spatialq.io.source import PointSource, Progress
 
-    FloatArray = NDArray[np.float64]
 
 COMMAND = "verdict"
 COLOURS = {
@@ -79,11 +78,11 @@ class Verdict:
     elements: "pa.Table"
     meshes: Meshes
     clouds: "Sequence[PointSource]"
-    points: "FloatArray"
-    point_id: "NDArray[np.int64]"
+    points: Floats
+    point_id: Ints
 
 
-def write_points(verdict: Verdict, deviation: "FloatArray", target: Path, tick: "Progress") -> None:
+def write_points(verdict: Verdict, deviation: Floats, target: Path, tick: "Progress") -> None:
     """Write the points in the coordinates of the models, coloured by their deviation."""
     rows = sum(cloud.rows for cloud in verdict.clouds)
     at = verdict.point_id
@@ -107,13 +106,13 @@ def write_points(verdict: Verdict, deviation: "FloatArray", target: Path, tick: 
     write_with_columns(verdict.clouds, target, added, tick, crs=None, keep=keep)
 
 
-def colours_of(deviation: "FloatArray") -> "NDArray[np.uint8]":
+def colours_of(deviation: Floats) -> Bytes:
     """Give red, green and blue of points by their signed distance in metres; NaN is far away."""
     share = np.clip(deviation / RANGE, -1, 1)[:, None]
     outer = np.where(share < 0, COLD, WARM)
     mixed = EVEN + np.abs(share) * (outer - np.array(EVEN))
     mixed[np.isnan(deviation)] = UNKNOWN
-    colours: NDArray[np.uint8] = np.round(mixed).astype(np.uint8)
+    colours: Bytes = np.round(mixed).astype(np.uint8)
     return colours
 
 
@@ -161,7 +160,7 @@ def gravity(row: dict[str, Any]) -> tuple[int, float]:
     return SEVERITY.index(row["status"]), -float(np.linalg.norm(movement(row)))
 
 
-def movement(row: dict[str, Any]) -> "FloatArray":
+def movement(row: dict[str, Any]) -> Floats:
     """Give the metres by which an element is moved; 0 along axes where that is unknown."""
     return np.array([row[name] or 0.0 for name in ("dx", "dy", "dz")])
 
@@ -183,7 +182,7 @@ def _described(row: dict[str, Any]) -> str:
     return f"{row['global_id']}: {said(row)}; {', '.join(measures)}"
 
 
-def _view(verdict: Verdict, k: int, limits: "FloatArray") -> View:
+def _view(verdict: Verdict, k: int, limits: Floats) -> View:
     """See an element; one that is displaced with its copy where it was built."""
     own = verdict.meshes.take(np.array([k]))
     by = movement(verdict.rows[k])

@@ -8,11 +8,12 @@ import numpy as np
 from spatialq.data.columns import Lists
 from spatialq.data.points import ascends
 from spatialq.runtime import buffers
+from spatialq.runtime.arrays import Ints
 from spatialq.runtime.threads import CHUNK, chunks, workers
 
 
 def with_attributes(
-    nodes: Mapping[str, Any], point_id: Any, attributes: Mapping[str, Any]
+    nodes: Mapping[str, Any], point_id: Ints | None, attributes: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Give nodes whose samples have more columns.
 

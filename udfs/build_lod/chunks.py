@@ -9,17 +9,16 @@ finely, in another step.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, log2
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+
+from spatialq.runtime.arrays import Bools, Floats, Ints
 
 from .places import KEY_LEVELS, keys, morton
 from .split import Leaves, cells_below, cells_of
 from .tree import BITS, Cube, Root
 from .validation import reject
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 DEEPEST = 12
 """Levels of one step at most."""
@@ -52,7 +51,7 @@ class Step:
 
     level: int
     depth: int
-    full: "NDArray[np.int64]"
+    full: Ints
 
 
 @dataclass(frozen=True)
@@ -67,8 +66,8 @@ class Counts:
     points : int64[n]
     """
 
-    key: "NDArray[np.int64]"
-    points: "NDArray[np.int64]"
+    key: Ints
+    points: Ints
 
     @classmethod
     def none(cls) -> "Counts":
@@ -99,12 +98,12 @@ class Divided:
     full_points : int64[m]
     """
 
-    level: "NDArray[np.int64]"
-    cell: "NDArray[np.int64]"
-    points: "NDArray[np.int64]"
-    full: "NDArray[np.int64]"
-    full_cell: "NDArray[np.int64]"
-    full_points: "NDArray[np.int64]"
+    level: Ints
+    cell: Ints
+    points: Ints
+    full: Ints
+    full_cell: Ints
+    full_points: Ints
 
 
 def first_depth(points: int, area: float, size: float, most: int) -> int:
@@ -135,7 +134,7 @@ def _depth(points: float, most: int, least: int, deepest: int) -> int:
     return max(least, min(deepest, ceil(log2(max(cells, 1.0)) / 2)))
 
 
-def count(x: Any, y: Any, z: Any, cube: Cube, steps: Sequence[Step]) -> Counts:
+def count(x: Floats, y: Floats, z: Floats, cube: Cube, steps: Sequence[Step]) -> Counts:
     """Count points in the cells of the last step.
 
     Parameters
@@ -156,16 +155,14 @@ def count(x: Any, y: Any, z: Any, cube: Cube, steps: Sequence[Step]) -> Counts:
     return Counts(key, points.astype(np.int64))
 
 
-def _keys(
-    x: Any, y: Any, z: Any, cube: Cube, step: Step, number: "NDArray[np.int64]"
-) -> "NDArray[np.int64]":
+def _keys(x: Any, y: Any, z: Any, cube: Cube, step: Step, number: Ints) -> Ints:
     """Give the keys of the cells that points are in."""
     key = np.empty(len(x), np.int64)
     keys(x, y, z, cube.x0, cube.y0, cube.z0, cube.size, step.level, key, 0, len(x))
     return number << CODE | key >> 3 * (KEY_LEVELS - step.depth)
 
 
-def divide(counts: Counts, step: Step, above: "NDArray[np.int64]", most: int) -> Divided:
+def divide(counts: Counts, step: Step, above: Ints, most: int) -> Divided:
     """Find the coarsest cells below some others that have few enough points.
 
     Parameters
@@ -212,7 +209,7 @@ def divide(counts: Counts, step: Step, above: "NDArray[np.int64]", most: int) ->
     return Divided(level, cell, points, full, full_cell, full_points)
 
 
-def _begins(key: "NDArray[np.int64]") -> "NDArray[np.int64]":
+def _begins(key: Ints) -> Ints:
     """Give the positions at which equal keys begin."""
     return np.flatnonzero(np.concatenate([np.ones(min(len(key), 1), np.bool_), np.diff(key) != 0]))
 
@@ -230,13 +227,13 @@ def in_order(parts: Sequence[Divided]) -> Leaves:
     return Leaves(level, cell, np.cumsum(points) - points, points)
 
 
-def is_inside(x: Any, y: Any, z: Any, cube: Cube, root: Root) -> "NDArray[np.bool_]":
+def is_inside(x: Any, y: Any, z: Any, cube: Cube, root: Root) -> Bools:
     """Tell which points of a cube are in a cell of it."""
     n = len(x)
     at, cell = np.arange(n), np.empty((n, 3), np.int64)
     levels = np.full(n, root.level)
     cells_of(x, y, z, cube.x0, cube.y0, cube.z0, cube.size, at.astype(np.uint32), at, levels, cell)
-    inside: NDArray[np.bool_] = (cell == np.array(root.cell)).all(axis=1)
+    inside: Bools = (cell == np.array(root.cell)).all(axis=1)
     return inside
 
 

@@ -1,24 +1,28 @@
 """The colours of points: red, green, blue and intensity side by side."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.data.points import read_only
 from spatialq.runtime import buffers
+from spatialq.runtime.arrays import Uint16s
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import FEW_POINTS, in_threads
 
 from . import CHANNELS
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 MID_GREY = 32768
 """The colour of a point that has neither colour nor intensity."""
 
 
-def colours(red: Any, green: Any, blue: Any, intensity: Any, n: int) -> "NDArray[np.uint16]":
+def colours(
+    red: Uint16s | None,
+    green: Uint16s | None,
+    blue: Uint16s | None,
+    intensity: Uint16s | None,
+    n: int,
+) -> Uint16s:
     """Combine the colour channels of points into one array, grey where there are none.
 
     Parameters
@@ -38,15 +42,13 @@ def colours(red: Any, green: Any, blue: Any, intensity: Any, n: int) -> "NDArray
     else:
         is_lost = np.ma.getmask(intensity)
         light, grey = (replaced(intensity, is_lost, none) for none in (0, MID_GREY))
-    own = [red, green, blue]
-    if any(each is None for each in own):
-        own = [grey] * len(own)
-    elif any(np.any(np.ma.getmask(each)) for each in own):
+    own = [grey] * 3 if red is None or green is None or blue is None else [red, green, blue]
+    if any(np.any(np.ma.getmask(each)) for each in own):
         lost = buffers.zeros(n, bool)
         for each in own:
             lost |= np.ma.getmask(each)
         own = [replaced(each, lost, grey) for each in own]
-    side_by_side: NDArray[np.uint16] = buffers.empty((n, len(CHANNELS)), np.uint16)
+    side_by_side: Uint16s = buffers.empty((n, len(CHANNELS)), np.uint16)
     plain = [read_only(np.ma.getdata(each)) for each in (*own, light)]
     in_threads(lambda span: _lay(*plain, *span, side_by_side), n, worth=FEW_POINTS)
     return side_by_side

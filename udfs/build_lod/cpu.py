@@ -1,13 +1,15 @@
 """`build_lod` on the CPU: Numba, several threads."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.data.points import read_only
 from spatialq.runtime import buffers, progress
+from spatialq.runtime.arrays import Bytes, Floats, Ints, Uint16s
 from spatialq.runtime.threads import FEW_POINTS, in_threads
 
+from . import Options
 from .attributes import with_attributes
 from .nodes import build_nodes
 from .places import keys
@@ -17,21 +19,18 @@ from .tree import Cube, Points, Root, Tree
 from .validation import validate
 from .voxels import Filler
 
-if TYPE_CHECKING:
-    from . import Options
-
 
 def run(
-    x: Any,
-    y: Any,
-    z: Any,
-    point_id: Any,
-    red: Any,
-    green: Any,
-    blue: Any,
-    intensity: Any,
-    classification: Any,
-    options: "Options",
+    x: Floats,
+    y: Floats,
+    z: Floats,
+    point_id: Ints | None,
+    red: Uint16s | None,
+    green: Uint16s | None,
+    blue: Uint16s | None,
+    intensity: Uint16s | None,
+    classification: Bytes | None,
+    options: Options,
     **attributes: Any,
 ) -> dict[str, Any]:
     """Build the octree of a cloud and give it as a table.
@@ -70,7 +69,7 @@ def run(
     return with_attributes(nodes, point_id, attributes)
 
 
-def build(points: Points, cube: Cube, options: "Options", root: Root | None = None) -> Tree:
+def build(points: Points, cube: Cube, options: Options, root: Root | None = None) -> Tree:
     """Build the octree of a cloud.
 
     Parameters

@@ -7,7 +7,7 @@ file in the order of the tiles, each of which fits into memory.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,19 +15,15 @@ from spatialq.data.reach import require_reach
 from spatialq.data.strays import strays_of, warn_of
 from spatialq.functions.node_stages import Execution
 from spatialq.runtime import cuda, file_memory
+from spatialq.runtime.arrays import Ints, Records, Uint32s
 
-from . import CHANNELS, DECLARATION, cpu
+from . import CHANNELS, DECLARATION, Options, cpu
 from .colours import colours
 from .places import codes_of_places
 from .split import DEPTH, Leaves, cells_below, count_codes, cut, pyramid
 from .tiles import Part, Rows, Tiler
 from .tree import BITS, Cube, Points, Root, Tree
 from .validation import Cloud, box, cube_around, reject
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from . import Options
 
 
 class Saved(Protocol):
@@ -76,12 +72,12 @@ class PointFile:
     first: int
     points: int
 
-    def read(self) -> "NDArray[np.void]":
+    def read(self) -> Records:
         """Read all points of the run."""
         offset = self.first * RECORD.itemsize
         return np.fromfile(self.path, RECORD, self.points, offset=offset)
 
-    def blocks(self) -> "Iterator[NDArray[np.void]]":
+    def blocks(self) -> Iterator[Records]:
         """Read the points in blocks of `BLOCK`."""
         for done in range(0, self.points, BLOCK):
             yield PointFile(self.path, self.first + done, min(BLOCK, self.points - done)).read()
@@ -161,7 +157,7 @@ def without_strays(points: PointFile, cube: Cube) -> tuple[PointFile, Cube]:
 def rows_of(
     batches: Iterable[Mapping[str, Any]],
     folder: Path,
-    options: "Options",
+    options: Options,
     execution: Execution,
     budget: int,
     *,
@@ -212,7 +208,7 @@ def rows_of(
 
 def rows_in_memory(
     cloud: Cloud,
-    options: "Options",
+    options: Options,
     execution: Execution,
     budget: int,
     root: Root | None = None,
@@ -245,7 +241,7 @@ def rows_in_memory(
     return (yield from tiler.of_cloud(cloud.points, cloud.classification, root))
 
 
-def _most_points(options: "Options", execution: Execution, budget: int) -> int:
+def _most_points(options: Options, execution: Execution, budget: int) -> int:
     """Give the number of points of a tile at most: those that fit into the GPU's memory, too."""
     if execution.device == "gpu":
         from . import gpu
@@ -256,7 +252,7 @@ def _most_points(options: "Options", execution: Execution, budget: int) -> int:
 
 
 def _tiler(
-    cube: Cube, options: "Options", execution: Execution, budget: int, *, only_ids: bool
+    cube: Cube, options: Options, execution: Execution, budget: int, *, only_ids: bool
 ) -> Tiler:
     """Let trees be built where a call runs."""
 
@@ -341,7 +337,7 @@ class _Grid:
     def __init__(self, cube: Cube, root: Root) -> None:
         self.cube, self.root = cube, root
         self.depth = min(DEPTH, BITS - root.level)
-        self.counts: NDArray[np.int64] | None = np.zeros((1, 1 << 3 * self.depth), np.int64)
+        self.counts: Ints | None = np.zeros((1, 1 << 3 * self.depth), np.int64)
         """Points of each cell; None once all points are counted."""
         self.group_of = np.empty(1 << 3 * self.depth, np.uint32)
         """The group of each cell: a tile, or a cell that has a finer grid."""
@@ -353,7 +349,7 @@ class _Grid:
         """Whether this grid or a finer one has not been counted yet."""
         return self.counts is not None or any(grid.is_incomplete() for grid in self.finer.values())
 
-    def count(self, block: "NDArray[np.void]") -> None:
+    def count(self, block: Records) -> None:
         """Count points in the grids that are not complete."""
         codes = _codes(self.cube, block, self.root, self.depth)
         if self.counts is not None:
@@ -407,7 +403,7 @@ class _Grid:
                 self.tile_of_group[k] = len(found)
                 found.append(tile)
 
-    def tile_of(self, block: "NDArray[np.void]") -> "NDArray[np.int64]":
+    def tile_of(self, block: Records) -> Ints:
         """Give the tile number of each point."""
         group = self.group_of[_codes(self.cube, block, self.root, self.depth)]
         tile = self.tile_of_group[group]
@@ -438,7 +434,7 @@ def _partition(tiler: Tiler, source: PointFile, path: Path) -> Leaves:
     return tiles
 
 
-def _codes(cube: Cube, block: "NDArray[np.void]", root: Root, depth: int) -> "NDArray[np.uint32]":
+def _codes(cube: Cube, block: Records, root: Root, depth: int) -> Uint32s:
     n = len(block)
     codes = np.empty(n, np.uint32)
     places = *_columns(block, *"xyz"), cube.x0, cube.y0, cube.z0, cube.size
@@ -446,5 +442,5 @@ def _codes(cube: Cube, block: "NDArray[np.void]", root: Root, depth: int) -> "ND
     return codes
 
 
-def _columns(records: "NDArray[np.void]", *names: str) -> list[Any]:
+def _columns(records: Records, *names: str) -> list[Any]:
     return [np.ascontiguousarray(records[name]) for name in names]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from spatialq.data.points import in_one_memory
 from spatialq.data.strays import ends_of
 from spatialq.runtime import cuda, progress
 
-from . import tiles
+from . import Options, tiles
 from .attributes import with_attributes
 from .cost import BYTES_GRID, TILE, bytes_device, bytes_kept
 from .samples_gpu import CloudThere, colours, columns
@@ -20,9 +20,6 @@ from .tiles_gpu import grow
 from .tree import Cube, Points, Root, Tree
 from .validation import Cloud, cube_around, reject, validate
 from .voxels_gpu import voxels
-
-if TYPE_CHECKING:
-    from . import Options
 
 SHARE_OF_FREE = 0.9
 """Part of the free memory that is used: free memory may be fragmented."""
@@ -38,7 +35,7 @@ def run(
     blue: Any,
     intensity: Any,
     classification: Any,
-    options: "Options",
+    options: Options,
     **attributes: Any,
 ) -> dict[str, Any]:
     """Build the octree of a cloud and give it as a table, tile by tile if it is large.
@@ -88,7 +85,7 @@ def _brought(device: cuda.Device, array: Any) -> Any:
     return device.download(device.view(array)) if device.is_here(array) else array
 
 
-def _there(device: cuda.Device, given: Sequence[Any], options: "Options") -> dict[str, Any] | None:
+def _there(device: cuda.Device, given: Sequence[Any], options: Options) -> dict[str, Any] | None:
     """Give the table of points that are on the device, without ids, with all their attributes.
 
     None of others, and of those that are too many or not good: `validation.validate` takes points
@@ -118,7 +115,7 @@ def _there(device: cuda.Device, given: Sequence[Any], options: "Options") -> dic
     return _grown(device, cloud, cube_around(low, high), options, budget)
 
 
-def _from_here(device: cuda.Device, cloud: Cloud, options: "Options") -> dict[str, Any]:
+def _from_here(device: cuda.Device, cloud: Cloud, options: Options) -> dict[str, Any]:
     """Give the table of points in main memory, tile by tile if they are many."""
     points, n = cloud.points, len(cloud.points.x)
     if not options.max_points < n <= capacity(options):
@@ -131,7 +128,7 @@ def _from_here(device: cuda.Device, cloud: Cloud, options: "Options") -> dict[st
 
 
 def _grown(
-    device: cuda.Device, cloud: CloudThere, cube: Cube, options: "Options", budget: int
+    device: cuda.Device, cloud: CloudThere, cube: Cube, options: Options, budget: int
 ) -> dict[str, Any] | None:
     """Build the octree of points on the device, and collect its samples there."""
 
@@ -147,13 +144,13 @@ def _grown(
     return columns(device, forest, cloud, cube, options)
 
 
-def capacity(options: "Options", kept: int = 0) -> int:
+def capacity(options: Options, kept: int = 0) -> int:
     """Estimate how many points fit into the free memory of the GPU, beside some bytes."""
     free = int(cuda.device().free_bytes() * SHARE_OF_FREE) - BYTES_GRID - kept
     return min(max(free // bytes_device(options), 1), MAX_POINTS)
 
 
-def build_and_bring(points: Any, cube: Cube, options: "Options", root: Root | None = None) -> Tree:
+def build_and_bring(points: Any, cube: Cube, options: Options, root: Root | None = None) -> Tree:
     """Build the octree of a cloud and copy it to main memory; the same tree as from `cpu.build`."""
     device = cuda.device()
     with device.use():
@@ -166,7 +163,7 @@ def build_and_bring(points: Any, cube: Cube, options: "Options", root: Root | No
 def build(
     points: Any,
     cube: Cube,
-    options: "Options",
+    options: Options,
     root: Root | None = None,
     *,
     representatives: bool = True,
@@ -264,7 +261,7 @@ def ascending(tree: Tree) -> Any:
     return (keys & np.uint64(0xFFFFFFFF)).astype(np.uint32)
 
 
-def _bring(device: cuda.Device, points: Any, options: "Options") -> tuple[Records, Any]:
+def _bring(device: cuda.Device, points: Any, options: Options) -> tuple[Records, Any]:
     """Copy points to the device, with their ids if 'random' needs them."""
     if not isinstance(points, Points):
         return _packed(device, points), None

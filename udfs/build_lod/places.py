@@ -7,6 +7,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from spatialq.runtime.arrays import Floats
 from spatialq.runtime.compile_cache import njit
 
 from .tree import BITS
@@ -61,9 +62,9 @@ def morton(x: int, y: int, z: int) -> Any:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def keys(
-    x: Any,
-    y: Any,
-    z: Any,
+    x: Floats,
+    y: Floats,
+    z: Floats,
     x0: float,
     y0: float,
     z0: float,
@@ -92,9 +93,9 @@ def codes_of_keys(key: Any, shift: int, bits: int, start: int, stop: int, code: 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def codes_of_places(
-    x: Any,
-    y: Any,
-    z: Any,
+    x: Floats,
+    y: Floats,
+    z: Floats,
     x0: float,
     y0: float,
     z0: float,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from spatialq.runtime import buffers
+from spatialq.runtime.arrays import Floats, Int32s, Ints
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import FEW_POINTS, in_threads, n_threads, spans, steps
 
@@ -208,9 +209,9 @@ def cells_below(cell: Any, deep: Any, code: Any) -> Any:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def is_one_place(
-    x: Any,
-    y: Any,
-    z: Any,
+    x: Floats,
+    y: Floats,
+    z: Floats,
     x0: float,
     y0: float,
     z0: float,
@@ -235,9 +236,9 @@ def is_one_place(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def divide_few(
-    x: Any,
-    y: Any,
-    z: Any,
+    x: Floats,
+    y: Floats,
+    z: Floats,
     x0: float,
     y0: float,
     z0: float,
@@ -250,8 +251,8 @@ def divide_few(
     alone: int,
     max_points: int,
     begin: int,
-    leaf_level: Any,
-    leaf_points: Any,
+    leaf_level: Int32s,
+    leaf_points: Int32s,
 ) -> None:
     """Split a cell by sorting its points by their codes, `KEY_LEVELS` levels at a time.
 
@@ -313,9 +314,9 @@ def divide_few(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def cells_of(
-    x: Any,
-    y: Any,
-    z: Any,
+    x: Floats,
+    y: Floats,
+    z: Floats,
     x0: float,
     y0: float,
     z0: float,
@@ -355,7 +356,7 @@ def pyramid(counts: Any) -> Any:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def cut(sums: Any, depth: int, max_points: int, group_of: Any, groups: Any) -> int:
+def cut(sums: Ints, depth: int, max_points: int, group_of: Any, groups: Ints) -> int:
     """Find the coarsest cells that have few enough points, or else the finest cells.
 
     Parameters

@@ -2,16 +2,14 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.runtime import cuda
 
+from . import Options
 from .tree import BITS, Cube, Nodes, Root
-
-if TYPE_CHECKING:
-    from . import Options
 
 SOURCE = Path(__file__).parent / "split.cu"
 THREADS = 256
@@ -139,7 +137,7 @@ class _Grids:
 
 
 def split(
-    device: cuda.Device, cloud: Records, cube: Cube, options: "Options", root: Root | None = None
+    device: cuda.Device, cloud: Records, cube: Cube, options: Options, root: Root | None = None
 ) -> Split:
     """Sort points into the leaves of their octree.
 
@@ -193,7 +191,7 @@ class _Splitter:
     """The steps of a split; each uses the results of the previous ones."""
 
     def __init__(
-        self, device: cuda.Device, cloud: Records, cube: Cube, options: "Options", root: Root
+        self, device: cuda.Device, cloud: Records, cube: Cube, options: Options, root: Root
     ) -> None:
         self.device, self.cloud, self.options, self.root = device, cloud, options, root
         self.where = cube.x0, cube.y0, cube.z0, cube.size

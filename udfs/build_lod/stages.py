@@ -7,7 +7,7 @@ nodes the tasks of nodes above, some levels at once, make theirs.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from spatialq.functions.node_stages import Node, NodePart, NodeResult, NodeWork,
 from spatialq.functions.stages import Columns, OfAll, TaskResult
 from spatialq.runtime import budget
 
-from . import CHANNELS, chunks, cpu
+from . import CHANNELS, Options, chunks, cpu
 from .attributes import of_points, with_attributes
 from .chunks import Counts, Divided, Step
 from .colours import colours
@@ -27,9 +27,6 @@ from .tiles import Part, Rows, Tiler, all_of
 from .tree import Cube, Root
 from .validation import cube_around, validate
 
-if TYPE_CHECKING:
-    from . import Options
-
 FUNCTION = "build_lod"
 ROOTS = "roots"
 """The stage of first nodes."""
@@ -37,7 +34,7 @@ AT_ONCE = 1 << 20
 """Counts that are added at once."""
 
 
-def build_lod(work: "NodeWork[Options]") -> None:
+def build_lod(work: NodeWork[Options]) -> None:
     """Build the tree of all points."""
     cloud, options = work.cloud, work.options
     if not cloud.size:
@@ -51,7 +48,7 @@ def build_lod(work: "NodeWork[Options]") -> None:
     work.nodes(ROOTS, rounds, total, brightest=brightest)
 
 
-def _divided(work: "NodeWork[Options]", cube: Cube) -> tuple[int, list[Divided]]:
+def _divided(work: NodeWork[Options], cube: Cube) -> tuple[int, list[Divided]]:
     """Find the chunks, step by step; give the greatest red, green or blue of points, too."""
     most, level, near = work.node_points, 0, None
     depth = chunks.first_depth(work.cloud.size, work.area, cube.size, most)
@@ -70,7 +67,7 @@ def _divided(work: "NodeWork[Options]", cube: Cube) -> tuple[int, list[Divided]]
         near = [chunks.box_of(cube, level, cell) for cell in last.full_cell]
 
 
-def _builds(found: Leaves, cube: Cube, options: "Options") -> Iterator[Node]:
+def _builds(found: Leaves, cube: Cube, options: Options) -> Iterator[Node]:
     """Give the chunks."""
     for k in range(len(found.level)):
         root, points = found.root(k), int(found.points[k])
@@ -78,7 +75,7 @@ def _builds(found: Leaves, cube: Cube, options: "Options") -> Iterator[Node]:
         yield Node(root.name, build, (root, points, cube, options), box)
 
 
-def _joins(band: list[tuple[Root, list[Root]]], cube: Cube, options: "Options") -> Iterator[Node]:
+def _joins(band: list[tuple[Root, list[Root]]], cube: Cube, options: Options) -> Iterator[Node]:
     """Give the nodes above some chunks and nodes."""
     for root, below in band:
         first_nodes = tuple(OfNode(ROOTS, each.name) for each in below)
@@ -136,7 +133,7 @@ def _steps(level: int, depth: int, before: Sequence[TaskResult]) -> list[Step]:
     return [*known, Step(level, depth, np.empty(0, np.int64))]
 
 
-def build(part: NodePart, root: Root, n: int, cube: Cube, options: "Options") -> NodeResult:
+def build(part: NodePart, root: Root, n: int, cube: Cube, options: Options) -> NodeResult:
     """Build the nodes of a chunk of n points.
 
     Raises
@@ -157,7 +154,7 @@ def build(part: NodePart, root: Root, n: int, cube: Cube, options: "Options") ->
         return _result(root, rows, ids, attributes)
 
 
-def join(root: Root, cube: Cube, options: "Options", below: Sequence[TaskResult]) -> NodeResult:
+def join(root: Root, cube: Cube, options: Options, below: Sequence[TaskResult]) -> NodeResult:
     """Build nodes above chunks from the first nodes of what is below."""
     parts = [Part.of_arrays(each.arrays) for each in below]
     roots = [part.tree.root for part in parts]

@@ -2,22 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.data.columns import NUMPY_TYPES, Lists, Text
 from spatialq.runtime import buffers
+from spatialq.runtime.arrays import Bytes, Floats, Ints
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.progress import check
 from spatialq.runtime.threads import in_threads
 
-from . import CHANNELS, DECLARATION, SAMPLE
+from . import CHANNELS, DECLARATION, SAMPLE, Options
 from .places import gather
 from .tree import Cube, Points, Tree
-
-if TYPE_CHECKING:
-    from . import Options
 
 COLUMNS = DECLARATION.outputs[0].columns
 
@@ -63,9 +61,9 @@ class Places:
 def columns(
     tree: Tree,
     points: Points,
-    classification: Any,
+    classification: Bytes,
     cube: Cube,
-    options: "Options",
+    options: Options,
     *,
     only_ids: bool = False,
 ) -> dict[str, Any]:
@@ -204,7 +202,7 @@ def _samples(
     points: Points,
     classification: Any,
     places: Places,
-    options: "Options",
+    options: Options,
 ) -> dict[str, Any]:
     offsets, low, spacing = places.offsets, places.low, places.spacing
     total = int(offsets[-1])
@@ -261,7 +259,7 @@ def _ids(tree: Tree, points: Points, offsets: Any) -> Any:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def take_ids(position: Any, first: int, stop: int, point_id: Any, out: int, ids: Any) -> None:
+def take_ids(position: Any, first: int, stop: int, point_id: Ints, out: int, ids: Any) -> None:
     """Write the ids of the points of samples."""
     for i in range(first, stop):
         ids[out + i - first] = point_id[position[i]]
@@ -272,11 +270,11 @@ def take_samples(
     position: Any,
     first: int,
     stop: int,
-    x: Any,
-    y: Any,
-    z: Any,
+    x: Floats,
+    y: Floats,
+    z: Floats,
     classification: Any,
-    point_id: Any,
+    point_id: Ints,
     out: int,
     x_out: Any,
     y_out: Any,
@@ -327,9 +325,9 @@ def take_centres(
     zmin: float,
     spacing: float,
     out: int,
-    x: Any,
-    y: Any,
-    z: Any,
+    x: Floats,
+    y: Floats,
+    z: Floats,
 ) -> None:
     """Write the centres of voxels."""
     for i in range(first, stop):

@@ -8,22 +8,20 @@ result is equal, bit for bit, to that of one build.
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.runtime import progress
+from spatialq.runtime.arrays import Bytes
 
-from . import validation
+from . import Options, validation
 from .cpu import sort
 from .nodes import build_nodes
 from .split import Leaves, Sorted, split
 from .table import by_level, columns
 from .tree import BITS, Cube, Nodes, Points, Root, Tree
 from .voxels import Filler, LevelVoxels, draw_points
-
-if TYPE_CHECKING:
-    from . import Options
 
 Build = Callable[[Points, Cube, "Options", Root], Tree]
 """A function such as `cpu.build`; the arrays of its tree are in main memory."""
@@ -42,7 +40,7 @@ class Part:
 
     tree: Tree
     points: Points
-    classification: Any
+    classification: Bytes
 
     def first_node(self) -> "Part":
         """Drop the nodes below the first, and all points except those that represent its voxels."""
@@ -102,7 +100,7 @@ class Tiler:
     """
 
     cube: Cube
-    options: "Options"
+    options: Options
     build: Build
     budget: int
     only_ids: bool = False
@@ -218,7 +216,7 @@ class Tiler:
         return Part(tree, points, np.concatenate([c.classification for c in children])[by_id])
 
 
-def run(cloud: validation.Cloud, options: "Options", build: Build, budget: int) -> dict[str, Any]:
+def run(cloud: validation.Cloud, options: Options, build: Build, budget: int) -> dict[str, Any]:
     """Build the octree of a cloud tile by tile and return it as a table.
 
     Parameters

@@ -1,19 +1,17 @@
 """Validation of the points of `build_lod`: finite, in the order of their ids, with colours."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from spatialq.data.points import ascends, ids_of, not_finite, read_only
 from spatialq.data.strays import ends_of
 from spatialq.runtime import buffers
+from spatialq.runtime.arrays import Bytes, Floats, Ints, Uint16s
 
 from .colours import colours, replaced
 from .tree import Cube, Points
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MAX_POINTS = 2**32 - 1
 """Points of one tree at most: a position has 32 bits."""
@@ -24,20 +22,20 @@ class Cloud:
     """Validated points, their classes (uint8[n]) and the cube around them."""
 
     points: Points
-    classification: "NDArray[np.uint8]"
+    classification: Bytes
     cube: Cube
 
 
 def validate(
-    x: Any,
-    y: Any,
-    z: Any,
-    point_id: Any,
-    red: Any,
-    green: Any,
-    blue: Any,
-    intensity: Any,
-    classification: Any,
+    x: Floats,
+    y: Floats,
+    z: Floats,
+    point_id: Ints | None,
+    red: Uint16s | None,
+    green: Uint16s | None,
+    blue: Uint16s | None,
+    intensity: Uint16s | None,
+    classification: Bytes | None,
 ) -> Cloud:
     """Check points and sort them by their ids.
 
@@ -65,7 +63,7 @@ def validate(
     if n > MAX_POINTS:
         reject(f"points must be at most {MAX_POINTS} in one tree, got {n}")
     cube = cube_around(*box(x, y, z, point_id))
-    attributes = [red, green, blue, intensity, classification]
+    attributes: list[Any] = [red, green, blue, intensity, classification]
     if point_id is None:
         point_id = ids_of(None, n)
     elif not ascends(point_id):

@@ -7,21 +7,20 @@ children as samples, as the paper does.
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.runtime import buffers
+from spatialq.runtime.arrays import Floats, Ints
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.progress import check
 from spatialq.runtime.threads import FEW_POINTS, in_threads
 
+from . import Options
 from .places import bits_set, digits, gather, lowest_bit, place, spread
 from .split import Sorted
 from .tree import Nodes
-
-if TYPE_CHECKING:
-    from . import Options
 
 NO_POINT = 0xFFFFFFFF
 FINE = 10
@@ -87,7 +86,7 @@ class Mask:
 class Filler:
     """Fills the inner nodes level by level."""
 
-    def __init__(self, points: Sorted, nodes: Nodes, options: "Options") -> None:
+    def __init__(self, points: Sorted, nodes: Nodes, options: Options) -> None:
         self.sorted = points
         self.nodes = nodes
         self.options = options
@@ -344,7 +343,7 @@ def sum_points(voxel: Any, order: Any, first: int, stop: int, colour: Any, sums:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def draw_points(
-    voxel: Any, order: Any, first: int, stop: int, point_id: Any, seed: int, key: Any
+    voxel: Any, order: Any, first: int, stop: int, point_id: Ints, seed: int, key: Any
 ) -> None:
     """Keep the point with the maximum random number; of equal ones the lower position."""
     for i in range(first, stop):
@@ -365,9 +364,9 @@ def random_word(point_id: int, seed: int) -> Any:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def weigh_points(
-    x: Any,
-    y: Any,
-    z: Any,
+    x: Floats,
+    y: Floats,
+    z: Floats,
     x0: float,
     y0: float,
     z0: float,
@@ -419,7 +418,7 @@ def weigh_voxels(
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def neighbours(where: int, axis: int, depth: int, code: Any, square: Any) -> None:
+def neighbours(where: int, axis: int, depth: int, code: Ints, square: Ints) -> None:
     """Find the two voxels along an axis to which a sample contributes: its own and the nearer one.
 
     Parameters

@@ -2,17 +2,15 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.runtime import cuda
 
+from . import Options
 from .split_gpu import Records, Split
 from .tree import Cube
-
-if TYPE_CHECKING:
-    from . import Options
 
 SOURCE = Path(__file__).parent / "voxels.cu"
 THREADS = 256
@@ -63,7 +61,7 @@ class TreeVoxels:
 
 
 def voxels(
-    device: cuda.Device, cloud: Records, split: Split, cube: Cube, options: "Options",
+    device: cuda.Device, cloud: Records, split: Split, cube: Cube, options: Options,
     point_id: Any, *, representatives: bool = True,
 ) -> TreeVoxels:  # fmt: skip
     """Fill the inner nodes of a tree with voxels.
@@ -107,7 +105,7 @@ class _Filler:
         cloud: Records,
         split: Split,
         cube: Cube,
-        options: "Options",
+        options: Options,
         point_id: Any,
     ) -> None:
         self.device, self.cloud, self.split = device, cloud, split

@@ -8,6 +8,7 @@ from spatialq.data.points import all_finite, ids_of, not_finite, read_only
 from spatialq.data.strays import ends_of, strays_of
 from spatialq.geometry.neighbours import NeighbourLists, Neighbours
 from spatialq.runtime import buffers, progress
+from spatialq.runtime.arrays import Bytes, Floats, Ints
 from spatialq.runtime.compile_cache import njit
 
 from . import HIGH_NOISE, LOW_NOISE, NEVER_CLASSIFIED, Options
@@ -15,7 +16,12 @@ from .limit import RUN, limit_of
 
 
 def run(
-    x: Any, y: Any, z: Any, point_id: Any, options: Options, classification: Any = None
+    x: Floats,
+    y: Floats,
+    z: Floats,
+    point_id: Ints | None,
+    options: Options,
+    classification: Bytes | None = None,
 ) -> dict[str, Any]:
     """Find the points of a cloud that are noise, low or high.
 

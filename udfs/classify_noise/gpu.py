@@ -1,7 +1,7 @@
 """`classify_noise` on the GPU."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,17 +10,14 @@ from spatialq.data.strays import strays_of, values_at
 from spatialq.geometry.neighbours_gpu import THREADS, NeighboursOnGpu, finite_points
 from spatialq.runtime import cuda, progress
 
-from . import NEVER_CLASSIFIED
+from . import NEVER_CLASSIFIED, Options
 from .limit import limit_of
-
-if TYPE_CHECKING:
-    from . import Options
 
 SOURCE = Path(__file__).parent / "kernels.cu"
 
 
 def run(
-    x: Any, y: Any, z: Any, point_id: Any, options: "Options", classification: Any = None
+    x: Any, y: Any, z: Any, point_id: Any, options: Options, classification: Any = None
 ) -> dict[str, Any]:
     """Find the points of a cloud that are noise, low or high.
 
@@ -68,7 +65,7 @@ def run(
         return where_they_are(device, point_id, n, {"classification": classes}, here=here)
 
 
-def _classify(device: cuda.Device, options: "Options", there: Any, classes: Any) -> NeighboursOnGpu:
+def _classify(device: cuda.Device, options: Options, there: Any, classes: Any) -> NeighboursOnGpu:
     """Find the noise among points that are not stray; give the search among them."""
     xp, n = device.xp, len(there[0])
     near = NeighboursOnGpu(device, *there)

@@ -4,12 +4,14 @@ from collections.abc import Callable
 from math import sqrt
 from typing import Any
 
+from spatialq.runtime.arrays import Floats
+
 RUN = 256
 """Values that are added up one after the other; their sums then likewise."""
 
 
 def limit_of(
-    distance: Any,
+    distance: Floats,
     multiplier: float,
     empty: Callable[[int], Any],
     add: Callable[[Any, float, int, Any], None],

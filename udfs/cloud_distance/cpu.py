@@ -9,6 +9,7 @@ from spatialq.data.points import all_finite, ids_of, normals_of, not_finite
 from spatialq.geometry.eigen import eigen
 from spatialq.geometry.neighbours import ROOM, NeighbourLists, Neighbours, squared_to_box
 from spatialq.runtime import buffers, progress
+from spatialq.runtime.arrays import Floats, Ints
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads
 
@@ -23,8 +24,8 @@ SLACK = 1 + 1e-9
 
 
 def run(
-    x: Any, y: Any, z: Any, point_id: Any, reference: Cloud, options: Options,
-    nx: Any = None, ny: Any = None, nz: Any = None,
+    x: Floats, y: Floats, z: Floats, point_id: Ints | None, reference: Cloud, options: Options,
+    nx: Floats | None = None, ny: Floats | None = None, nz: Floats | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Measure how far the points of a cloud are from another one.
 

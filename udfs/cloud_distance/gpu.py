@@ -1,7 +1,7 @@
 """`cloud_distance` on the GPU: the nearest point of the reference, or M3C2."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,16 +10,13 @@ from spatialq.data.points import normals_to_device, where_they_are
 from spatialq.geometry.neighbours_gpu import NeighboursOnGpu, finite_points
 from spatialq.runtime import cuda, progress
 
-from . import COUNTS, LEAST, NO_POINT, VALUES, Z_95
-
-if TYPE_CHECKING:
-    from . import Options
+from . import COUNTS, LEAST, NO_POINT, VALUES, Z_95, Options
 
 SOURCE = Path(__file__).parent / "kernels.cu"
 
 
 def run(
-    x: Any, y: Any, z: Any, point_id: Any, reference: Cloud, options: "Options",
+    x: Any, y: Any, z: Any, point_id: Any, reference: Cloud, options: Options,
     nx: Any = None, ny: Any = None, nz: Any = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Measure how far the points of a cloud are from another one.
@@ -83,7 +80,7 @@ def run(
         return where_they_are(device, point_id, n, columns, here=here)
 
 
-def _search(device: cuda.Device, options: "Options", reference: Cloud) -> NeighboursOnGpu:
+def _search(device: cuda.Device, options: Options, reference: Cloud) -> NeighboursOnGpu:
     """Make a search among the points of the reference, which themselves do not stay."""
     others = (reference.x, reference.y, reference.z, reference.point_id)
     there, _ = finite_points(device, f"{options.function}: reference", *others)

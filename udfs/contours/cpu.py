@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.runtime import budget, progress
+from spatialq.runtime.arrays import Array, Floats, Ints
 
-from . import BYTES_PER_CELL
+from . import BYTES_PER_CELL, Options
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from spatialq.data.grid import Grid
 
-    from . import Options
 
 RAISED = 1e-3
 """Share of the interval by which heights on a contour are raised, as GDAL does it: otherwise lines
@@ -25,7 +23,7 @@ LINE = 2
 """The code of a linestring in WKB."""
 
 
-def run(grid: "Grid", options: "Options") -> dict[str, Any]:
+def run(grid: "Grid", options: Options) -> dict[str, Any]:
     """Trace the contours.
 
     Parameters
@@ -68,7 +66,7 @@ def run(grid: "Grid", options: "Options") -> dict[str, Any]:
         line_type=LineType.ChunkCombinedOffset,
     )
     progress.stage("contours", 1.0)
-    found: list[tuple[NDArray[Any], ...]] = []
+    found: list[tuple[Array, ...]] = []
     geometries: list[bytes] = []
     for k, height in enumerate(heights):
         (points,), (offsets,) = trace.lines(height)
@@ -88,7 +86,7 @@ def run(grid: "Grid", options: "Options") -> dict[str, Any]:
     return dict(zip(("height", "is_closed", "length"), columns, strict=True)) | {"geometry": lines}
 
 
-def _levels(z: "NDArray[np.float64]", options: "Options") -> list[float]:
+def _levels(z: Floats, options: Options) -> list[float]:
     """List the heights of contours between the lowest and the highest cell."""
     low, high = ((float(f(z)) - options.base) / options.interval for f in (np.nanmin, np.nanmax))
     if high - low > MOST_LEVELS:
@@ -99,9 +97,7 @@ def _levels(z: "NDArray[np.float64]", options: "Options") -> list[float]:
     return [options.base + k * options.interval for k in range(ceil(low), floor(high) + 1)]
 
 
-def _wkb(
-    points: "NDArray[np.float64]", first: "NDArray[np.int64]", stop: "NDArray[np.int64]"
-) -> list[bytes]:
+def _wkb(points: Floats, first: Ints, stop: Ints) -> list[bytes]:
     """Write runs of points as lines."""
     text = points.astype("<f8").tobytes()
     return [

@@ -10,7 +10,7 @@ from spatialq.data.strays import ends_of
 from spatialq.runtime import buffers, progress
 from spatialq.runtime.threads import Workers, workers
 
-from . import assign, cells, nodes
+from . import Options, assign, cells, nodes
 from .boundary import sides
 from .cells import MOMENTS, NONE
 from .cpu_cells import CpuCells, total_of
@@ -20,7 +20,6 @@ from .octree import Cube
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from . import Options
 
 POINTS_PER_THREAD = 50_000
 
@@ -30,7 +29,7 @@ def run(
     y: "NDArray[np.float64]",
     z: "NDArray[np.float64]",
     point_id: "NDArray[np.int64] | None",
-    options: "Options",
+    options: Options,
     outputs: "Sequence[str]",
 ) -> "dict[str, dict[str, NDArray[Any]]]":
     """Find the planes of a cloud, the plane of each point, and the nodes that voted.
@@ -93,7 +92,7 @@ def detection(
     y: "NDArray[np.float64]",
     z: "NDArray[np.float64]",
     point_id: "NDArray[np.int64] | None",
-    options: "Options",
+    options: Options,
     *,
     label: bool,
     explain: bool = False,

@@ -9,7 +9,7 @@ the results of all passes so far. What it does between passes takes little time.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,16 +17,13 @@ from spatialq.data.points import read_only
 from spatialq.runtime import buffers
 from spatialq.runtime.threads import Workers, workers
 
-from . import assign
+from . import Options, assign
 from .cells import FINER, GRID, MOMENTS, OPEN
 from .cpu import CpuCloud
 from .cpu_cells import CpuCells
 from .detection import Detection, detect
 from .octree import MAX_LEVEL, Cube
 from .surfaces import Near, Rasters, Surfaces
-
-if TYPE_CHECKING:
-    from . import Options
 
 Arrays = Mapping[str, Any]
 NOTHING = np.empty(0, np.int64)
@@ -95,7 +92,7 @@ class Passes:
 
 
 def search_with(
-    size: int, cube: Cube, options: "Options", passes: Passes, *, label: bool
+    size: int, cube: Cube, options: Options, passes: Passes, *, label: bool
 ) -> Detection:
     """Find planes, as far as the passes that are done allow.
 

@@ -1,12 +1,12 @@
 """The search for planes: octrees of the points that no plane explains, votes, groups of nodes."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.runtime import progress
 
-from . import groups
+from . import Options, groups
 from .accumulator import BEYOND, RADIUS, ball
 from .cells import BITS
 from .explanation import Explanation
@@ -23,9 +23,6 @@ from .octree import (
     weighted_median,
 )
 from .surfaces import near_planes
-
-if TYPE_CHECKING:
-    from . import Options
 
 NOISES = 3.0
 """Maximum distance of a point from its plane, in standard deviations, without max_distance: within
@@ -69,7 +66,7 @@ ROOT = float(1 << (BITS - 1))
 
 
 def search(
-    cloud: Any, cube: Cube, options: "Options", explanation: Explanation
+    cloud: Any, cube: Cube, options: Options, explanation: Explanation
 ) -> tuple[PlanarNodes, Any, Any]:
     """Find the planes of a cloud.
 
@@ -123,7 +120,7 @@ def _without_stairs(nodes: PlanarNodes, explanation: Explanation) -> PlanarNodes
 
 
 def _sound(
-    cloud: Any, nodes: PlanarNodes, noise: float, options: "Options", explanation: Explanation
+    cloud: Any, nodes: PlanarNodes, noise: float, options: Options, explanation: Explanation
 ) -> PlanarNodes:
     """Leave out nodes that are thicker than noise explains, but for their layers."""
     limit = max(ROUGH * ROUGH * noise, (MIN_DISTANCE / ROOT) ** 2)
@@ -134,7 +131,7 @@ def _sound(
 
 
 def _group(
-    cloud: Any, nodes: PlanarNodes, owner: Any, planes: Any, cube: Cube, options: "Options"
+    cloud: Any, nodes: PlanarNodes, owner: Any, planes: Any, cube: Cube, options: Options
 ) -> tuple[Any, Any]:
     """Add free nodes to planes, let the others vote, and make planes of those that agree.
 
@@ -199,7 +196,7 @@ def _group(
     return _by_size(nodes, owner, planes)
 
 
-def deviation(nodes: PlanarNodes, cube: Cube, options: "Options") -> float:
+def deviation(nodes: PlanarNodes, cube: Cube, options: Options) -> float:
     """Give the standard deviation that points of a plane may have, in steps."""
     if options.max_rmse is not None:
         return options.max_rmse * cube.scale
@@ -222,7 +219,7 @@ def _by_size(nodes: PlanarNodes, owner: Any, planes: Any) -> tuple[Any, Any]:
     return ranks[owner], np.ascontiguousarray(planes[order])
 
 
-def in_steps(nodes: PlanarNodes, planes: Any, cube: Cube, options: "Options") -> Any:
+def in_steps(nodes: PlanarNodes, planes: Any, cube: Cube, options: Options) -> Any:
     """Give normals, offsets and maximum distances of planes in steps from the minimum corner."""
     normals = planes[:, :3]
     offsets = (planes[:, 3] + (normals * (nodes.centroid + 1.0)).sum(1)) * ROOT

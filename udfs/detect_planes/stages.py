@@ -8,10 +8,11 @@ search puts together what these have found, and goes on. See `passes`.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spatialq.functions.stages import Columns, OfAll, OfCores, Part, PointWork, TaskResult
 
+from . import Options
 from .detection import Detection
 from .octree import Cube
 from .passes import (
@@ -25,9 +26,6 @@ from .passes import (
     search_with,
 )
 
-if TYPE_CHECKING:
-    from . import Options
-
 AXES = ("x", "y", "z")
 
 
@@ -38,7 +36,7 @@ class Search:
     size: int
     cube: Cube
     """Around all points, as the kernel makes it."""
-    options: "Options"
+    options: Options
     label: bool
 
     def go_on(self, results: Sequence[Callable[[], Columns]]) -> tuple[Detection, Naming | None]:
@@ -54,20 +52,20 @@ class Search:
         return found, passes.naming
 
 
-def detect_planes(work: "PointWork[Options]") -> None:
+def detect_planes(work: PointWork[Options]) -> None:
     """Find the planes of all points."""
     search = search_of(work, label=False)
     _, searches, _ = search_planes(work, search)
     work.table("planes", list_planes, search, searches)
 
 
-def plane_points(work: "PointWork[Options]") -> None:
+def plane_points(work: PointWork[Options]) -> None:
     """Find the planes of all points, and those of each core."""
     points, searches, settled = search_planes(work, search_of(work, label=True))
     work.rows(assign_planes, points, searches[-1], settled)
 
 
-def search_of(work: "PointWork[Options]", *, label: bool) -> Search:
+def search_of(work: PointWork[Options], *, label: bool) -> Search:
     """Make the search in all points; `label` if each of them is to get its plane."""
     cloud, cube = work.cloud, Cube((0.0, 0.0, 0.0), 0.0)
     if cloud.size:
@@ -76,7 +74,7 @@ def search_of(work: "PointWork[Options]", *, label: bool) -> Search:
 
 
 def search_planes(
-    work: "PointWork[Options]", search: Search
+    work: PointWork[Options], search: Search
 ) -> tuple[OfCores, tuple[OfAll, ...], OfCores | None]:
     """Search; give the stages of the points, of the search, and the one that settles the planes.
 

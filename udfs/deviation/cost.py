@@ -12,7 +12,7 @@ BYTES_PER_TRIANGLE = 9 * 8 + 4 * 8 + 7 * 3 * 8 + 13 + 8 * 5
 """Corners, plane, pseudonormals, numbers; its share of the lists of cubes."""
 
 
-def work(size: Size, _: Any) -> Work:
+def work(size: Size, _: object) -> Work:
     """Count the points, and the elements that are prepared for the search on the host."""
     elements = float(size.elements)
     # of elements that are not known, there may be any number beside the points: none is assumed

@@ -9,14 +9,15 @@ from spatialq.data.points import all_finite, ids_of, in_parts, normals_of, not_f
 from spatialq.geometry.nearest_faces import NearestFaces
 from spatialq.geometry.winding import arc_tangent
 from spatialq.runtime import buffers, progress
+from spatialq.runtime.arrays import Floats, Ints
 from spatialq.runtime.compile_cache import njit
 
 from . import NO_FACE, Options
 
 
 def run(
-    x: Any, y: Any, z: Any, point_id: Any, elements: Meshes, options: Options,
-    nx: Any = None, ny: Any = None, nz: Any = None,
+    x: Floats, y: Floats, z: Floats, point_id: Ints | None, elements: Meshes, options: Options,
+    nx: Floats | None = None, ny: Floats | None = None, nz: Floats | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Find the nearest face of each point of a cloud.
 

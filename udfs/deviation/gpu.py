@@ -1,7 +1,7 @@
 """`deviation` on the GPU: the faces are prepared here, the points searched there."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +19,7 @@ from spatialq.data.tiles import runs_of
 from spatialq.geometry.nearest_faces import NearestFaces
 from spatialq.runtime import buffers, cuda, progress
 
-if TYPE_CHECKING:
-    from . import Options
+from . import Options
 
 SOURCE = Path(__file__).parent / "kernels.cu"
 THREADS = 128
@@ -35,7 +34,7 @@ COLUMNS = {
 
 
 def run(
-    x: Any, y: Any, z: Any, point_id: Any, elements: Meshes, options: "Options",
+    x: Any, y: Any, z: Any, point_id: Any, elements: Meshes, options: Options,
     nx: Any = None, ny: Any = None, nz: Any = None, tiles: int = 1,
 ) -> dict[str, Any]:  # fmt: skip
     """Find the nearest face of each point of a cloud.
@@ -96,7 +95,7 @@ def run(
 class _Search:
     """The faces on a device."""
 
-    def __init__(self, device: cuda.Device, elements: Meshes, options: "Options") -> None:
+    def __init__(self, device: cuda.Device, elements: Meshes, options: Options) -> None:
         self.device, self.metres = device, options.metres
         nearest = NearestFaces(elements, options.max_distance)
         self.lengths = np.float64(nearest.max_distance), np.float64(nearest.rounding)

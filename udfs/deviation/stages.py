@@ -1,7 +1,6 @@
 """`deviation` in parts: each point by itself, and the elements near its core."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,18 +8,15 @@ from spatialq.data.meshes import Meshes
 from spatialq.functions.stages import Columns, Part, PointAndElementWork, TaskResult
 from spatialq.geometry import boxes
 
-from . import NO_FACE
-
-if TYPE_CHECKING:
-    from . import Options
+from . import NO_FACE, Options
 
 
-def deviation(work: "PointAndElementWork[Options]") -> None:
+def deviation(work: PointAndElementWork[Options]) -> None:
     """Find the nearest faces of the points of each core."""
     work.rows(find_faces, work.options, work.elements)
 
 
-def find_faces(part: Part, options: "Options", elements: TaskResult) -> Columns:
+def find_faces(part: Part, options: Options, elements: TaskResult) -> Columns:
     """Give the rows of the points of a core, in their order."""
     points = part.own(part.points())
     xyz = [points[axis] for axis in "xyz"]

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from spatialq.runtime.arrays import Floats, Ints
 from spatialq.runtime.compile_cache import njit
 
 from .polygons import FULL, ROOM, area, cut, half_plane, wider
@@ -40,7 +41,7 @@ def facet_may_lie_over(facets: Any, t: int, box: Any, j: int, tolerance: float) 
 def some_over(
     a: int, b: int,
     facets: Any, starts: Any, clusters: Any, cluster_starts: Any, boxes: Any,
-    tolerance: float, x: Any, y: Any,
+    tolerance: float, x: Floats, y: Floats,
 ) -> bool:  # fmt: skip
     """Whether some points of the element b lie over points of the element a.
 
@@ -74,7 +75,7 @@ def some_over(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def lies_over(facets: Any, t: int, s: int, tolerance: float, x: Any, y: Any) -> Any:
+def lies_over(facets: Any, t: int, s: int, tolerance: float, x: Floats, y: Floats) -> Any:
     """Whether the facet t is over the facet s where both are, seen from above."""
     if facets[s, 12] <= tolerance or facets[t, 10] - facets[s, 9] <= tolerance:
         return False
@@ -105,7 +106,7 @@ def lies_over(facets: Any, t: int, s: int, tolerance: float, x: Any, y: Any) -> 
 def all_over(
     a: int, b: int,
     facets: Any, starts: Any, clusters: Any, cluster_starts: Any,
-    tolerance: float, below: Any,
+    tolerance: float, below: Ints,
 ) -> bool:  # fmt: skip
     """Whether all points of the element b lie over points of the element a.
 
@@ -176,7 +177,7 @@ def doubled(values: Any) -> Any:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def halve(x: Any, y: Any, sizes: Any, next_facet: Any, top: int) -> None:
+def halve(x: Floats, y: Floats, sizes: Any, next_facet: Any, top: int) -> None:
     """Cut the polygon on top of the stack in two, from its first corner to the one opposite."""
     at = top * ROOM
     n = sizes[top]
@@ -198,8 +199,8 @@ def cut_away(
     t: int,
     s: int,
     tolerance: float,
-    x: Any,
-    y: Any,
+    x: Floats,
+    y: Floats,
     sizes: Any,
     next_facet: Any,
     top: int,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from spatialq.runtime.arrays import Floats
 from spatialq.runtime.compile_cache import njit
 
 CROSSINGS = 6
@@ -22,7 +23,7 @@ ROOM = FULL + 4 * (CROSSINGS - 1)
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def cut(
-    x: Any, y: Any, at: int, n: int,
+    x: Floats, y: Floats, at: int, n: int,
     a: float, b: float, c: float, px: float, py: float,
     inner: int, outer: int,
 ) -> tuple[int, int]:  # fmt: skip
@@ -80,7 +81,7 @@ def cut(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def wider(x: Any, y: Any, at: int, n: int, limit: float) -> bool:
+def wider(x: Floats, y: Floats, at: int, n: int, limit: float) -> bool:
     """Whether a polygon is wider than a limit in every direction."""
     found = False  # what rounding shrank to a point has no edge
     for k in range(n):
@@ -103,7 +104,7 @@ def wider(x: Any, y: Any, at: int, n: int, limit: float) -> bool:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def area(x: Any, y: Any, at: int, n: int) -> float:
+def area(x: Floats, y: Floats, at: int, n: int) -> float:
     """Measure a polygon."""
     double = 0.0
     for k in range(1, n - 1):

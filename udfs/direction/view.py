@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 from math import cos, radians, sin
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.data.meshes import Meshes
+from spatialq.runtime.arrays import Floats, Ints
 
-if TYPE_CHECKING:
-    from . import Options
+from . import Options
 
 MIN_TOLERANCE = 1e-6
 """Metres. A triangle whose projection is narrower is a line."""
@@ -39,14 +39,14 @@ class View:
     cluster_starts : int64[k + 1]
     """
 
-    boxes: Any
-    facets: Any
-    starts: Any
-    clusters: Any
-    cluster_starts: Any
+    boxes: Floats
+    facets: Floats
+    starts: Ints
+    clusters: Floats
+    cluster_starts: Ints
 
 
-def axes(options: "Options") -> Any:
+def axes(options: Options) -> Any:
     """Find the matrix whose rows are two directions across, and the direction."""
     quarters, rest = divmod(options.true_north or 0.0, 90.0)
     c, s = cos(radians(rest)), sin(radians(rest))
@@ -86,7 +86,7 @@ def corners(meshes: Meshes, name: str) -> Any:
     return found
 
 
-def look(triangles: Any, face_starts: Any) -> View:
+def look(triangles: Floats, face_starts: Ints) -> View:
     """View elements from above.
 
     Parameters

@@ -3,10 +3,10 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spatialq.geometry import broad_phase, rtree
 from spatialq.geometry.boxes import Boxes
+from spatialq.runtime.arrays import Floats, Ints
 
 from . import Options
 
@@ -20,7 +20,7 @@ def candidates(
     options: Options,
     tree_a: rtree.Tree | None = None,
     tree_b: rtree.Tree | None = None,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[Ints, Ints]:
     """Find the pairs that may be in the result, from the boxes alone.
 
     Parameters
@@ -48,7 +48,7 @@ def candidates(
     return broad_phase.pairs(boxes_a, boxes_b, apart, "auto", tree_a, tree_b)
 
 
-def box_distance(limits: NDArray[np.float64], max_distance: float) -> float:
+def box_distance(limits: Floats, max_distance: float) -> float:
     """Give how far apart boxes may be along an axis if their elements are within the distance."""
     finite = limits[np.isfinite(limits).all(axis=1)]
     extent = np.ptp(finite.reshape(-1, 3), axis=0).sum() if len(finite) else 0.0

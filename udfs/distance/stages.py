@@ -1,6 +1,6 @@
 """`point_elements` in parts: each point by itself, and the elements near it."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -8,17 +8,14 @@ from spatialq.data.meshes import Meshes
 from spatialq.functions.stages import Columns, Part, PointAndElementWork, TaskResult
 from spatialq.geometry import boxes
 
-from . import Options
+from . import Options, PointOptions
 from .candidates import box_distance
-
-if TYPE_CHECKING:
-    from . import PointOptions
 
 POINTS = 1 << 16
 """Points that are compared at once; their meshes take about a kilobyte each."""
 
 
-def point_elements(work: "PointAndElementWork[PointOptions]") -> None:
+def point_elements(work: PointAndElementWork[PointOptions]) -> None:
     """Find the elements near the points of each core."""
     limit = work.options.max_distance
     assert limit is not None  # see `PointOptions.check`

@@ -1,15 +1,13 @@
 """The footprint of a mesh, as it comes from DuckDB and goes there."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.data.polygons import wkb_of
+from spatialq.runtime.arrays import Floats, Ints
 
 from .outline import outline
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 CALLER = "mesh_footprint"
 
@@ -23,9 +21,7 @@ def footprint(mesh: dict[str, Any] | None) -> bytes | None:
     return wkb_of(polygons) if polygons else None
 
 
-def _arrays(
-    vertices: list[float], faces: list[int]
-) -> "tuple[NDArray[np.float64], NDArray[np.int64]]":
+def _arrays(vertices: list[float], faces: list[int]) -> tuple[Floats, Ints]:
     """Check a mesh.
 
     Raises

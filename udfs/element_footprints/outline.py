@@ -7,14 +7,13 @@ triangles are the same edge.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from .rings import LEVEL, Segment, rings_of
+from spatialq.runtime.arrays import Floats, Ints
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from .rings import LEVEL, Segment, rings_of
 
 DECIMALS = 5
 UNIT = 10.0**-DECIMALS
@@ -33,21 +32,21 @@ PAIRS = 2**22
 class Edges:
     """Edges of an area that go up: float64[n] each, in units."""
 
-    x0: "NDArray[np.float64]"
-    y0: "NDArray[np.float64]"
-    x1: "NDArray[np.float64]"
-    y1: "NDArray[np.float64]"
-    enters: "NDArray[np.int64]"
+    x0: Floats
+    y0: Floats
+    x1: Floats
+    y1: Floats
+    enters: Ints
     """How many more triangles there are to the right of an edge than to the left."""
 
-    def at(self, chosen: Any, y: float) -> "NDArray[np.float64]":
+    def at(self, chosen: Any, y: float) -> Floats:
         """Find where edges are at a height: at their ends exactly their ends."""
         x0, y0, x1, y1 = (each[chosen] for each in (self.x0, self.y0, self.x1, self.y1))
         share = (y - y0) / (y1 - y0)
         return np.asarray(np.where(y == y1, x1, x0 + share * (x1 - x0)))
 
 
-def outline(xy: "NDArray[np.float64]", triangles: "NDArray[np.int64]") -> list[list[Any]]:
+def outline(xy: Floats, triangles: Ints) -> list[list[Any]]:
     """Find the union of triangles.
 
     Parameters
@@ -73,15 +72,13 @@ def outline(xy: "NDArray[np.float64]", triangles: "NDArray[np.int64]") -> list[l
     return [[_metres(np.array(ring), origin, unit) for ring in polygon] for polygon in polygons]
 
 
-def _metres(
-    ring: "NDArray[np.float64]", origin: "NDArray[np.float64]", unit: float
-) -> "NDArray[np.float64]":
+def _metres(ring: Floats, origin: Floats, unit: float) -> Floats:
     """Give vertices in metres; those of the grid are decimal numbers again."""
     metres = origin + ring * unit
     return np.where(ring == np.rint(ring), np.round(metres, DECIMALS), metres)
 
 
-def _edges(xy: "NDArray[np.int64]", triangles: "NDArray[np.int64]") -> Edges:
+def _edges(xy: Ints, triangles: Ints) -> Edges:
     """Give the edges that remain when all triangles are anticlockwise and opposite edges cancel."""
     places, names = np.unique(xy, axis=0, return_inverse=True)
     corners = names.reshape(-1)[triangles]
@@ -103,7 +100,7 @@ def _edges(xy: "NDArray[np.int64]", triangles: "NDArray[np.int64]") -> Edges:
     return Edges(low[:, 0], low[:, 1], high[:, 0], high[:, 1], enters[enters != 0])
 
 
-def _levels(edges: Edges) -> "NDArray[np.float64]":
+def _levels(edges: Edges) -> Floats:
     """Give the heights between which edges do not cross."""
     heights = [edges.y0, edges.y1]
     n = edges.y0.size
@@ -129,9 +126,9 @@ def _levels(edges: Edges) -> "NDArray[np.float64]":
 class Slab:
     """The sides of the union between two levels: a left side, its right side, the next left one."""
 
-    edges: "NDArray[np.int64]"
-    bottoms: "NDArray[np.float64]"
-    tops: "NDArray[np.float64]"
+    edges: Ints
+    bottoms: Floats
+    tops: Floats
     """Where the sides are at the lower and upper level; they do not cross."""
 
     @classmethod
@@ -168,12 +165,12 @@ def _boundary(edges: Edges) -> Iterator[Segment]:
             yield (low, high, edge) if side % 2 else (high, low, edge)
 
 
-def _ways(count: int) -> "NDArray[np.int64]":
+def _ways(count: int) -> Ints:
     """Give -1 for left sides and 1 for right ones."""
     return np.arange(count) % 2 * 2 - 1
 
 
-def _together(places: "NDArray[np.float64]") -> "NDArray[np.float64]":
+def _together(places: Floats) -> Floats:
     """Make places one that are near each other."""
     order = np.argsort(places, kind="stable")
     ordered = places[order]
@@ -183,9 +180,7 @@ def _together(places: "NDArray[np.float64]") -> "NDArray[np.float64]":
     return joined
 
 
-def _level(
-    y: float, places: "NDArray[np.float64]", arrives: "NDArray[np.int64]"
-) -> Iterator[Segment]:
+def _level(y: float, places: Floats, arrives: Ints) -> Iterator[Segment]:
     """Give the parts of a level on which the union is above or below, but not both."""
     there, which = np.unique(places, return_inverse=True)
     surplus = np.zeros(there.size, np.int64)

@@ -4,14 +4,12 @@ from dataclasses import dataclass
 from math import ceil, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spatialq.runtime import buffers
+from spatialq.runtime.arrays import Floats, Ints
 from spatialq.runtime.threads import steps
 
 from . import cells
-
-Floats = NDArray[np.float64]
 
 POINTS_PER_BUCKET = 2
 
@@ -24,7 +22,7 @@ class Buckets:
     y: Floats
     z: Floats
     corner: tuple[float, float]
-    starts: NDArray[np.int64]
+    starts: Ints
     """Bucket (row * columns + column) -> its first point; the last entry ends the last bucket."""
     side: float
     columns: int

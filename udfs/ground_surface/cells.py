@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from spatialq.runtime.arrays import Floats, Int32s, Ints
 from spatialq.runtime.compile_cache import njit
 
 MARGIN = 2
@@ -36,7 +37,7 @@ def height(a: float, b: float, c: float, to_a: float, to_b: float, to_c: float) 
 
 @njit(cache=True, nogil=True)
 def nearest_to_centres(
-    x: Any, y: Any, z: Any, start: int, stop: int,
+    x: Floats, y: Floats, z: Floats, start: int, stop: int,
     centre_x: Any, centre_y: Any, resolution: float, nearest: Any,
 ) -> None:  # fmt: skip
     """Point nearest to the centre of each cell; of equally near ones the lowest, then by x, y.
@@ -59,7 +60,7 @@ def nearest_to_centres(
 
 @njit(cache=True, nogil=True)
 def list_crossing(
-    x: Any, triangles: Any, start: int, stop: int, x0: float, resolution: float, column: int,
+    x: Floats, triangles: Any, start: int, stop: int, x0: float, resolution: float, column: int,
     found: Any,
 ) -> int:  # fmt: skip
     """List those of the triangles [start, stop) that may cover a column; returns how many.
@@ -81,8 +82,8 @@ def list_crossing(
 
 @njit(cache=True, nogil=True)
 def rasterise(
-    x: Any, y: Any, z: Any, triangles: Any, crossing: Any, first: int, behind: int,
-    centre_x: Any, centre_y: Any, resolution: float, start: int, stop: int, grid: Any,
+    x: Floats, y: Floats, z: Floats, triangles: Int32s, crossing: Ints, first: int, behind: int,
+    centre_x: Any, centre_y: Any, resolution: float, start: int, stop: int, grid: Floats,
 ) -> None:  # fmt: skip
     """Heights of the cells in a strip of columns whose centre is in a triangle or on its edge.
 
@@ -113,7 +114,7 @@ def rasterise(
 
 @njit(cache=True, nogil=True)
 def fill_triangle(
-    x: Any, y: Any, z: Any, corners: Any, centre_x: Any, centre_y: Any, resolution: float,
+    x: Floats, y: Floats, z: Floats, corners: Any, centre_x: Any, centre_y: Any, resolution: float,
     start: int, stop: int, grid: Any,
 ) -> None:  # fmt: skip
     """Heights of the cells of a triangle that have none and are in the columns [start, stop)."""
@@ -160,7 +161,7 @@ def bucket_of(
 
 @njit(cache=True, nogil=True)
 def count_in_buckets(
-    x: Any, y: Any, start: int, stop: int,
+    x: Floats, y: Floats, start: int, stop: int,
     x0: float, y0: float, side: float, columns: int, rows: int, counts: Any,
 ) -> None:  # fmt: skip
     """Add the number of the points [start, stop) in each bucket to the second entry behind it."""
@@ -170,7 +171,7 @@ def count_in_buckets(
 
 @njit(cache=True, nogil=True)
 def move_to_buckets(
-    x: Any, y: Any, z: Any, start: int, stop: int,
+    x: Floats, y: Floats, z: Floats, start: int, stop: int,
     x0: float, y0: float, side: float, columns: int, rows: int,
     starts: Any, to_x: Any, to_y: Any, to_z: Any,
 ) -> None:  # fmt: skip
@@ -188,7 +189,7 @@ def move_to_buckets(
 
 @njit(cache=True, nogil=True)
 def weigh(
-    x: Any, y: Any, z: Any, starts: Any, bucket: float, n_columns: int, n_rows: int,
+    x: Floats, y: Floats, z: Floats, starts: Any, bucket: float, n_columns: int, n_rows: int,
     px: float, py: float, squares: Any, nearest: Any,
 ) -> float:  # fmt: skip
     """Mean height of the points nearest to a place, weighted with 1 / distance squared.

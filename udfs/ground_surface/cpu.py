@@ -2,24 +2,19 @@
 
 from bisect import bisect_left
 from math import floor
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from spatialq.data.points import all_finite, not_finite
 from spatialq.runtime import buffers, progress
+from spatialq.runtime.arrays import Bools, Floats, Int32s, Ints
 from spatialq.runtime.threads import Workers, workers
 
 from ..owm_ground import cpu as owm_ground
-from . import cells
+from . import Options, cells
 from .buckets import sort_into_buckets
 from .grid import SurfaceRaster, cover
-from .triangles import Triangles, arrange, hull, triangulate
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from . import Options
+from .triangles import arrange, hull, triangulate
 
 COLUMNS_PER_STRIP = 64
 TRIANGLES_PER_STRIP = 1 << 17  # about: small strips, since triangles are not distributed evenly
@@ -27,12 +22,12 @@ CELLS_PER_PART = 1 << 15  # whose nearest points are searched for at once
 
 
 def run(
-    x: "NDArray[np.float64]",
-    y: "NDArray[np.float64]",
-    z: "NDArray[np.float64]",
-    point_id: "NDArray[np.int64] | None",
-    options: "Options",
-) -> "dict[str, NDArray[np.float64]]":
+    x: Floats,
+    y: Floats,
+    z: Floats,
+    point_id: Ints | None,
+    options: Options,
+) -> dict[str, Floats]:
     """Make a terrain grid from the ground seeds of a cloud, or from ground points.
 
     Parameters
@@ -73,12 +68,12 @@ def run(
 
 
 def interpolate(
-    x: "NDArray[np.float64]",
-    y: "NDArray[np.float64]",
-    z: "NDArray[np.float64]",
+    x: Floats,
+    y: Floats,
+    z: Floats,
     grid: SurfaceRaster,
-    options: "Options",
-) -> "dict[str, NDArray[np.float64]]":
+    options: Options,
+) -> dict[str, Floats]:
     """Give the cells of a grid, with heights between ground points; arguments as of `run`."""
     progress.stage("triangles" if options.method == "tin" else "hull", 0.7)
     x, y, z = arrange(x, y, z, grid, thin=options.thin)
@@ -102,10 +97,10 @@ def interpolate(
 
 def _rasterise(
     pool: Workers,
-    points: "tuple[NDArray[np.float64], ...]",
-    triangles: Triangles,
+    points: tuple[Floats, ...],
+    triangles: Int32s,
     grid: SurfaceRaster,
-    heights: "NDArray[np.float64]",
+    heights: Floats,
 ) -> None:
     """Fill the cells in strips of columns; the first corner of a triangle is its west end."""
     x, n = points[0], len(triangles)
@@ -126,7 +121,7 @@ def _rasterise(
     firsts = [bisect_left(range(n), column, key=first_column) for column in edges[:-1]]
     starts, stops, behind = edges[:-1], edges[1:], [*firsts[1:], n]
 
-    def crossing(first: int, behind: int, column: int) -> "NDArray[np.int64]":
+    def crossing(first: int, behind: int, column: int) -> Ints:
         found = np.empty((0, 2), np.int64)
         n = cells.list_crossing(x, triangles, first, behind, *west, column, found)
         found = np.empty((n, 2), np.int64)
@@ -147,11 +142,11 @@ def _rasterise(
 
 def _weigh(
     pool: Workers,
-    points: "tuple[NDArray[np.float64], ...]",
+    points: tuple[Floats, ...],
     grid: SurfaceRaster,
-    wanted: "NDArray[np.bool_]",
+    wanted: Bools,
     neighbours: int,
-    heights: "NDArray[np.float64]",
+    heights: Floats,
 ) -> None:
     if points[0].size == 0:
         return

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from spatialq.runtime.arrays import Bytes, Floats, Ints
 from spatialq.runtime.compile_cache import njit
 
 NOWHERE = -1
@@ -47,7 +48,7 @@ def turn(ax: float, ay: float, bx: float, by: float, cx: float, cy: float) -> in
 
 
 @njit(cache=True, nogil=True)
-def is_left(x: Any, y: Any, p: int, a: int, b: int) -> bool:
+def is_left(x: Floats, y: Floats, p: int, a: int, b: int) -> bool:
     """Whether point p is left of a -> b."""
     return bool(turn(x[a], y[a], x[b], y[b], x[p], y[p]) > 0)
 
@@ -89,7 +90,7 @@ def add_lifted(
 
 
 @njit(cache=True, nogil=True)
-def in_circle(x: Any, y: Any, a: int, b: int, c: int, d: int, parts: Any) -> bool:
+def in_circle(x: Floats, y: Floats, a: int, b: int, c: int, d: int, parts: Any) -> bool:
     """Whether point d is inside the circle of a, b, c, which turn left; exact.
 
     On the circle it is inside if lifting the point with the highest index makes it so.
@@ -119,7 +120,7 @@ def in_circle(x: Any, y: Any, a: int, b: int, c: int, d: int, parts: Any) -> boo
 
 
 @njit(cache=True, nogil=True)
-def precedes(y: Any, i: int, j: int, axis: int) -> bool:
+def precedes(y: Floats, i: int, j: int, axis: int) -> bool:
     """Whether point i comes before j by x, then y; or by y, then -x, which is that turned by 90."""
     if axis == BY_X:
         return i < j
@@ -190,7 +191,7 @@ def remove(origin: Any, after: Any, before: Any, free: Any, e: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def begin(x: Any, y: Any, three: Any, origin: Any, after: Any, before: Any, free: Any) -> int:
+def begin(x: Floats, y: Floats, three: Any, origin: Any, after: Any, before: Any, free: Any) -> int:
     """Triangulate two or three points; returns a half-edge of the hull, as `join` does."""
     i, j = min(three), max(three)
     if three.size == 2:
@@ -207,8 +208,8 @@ def begin(x: Any, y: Any, three: Any, origin: Any, after: Any, before: Any, free
 
 @njit(cache=True, nogil=True)
 def join(
-    x: Any, y: Any, origin: Any, after: Any, before: Any, free: Any,
-    left: int, right: int, axis: int, stop: Any,
+    x: Any, y: Any, origin: Any, after: Any, before: Any, free: Ints,
+    left: int, right: int, axis: int, stop: Bytes,
 ) -> int:  # fmt: skip
     """Join the triangulations of two sets of points, all of the left ones first along an axis.
 
@@ -286,8 +287,8 @@ def join(
 
 @njit(cache=True, nogil=True)
 def triangulate_tile(
-    x: Any, y: Any, points: Any, first_edge: int, origin: Any, after: Any, before: Any, free: Any,
-    stop: Any,
+    x: Floats, y: Floats, points: Any, first_edge: int, origin: Any, after: Any, before: Any,
+    free: Ints, stop: Bytes,
 ) -> int:  # fmt: skip
     """Triangulate some of the points by themselves.
 
@@ -361,7 +362,7 @@ def note_edges(origin: Any, start: int, stop: int, leaving: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def list_triangles(
-    x: Any, y: Any, origin: Any, after: Any, before: Any, leaving: Any, start: int, stop: int,
+    x: Floats, y: Floats, origin: Any, after: Any, before: Any, leaving: Any, start: int, stop: int,
     triangles: Any,
 ) -> int:  # fmt: skip
     """List the triangles whose first corner is one of the points [start, stop); return how many.

@@ -2,33 +2,28 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.data.points import all_finite, not_finite, to_device
 from spatialq.runtime import cuda, progress
+from spatialq.runtime.arrays import Floats, Int32s
 
 from ..owm_ground import gpu as owm_ground
+from . import Options
 from .buckets import sort_into_buckets
 from .grid import SurfaceRaster, cover
-from .triangles import Triangles, arrange, hull, triangulate
+from .triangles import arrange, hull, triangulate
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from . import Options
-
-    Points = tuple[NDArray[np.float64], ...]
+Points = tuple[Floats, ...]
 
 SOURCE = Path(__file__).parent / "kernels.cu"
 MAX_ROWS = 65535  # maximum number of blocks along y
 BLOCKS = 16  # of `surface_rasterise` per multiprocessor
 
 
-def run(
-    x: Any, y: Any, z: Any, point_id: Any, options: "Options", tiles: int = 1
-) -> dict[str, Any]:
+def run(x: Any, y: Any, z: Any, point_id: Any, options: Options, tiles: int = 1) -> dict[str, Any]:
     """Make a terrain grid from the ground seeds of a cloud, or from ground points.
 
     Parameters
@@ -78,9 +73,7 @@ def run(
         return grid.table(heights if here else device.download(heights), xp)
 
 
-def _seeds(
-    device: cuda.Device, cloud: tuple[Any, ...], options: "Options", tiles: int
-) -> list[Any]:
+def _seeds(device: cuda.Device, cloud: tuple[Any, ...], options: Options, tiles: int) -> list[Any]:
     """Give x, y and z of the seeds, in the order of their ids; where the cloud is."""
     if tiles > 1:
         with progress.nested():
@@ -91,7 +84,7 @@ def _seeds(
     return [values[seeds] for values in cloud[:3]]
 
 
-def _heights(device: cuda.Device, points: "Points", grid: SurfaceRaster, options: "Options") -> Any:
+def _heights(device: cuda.Device, points: Points, grid: SurfaceRaster, options: Options) -> Any:
     """Heights of the cells: float64[rows, columns] on the device, NaN where there is none."""
     xp, kernels = device.xp, _Kernels(device, grid)
     heights = xp.full((grid.rows, grid.columns), np.nan)
@@ -115,7 +108,7 @@ class _Kernels:
     device: cuda.Device
     grid: SurfaceRaster
 
-    def interpolate(self, points: "Points", triangles: Triangles, heights: Any) -> None:
+    def interpolate(self, points: Points, triangles: Int32s, heights: Any) -> None:
         """Fill the cells whose centre is in a triangle; of several triangles the first is used."""
         n = len(triangles)
         if n == 0:
@@ -136,7 +129,7 @@ class _Kernels:
         )  # fmt: skip
         self._cells("heights", x, y, z, corners, owners, *there, *self._sizes(), heights)
 
-    def weigh(self, points: "Points", wanted: Any, neighbours: int, heights: Any) -> None:
+    def weigh(self, points: Points, wanted: Any, neighbours: int, heights: Any) -> None:
         """Fill the wanted cells with the weighted mean of the points nearest to them."""
         if points[0].size == 0:
             return

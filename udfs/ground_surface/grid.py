@@ -3,19 +3,16 @@
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, floor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spatialq.data.points import in_parts
 from spatialq.runtime import buffers
+from spatialq.runtime.arrays import Floats
 from spatialq.runtime.threads import steps
 
-if TYPE_CHECKING:
-    from . import Options
-
-Floats = NDArray[np.float64]
+from . import Options
 
 MAX_CELLS = 1 << 28
 MIN_STEP = 1000  # a cell must have this many spacings of double precision
@@ -82,7 +79,7 @@ class SurfaceRaster:
         return {"x": x.ravel(), "y": y.ravel(), "z": z.ravel()}
 
 
-def cover(x: Any, y: Any, options: "Options") -> SurfaceRaster:
+def cover(x: Any, y: Any, options: Options) -> SurfaceRaster:
     """Make the grid over the bounding box of one or more points; arrays of NumPy or CuPy.
 
     Raises

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import fields
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,16 +10,13 @@ from spatialq.functions.stages import Box, Columns, Part, PointWork, TaskResult
 from ..owm_ground import Options as SeedOptions
 from ..owm_ground.cost import halo
 from ..owm_ground.stages import find_seeds, for_parts
-from . import cpu
+from . import Options, cpu
 from .grid import cover
-
-if TYPE_CHECKING:
-    from . import Options
 
 AXES = ("x", "y", "z")
 
 
-def ground_surface(work: "PointWork[Options]") -> None:
+def ground_surface(work: PointWork[Options]) -> None:
     """Make the terrain grid of all points."""
     options, cloud = work.options, work.cloud
     if cloud.size == 0:
@@ -40,7 +36,7 @@ def read_own(part: Part) -> Columns:
     return {axis: points[axis] for axis in AXES}
 
 
-def interpolate(options: "Options", box: Box, ground: Iterator[TaskResult]) -> Columns:
+def interpolate(options: Options, box: Box, ground: Iterator[TaskResult]) -> Columns:
     """Give the cells of the grid over a box, between the ground points of all cores."""
     parts = [[each.arrays[axis] for axis in AXES] for each in ground]
     x, y, z = (np.concatenate(axis) for axis in zip(*parts, strict=True))

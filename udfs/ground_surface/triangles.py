@@ -10,18 +10,15 @@ the parts; arrays of all points are those of `spatialq.runtime.buffers`.
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spatialq.runtime import buffers, progress
+from spatialq.runtime.arrays import Floats, Int32s
 from spatialq.runtime.threads import Workers, chunks, steps, workers
 
 from . import cells, delaunay
 from .grid import SurfaceRaster
 
-Floats = NDArray[np.float64]
-Triangles = NDArray[np.int32]
-
-NONE: Triangles = np.empty((0, 3), np.int32)
+NONE: Int32s = np.empty((0, 3), np.int32)
 POINTS_PER_TILE = 1 << 16
 """Points that are triangulated at once, at most; also of a run that is sorted at once, about."""
 HALVES = 6
@@ -114,7 +111,7 @@ def _lowest_of_each_place(
     return tuple(values[:n] for values in points)
 
 
-def triangulate(x: Floats, y: Floats) -> Triangles:
+def triangulate(x: Floats, y: Floats) -> Int32s:
     """Make the Delaunay triangulation of what `arrange` returns, in tiles that are then joined.
 
     Of points on one circle, that with the highest index is a corner of all their triangles. So the
@@ -204,7 +201,7 @@ class _Edges:
                 self.free,
             )
 
-    def triangles(self, pool: Workers) -> Triangles:
+    def triangles(self, pool: Workers) -> Int32s:
         """List the triangles in their order."""
         leaving = buffers.empty(self.x.size, self.arrays[0].dtype)
         for start, stop in chunks(self.arrays[0].size):
@@ -212,18 +209,18 @@ class _Edges:
             delaunay.note_edges(self.arrays[0], start, stop, leaving)
         parts = chunks(self.x.size, POINTS_PER_TILE)
 
-        def list_part(part: tuple[int, int], found: Triangles) -> int:
+        def list_part(part: tuple[int, int], found: Int32s) -> int:
             listed = delaunay.list_triangles(self.x, self.y, *self.arrays, leaving, *part, found)
             return int(listed)
 
         ends = np.cumsum(pool.map(lambda part: list_part(part, NONE), parts))
-        triangles: Triangles = buffers.empty((int(ends[-1]), 3), np.int32)
+        triangles: Int32s = buffers.empty((int(ends[-1]), 3), np.int32)
         pool.map(list_part, parts, np.split(triangles, ends[:-1]))
         return triangles
 
 
-def hull(x: Floats, y: Floats) -> Triangles:
-    """Triangles that fill the convex hull of sorted points, as a fan around the first of them."""
+def hull(x: Floats, y: Floats) -> Int32s:
+    """Int32s that fill the convex hull of sorted points, as a fan around the first of them."""
     corners = _corners(x, y)
     first = np.full(max(0, corners.size - 2), corners[0] if corners.size else 0)
     return np.column_stack([first, corners[1:-1], corners[2:]]).astype(np.int32)

@@ -7,6 +7,7 @@ import numpy as np
 from spatialq.geometry.clusters import CLUSTER
 from spatialq.geometry.solids import Solids
 from spatialq.geometry.triangles import squared_distance_point_triangle
+from spatialq.runtime.arrays import Floats
 from spatialq.runtime.compile_cache import njit
 
 from .cell_crossings import longest_crossing
@@ -26,7 +27,7 @@ FLAT = 0.9999
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def bound_in_cell(
-    corners: Any, e: int, o: int, own: Any, reach: float, solids: Solids, work: Any
+    corners: Floats, e: int, o: int, own: Any, reach: float, solids: Solids, work: Any
 ) -> Any:
     """Bound the distance from the surface of e in the part of a cell that is inside e and o.
 
@@ -130,7 +131,7 @@ def forget(work: Any) -> None:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def lower_mean(rows: Any, m: int, mean: Any, n: int) -> int:
+def lower_mean(rows: Floats, m: int, mean: Floats, n: int) -> int:
     """Find a mean of rows whose largest value is small.
 
     Parameters
@@ -187,7 +188,7 @@ def lower_mean(rows: Any, m: int, mean: Any, n: int) -> int:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def distances_from(
-    f: int, px: float, py: float, pz: float, corners: Any, n: int, row: Any, e: int,
+    f: int, px: float, py: float, pz: float, corners: Floats, n: int, row: Floats, e: int,
     solids: Solids, work: Any,
 ) -> None:  # fmt: skip
     """Fill in distances of the corners of a cell from a convex piece of a surface.

@@ -5,13 +5,14 @@ from typing import Any
 import numpy as np
 
 from spatialq.geometry.solids import Solids
+from spatialq.runtime.arrays import Floats
 from spatialq.runtime.compile_cache import njit
 
 from .cells import STACK
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def choose_frames(a: int, b: int, solids: Solids, work: Any) -> None:
+def choose_frames(a: int, b: int, solids: Solids, work: Floats) -> None:
     """Find axes in which the boxes of two elements share little, and axes of each element.
 
     Parameters
@@ -147,7 +148,7 @@ def along(ux: float, uy: float, uz: float, e: int, solids: Solids) -> Any:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def distances_in_box(own: Any, corners: Any, n: int, row: Any) -> float:
+def distances_in_box(own: Floats, corners: Floats, n: int, row: Floats) -> float:
     """Fill in a bound of the distance from a surface that holds inside of it: from its box.
 
     Parameters

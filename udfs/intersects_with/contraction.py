@@ -6,6 +6,7 @@ import numpy as np
 
 from spatialq.geometry.clusters import CLUSTER
 from spatialq.geometry.solids import Solids
+from spatialq.runtime.arrays import Floats
 from spatialq.runtime.compile_cache import njit
 
 from .cells import STACK
@@ -98,7 +99,7 @@ def contract(e: int, at: int, solids: Solids, work: Any) -> bool:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def face_through(
-    px: float, py: float, pz: float, half: Any, e: int, solids: Solids, frame: Any
+    px: float, py: float, pz: float, half: Floats, e: int, solids: Solids, frame: Floats
 ) -> Any:
     """Find a face of e whose plane has all the faces that pass through the inside of a box.
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from spatialq.geometry.solids import Solids
 from spatialq.geometry.triangles import min3
+from spatialq.runtime.arrays import Floats
 from spatialq.runtime.compile_cache import njit
 
 from .point_in_solid import in_both, nearest
@@ -19,7 +20,7 @@ MAX_SURFACES = 16
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def common_ball(
-    px: float, py: float, pz: float, box: Any, t: float, a: int, b: int, solids: Solids
+    px: float, py: float, pz: float, box: Floats, t: float, a: int, b: int, solids: Solids
 ) -> Any:
     """Find the largest ball in the common part of two elements.
 
@@ -144,7 +145,7 @@ def largest_ball(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def ball_radius(
-    px: float, py: float, pz: float, a: int, b: int, solids: Solids, away: Any
+    px: float, py: float, pz: float, a: int, b: int, solids: Solids, away: Floats
 ) -> float:
     """Give the radius of the largest ball round p that lies in both elements; negative if none.
 

@@ -14,6 +14,7 @@ import numpy as np
 from spatialq.geometry.clusters import CLUSTER
 from spatialq.geometry.solids import Solids
 from spatialq.geometry.triangles import squared_distance
+from spatialq.runtime.arrays import Bytes, Floats, Int32s, Ints
 from spatialq.runtime.compile_cache import njit
 
 from .inscribed_ball import common_ball, largest_ball
@@ -45,8 +46,8 @@ COLUMNS = 18
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def relate(
-    pairs_a: Any,
-    pairs_b: Any,
+    pairs_a: Ints,
+    pairs_b: Ints,
     first: int,
     stop: int,
     solids: Solids,
@@ -54,9 +55,9 @@ def relate(
     touches: Any,
     max_faces: int,
     max_vertices: int,
-    halt: Any,
+    halt: Bytes,
     relation: Any,
-    measures: Any,
+    measures: Floats,
 ) -> None:
     """Find the relations of the pairs first to stop.
 
@@ -197,7 +198,7 @@ def shared_box(boxes: Any, a: int, b: int, t: float, box: Any) -> None:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def gather_triangles(e: int, box: Any, solids: Solids, kept: Any) -> int:
+def gather_triangles(e: int, box: Floats, solids: Solids, kept: Floats) -> int:
     """Copy the triangles of an element that meet a box; those without area are left out.
 
     Parameters
@@ -276,17 +277,17 @@ def gather_triangles(e: int, box: Any, solids: Solids, kept: Any) -> int:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def find_contacts(
-    one: Any,
+    one: Floats,
     n: int,
-    other: Any,
+    other: Floats,
     m: int,
     side: int,
     other_side: int,
     t: float,
     touches: Any,
-    groups: Any,
-    near: Any,
-    contacts: Any,
+    groups: Floats,
+    near: Ints,
+    contacts: Int32s,
 ) -> Any:
     """Classify the pairs of triangles, in the order of the faces, up to the first that cross.
 
@@ -361,8 +362,8 @@ def relate_without_crossing(
     t: float,
     touches: Any,
     state: Any,
-    polygon: Any,
-    spare: Any,
+    polygon: Floats,
+    spare: Floats,
 ) -> Any:
     """Find the relation of two elements none of whose triangles cross.
 

@@ -23,6 +23,7 @@ from spatialq.data.points import read_only
 from spatialq.geometry import boxes
 from spatialq.geometry.clusters import CLUSTER, cluster_boxes, starts_of
 from spatialq.geometry.solids import Solids, describe
+from spatialq.runtime.arrays import Floats, Ints
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.progress import stop_flag
 from spatialq.runtime.threads import in_threads, steps
@@ -40,7 +41,7 @@ PLANE = 1e-6
 """Metres: triangles are in one plane if the corners of one are nearer to the other's."""
 
 
-def relations(a: Meshes, b: Meshes | None, i: Any, j: Any, tolerance: float) -> Any:
+def relations(a: Meshes, b: Meshes | None, i: Ints, j: Ints, tolerance: float) -> Any:
     """Find the relations of pairs of elements.
 
     Parameters
@@ -140,7 +141,7 @@ def _faces_of_vertices(meshes: Meshes) -> tuple[Any, Any]:
 @njit(cache=True, nogil=True, error_model="numpy")
 def vertex_normals(
     vertices: Any, faces: Any, vertex_starts: Any, face_starts: Any,
-    starts: Any, sharing: Any, side: Any, first: int, stop: int, normals: Any,
+    starts: Ints, sharing: Ints, side: Any, first: int, stop: int, normals: Floats,
 ) -> None:  # fmt: skip
     """Find the directions in which vertices are moved outwards.
 

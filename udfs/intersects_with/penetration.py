@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from spatialq.geometry.solids import Solids
+from spatialq.runtime.arrays import Bytes, Floats, Ints
 from spatialq.runtime.compile_cache import njit
 
 from .cell_frames import choose_frames
@@ -37,16 +38,16 @@ Of 4,616 pairs of real models 8 need more than 20,000, 2 more than 60,000, none 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def penetrations(
-    pairs_a: Any,
-    pairs_b: Any,
+    pairs_a: Ints,
+    pairs_b: Ints,
     first: int,
     stop: int,
     solids: Solids,
-    measures: Any,
-    floors: Any,
+    measures: Floats,
+    floors: Floats,
     most: int,
-    halt: Any,
-    found: Any,
+    halt: Bytes,
+    found: Floats,
 ) -> None:
     """Find how far the elements of the pairs first to stop reach into each other.
 
@@ -93,7 +94,7 @@ def penetration(
     a: int,
     b: int,
     solids: Solids,
-    work: Any,
+    work: Floats,
 ) -> Any:
     """Find how far two closed elements reach into each other.
 

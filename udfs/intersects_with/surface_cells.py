@@ -3,6 +3,7 @@
 from typing import Any
 
 from spatialq.geometry.solids import Solids
+from spatialq.runtime.arrays import Floats
 from spatialq.runtime.compile_cache import njit
 
 from .cell_bounds import bound_in_cell, forget
@@ -13,7 +14,7 @@ from .cells import STACK, accurate
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def over_surface(
-    e: int, o: int, own: Any, reach: float, upper: float, left: int, solids: Solids, work: Any
+    e: int, o: int, own: Floats, reach: float, upper: float, left: int, solids: Solids, work: Any
 ) -> Any:
     """Search the largest distance from the surface of e over the part of o's surface inside e.
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numba import uint64
 
+from spatialq.runtime.arrays import Floats, Ints
 from spatialq.runtime.compile_cache import njit
 
 from .windows import LEAF
@@ -24,7 +25,7 @@ BLOCK = 2048
 
 
 @njit(cache=True, nogil=True)
-def extent(x: Any, y: Any, start: int, stop: int) -> tuple[float, float, float, float, int]:
+def extent(x: Floats, y: Floats, start: int, stop: int) -> tuple[float, float, float, float, int]:
     """Find minimum and maximum of x and y, and count the points that are not finite."""
     x_low, x_high, y_low, y_high, bad = np.inf, -np.inf, np.inf, -np.inf, 0
     for i in range(start, stop):
@@ -37,8 +38,8 @@ def extent(x: Any, y: Any, start: int, stop: int) -> tuple[float, float, float, 
 
 @njit(cache=True, nogil=True)
 def octree_codes(
-    x: Any, y: Any, z: Any, root_x: float, root_y: float, root_half: float, start: int, stop: int,
-    codes: Any,
+    x: Floats, y: Floats, z: Floats, root_x: float, root_y: float, root_half: float,
+    start: int, stop: int, codes: Any,
 ) -> None:  # fmt: skip
     """Write codes that order the points [start, stop) as the reference's octree visits them.
 
@@ -60,7 +61,7 @@ def octree_codes(
 
 
 @njit(cache=True, nogil=True)
-def before(code: Any, point_id: Any, p: int, q: int) -> Any:
+def before(code: Any, point_id: Ints, p: int, q: int) -> Any:
     """Whether point p wins over point q of the same z."""
     if code.size > 0 and code[p] != code[q]:
         return code[p] < code[q]
@@ -109,7 +110,7 @@ def _locate_any(values: Any, borders: Any, guess: Any, columns: Any, result: Any
 
 @njit(cache=True, nogil=True)
 def fill_table(
-    x: Any, y: Any, z: Any, code: Any, point_id: Any, start: int, stop: int,
+    x: Floats, y: Floats, z: Floats, code: Any, point_id: Ints, start: int, stop: int,
     x_step: float, x_borders: Any, x_guess: Any, x_columns: Any,
     y_step: float, y_borders: Any, y_guess: Any, y_columns: Any, table: Any, n_columns: int,
 ) -> int:  # fmt: skip
@@ -230,7 +231,7 @@ def count_hits(
 
 @njit(cache=True, nogil=True)
 def fill_gaps(
-    z: Any, code: Any, point_id: Any, table: Any, seeded: Any,
+    z: Floats, code: Any, point_id: Any, table: Any, seeded: Any,
     row_order: Any, row_starts: Any, row_stops: Any,
     column_order: Any, column_starts: Any, column_stops: Any, first: int, last: int,
 ) -> Any:  # fmt: skip

@@ -1,23 +1,19 @@
 """`owm_ground` on the CPU: one pass bins the points, then minima slide over the cells."""
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.data.points import all_finite, not_finite, read_only
 from spatialq.data.tiles import Strip
 from spatialq.runtime import budget, buffers, progress
+from spatialq.runtime.arrays import Array, Bools, Floats, Int32s, Ints
 from spatialq.runtime.threads import CHUNK, Workers, n_threads, steps, workers
 
-from . import cells, small
+from . import Options, cells, small
 from .result import columns_of, result_of
 from .windows import Box, SlotAxis, cut_axes, default_min_points, octree_root
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from . import Options
 
 CELL = np.dtype([("z", "f8"), ("n", "i4"), ("p", "i4")], align=True)
 BIG_CELL = np.dtype([("z", "f8"), ("n", "i8"), ("p", "i8")], align=True)  # from 2^31 points on
@@ -30,14 +26,14 @@ POINTS_PER_THREAD = 100_000  # with fewer, another thread costs more than it sav
 
 
 def run(
-    x: "NDArray[np.float64]",
-    y: "NDArray[np.float64]",
-    z: "NDArray[np.float64]",
-    point_id: "NDArray[np.int64] | None",
-    options: "Options",
+    x: Floats,
+    y: Floats,
+    z: Floats,
+    point_id: Ints | None,
+    options: Options,
     box: Box | None = None,
     strip: Strip | None = None,
-) -> "dict[str, NDArray[Any]]":
+) -> dict[str, Array]:
     """Find the lowest points of overlapping windows.
 
     Parameters
@@ -78,7 +74,7 @@ def run(
     """
     given = point_id
     ids = NONE if given is None else read_only(given)
-    arrays: list[NDArray[Any]] = [read_only(values) for values in (x, y, z)]
+    arrays: list[Array] = [read_only(values) for values in (x, y, z)]
     x, y, z = arrays
     cloud = x, y, z, given
     if x.size == 0:
@@ -102,7 +98,7 @@ def run(
             code = _octree_codes(pool, arrays, octree_root(box, options.function))
         progress.stage("points to cells", 0.8)
 
-        def used(axes: tuple[SlotAxis, SlotAxis]) -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
+        def used(axes: tuple[SlotAxis, SlotAxis]) -> tuple[Bools, Bools]:
             return _used(x, axes[0]), _used(y, axes[1])
 
         columns, rows = cut_axes(box, x.size, options, used, strip, there)
@@ -117,7 +113,7 @@ def run(
         progress.stage("windows", 0.95)
         windows = _windows(pool, (code, ids), table, columns, rows)
 
-    def cells_of(points: "NDArray[Any]") -> "tuple[NDArray[Any], NDArray[Any]]":
+    def cells_of(points: Array) -> tuple[Array, Array]:
         return _columns(buffers.take(y, points), rows), _columns(buffers.take(x, points), columns)
 
     min_points = options.min_points or default_min_points(x.size, box, options.window_size)
@@ -152,10 +148,10 @@ def extent(pool: Workers, cloud: tuple[Any, ...], function: str) -> Box:
 
 def _table(
     pool: Workers,
-    cloud: "tuple[NDArray[Any], ...]",
+    cloud: tuple[Array, ...],
     columns: SlotAxis,
     rows: SlotAxis,
-) -> "NDArray[Any] | None":
+) -> Array | None:
     """Bin the points: each thread fills a table; all are then merged into the first.
 
     None if a z is not finite.
@@ -166,7 +162,7 @@ def _table(
     tables = [buffers.zeros(rows.n_slots * columns.n_slots, record) for _ in range(copies)]
     lookup = (*columns.lookup, *rows.lookup)
 
-    def fill(part: tuple[int, int], table: "NDArray[Any]") -> int:
+    def fill(part: tuple[int, int], table: Array) -> int:
         return int(cells.fill_table(*cloud, *part, *lookup, table, columns.n_slots))
 
     if any(pool.map_into(tables, fill, pool.spans(x.size))):
@@ -174,25 +170,25 @@ def _table(
     first, *others = tables
     for other in others:
 
-        def merge(part: tuple[int, int], other: "NDArray[Any]" = other) -> None:
+        def merge(part: tuple[int, int], other: Array = other) -> None:
             cells.merge(code, point_id, first, other, *part)
 
         pool.map(merge, pool.spans(first.size))
-    table: NDArray[Any] = first.reshape(rows.n_slots, columns.n_slots)
+    table: Array = first.reshape(rows.n_slots, columns.n_slots)
     return table
 
 
 def _windows(
     pool: Workers,
-    ties: "tuple[NDArray[Any], ...]",
-    table: "NDArray[Any]",
+    ties: tuple[Array, ...],
+    table: Array,
     columns: SlotAxis,
     rows: SlotAxis,
-) -> "NDArray[Any]":
+) -> Array:
     """Find the lowest point and the count of each window: along the rows, then the columns."""
 
     def slide(source: Any, order: Any, axis: SlotAxis, n_rows: int) -> Any:
-        result: NDArray[Any] = buffers.scratch((axis.window_start.size, n_rows), source.dtype)
+        result: Array = buffers.scratch((axis.window_start.size, n_rows), source.dtype)
         runs = (axis.window_start, axis.window_stop)
         pool.map(
             lambda part: cells.slide(*ties, source, *order, *runs, *part, result),
@@ -202,19 +198,19 @@ def _windows(
 
     along_rows = slide(table, (rows.order, columns.order), columns, rows.n_slots)
     as_they_are = tuple(np.arange(n, dtype=np.int32) for n in along_rows.shape)
-    windows: NDArray[Any] = slide(along_rows, as_they_are, rows, columns.window_start.size)
+    windows: Array = slide(along_rows, as_they_are, rows, columns.window_start.size)
     return windows
 
 
-def _winners(windows: "NDArray[Any]", min_points: int) -> "NDArray[Any]":
+def _winners(windows: Array, min_points: int) -> Array:
     """Give the lowest points of the windows that have enough points."""
     enough = buffers.scratch(windows.shape, np.bool_)
     np.greater_equal(windows["n"], min_points, out=enough)
-    winners: NDArray[Any] = buffers.select(windows["p"], enough)
+    winners: Array = buffers.select(windows["p"], enough)
     return winners
 
 
-def _used(values: "NDArray[np.float64]", axis: SlotAxis) -> "NDArray[np.bool_]":
+def _used(values: Floats, axis: SlotAxis) -> Bools:
     """Tell which places of an axis have points."""
     used = np.zeros(axis.n_slots, np.bool_)
     for first, stop in steps(0, values.size):
@@ -223,20 +219,20 @@ def _used(values: "NDArray[np.float64]", axis: SlotAxis) -> "NDArray[np.bool_]":
     return used[axis.columns]
 
 
-def _columns(values: "NDArray[np.float64]", axis: SlotAxis) -> "NDArray[np.int32]":
-    found: NDArray[np.int32] = buffers.scratch(values.size, np.int32)
+def _columns(values: Floats, axis: SlotAxis) -> Int32s:
+    found: Int32s = buffers.scratch(values.size, np.int32)
     cells.locate(values, *axis.lookup, found)
     return found
 
 
 def _fill_gaps(
-    cloud: "tuple[NDArray[Any], ...]",
-    table: "NDArray[Any]",
+    cloud: tuple[Array, ...],
+    table: Array,
     columns: SlotAxis,
     rows: SlotAxis,
-    seed_rows: "NDArray[Any]",
-    seed_columns: "NDArray[Any]",
-) -> "NDArray[np.int64]":
+    seed_rows: Array,
+    seed_columns: Array,
+) -> Ints:
     """Find the lowest points of the fill cells that have no seed."""
     seeded = np.zeros((rows.fill_start.size, columns.fill_start.size), np.bool_)
     j, i = rows.fill_cells[seed_rows], columns.fill_cells[seed_columns]
@@ -261,10 +257,8 @@ def _copies(threads: int, shape: tuple[int, int]) -> int:
     return max(1, min(threads, most // size))
 
 
-def _octree_codes(
-    pool: Workers, arrays: "list[NDArray[Any]]", root: tuple[float, float, float]
-) -> "NDArray[np.int64]":
-    codes: NDArray[np.int64] = buffers.scratch(arrays[0].size, np.int64)
+def _octree_codes(pool: Workers, arrays: list[Array], root: tuple[float, float, float]) -> Ints:
+    codes: Ints = buffers.scratch(arrays[0].size, np.int64)
     pool.map(
         lambda part: cells.octree_codes(*arrays[:3], *root, *part, codes), pool.spans(codes.size)
     )

@@ -1,6 +1,6 @@
 """`owm_ground` on the GPU: one pass bins the points, then minima slide over the cells."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -8,23 +8,19 @@ from spatialq.data.points import all_finite, not_finite, to_device
 from spatialq.data.tiles import Strip
 from spatialq.functions.declaration import Size
 from spatialq.runtime import cuda, progress
+from spatialq.runtime.arrays import Bools
 
-from . import cost, runs, tiled
+from . import Options, cost, runs, tiled
 from .layout import lay_out
 from .result import result_of
 from .search import SOURCE, DeviceCells, occupied, search
 from .windows import Box, SlotAxis, cut_axes
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from . import Options
-
 MAX_POINTS = 1 << 32  # a position takes at most half of a key
 
 
 def run(
-    x: Any, y: Any, z: Any, point_id: Any, options: "Options", box: Box | None = None,
+    x: Any, y: Any, z: Any, point_id: Any, options: Options, box: Box | None = None,
     strip: Strip | None = None, tiles: int = 1,
 ) -> dict[str, Any]:  # fmt: skip
     """Find the lowest points of overlapping windows; the same as `cpu.run`.
@@ -81,7 +77,7 @@ def run(
 
 
 def _in_tiles(
-    cloud: tuple[Any, ...], options: "Options", tiles: int, box: Box | None
+    cloud: tuple[Any, ...], options: Options, tiles: int, box: Box | None
 ) -> dict[str, Any]:
     """Find the seeds in runs of points or in strips, whichever takes less memory."""
     x, y, z, point_id = cloud
@@ -105,7 +101,7 @@ class NotFiniteError(Exception):
 def find(
     device: cuda.Device,
     cloud: tuple[Any, ...],
-    options: "Options",
+    options: Options,
     box: Box | None,
     strip: Strip | None = None,
 ) -> tuple[Any, Any, int]:
@@ -170,7 +166,7 @@ MAX_GRIDS = 8  # cached for the next clouds
 def _grid(
     device: cuda.Device,
     xy: tuple[Any, Any],
-    options: "Options",
+    options: Options,
     box: Box,
     there: Box,
     strip: Strip | None,
@@ -182,7 +178,7 @@ def _grid(
         return _grids[key]
     looked_at_points = False
 
-    def used(axes: tuple[SlotAxis, SlotAxis]) -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
+    def used(axes: tuple[SlotAxis, SlotAxis]) -> tuple[Bools, Bools]:
         nonlocal looked_at_points
         looked_at_points = True
         memory = lay_out(device, axes, options, box, n)

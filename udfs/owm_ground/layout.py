@@ -1,18 +1,15 @@
 """The layout of the table of cells in the memory of a GPU: `Axis` and `Grid` of kernels.cu."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.runtime import cuda
+from spatialq.runtime.arrays import Array, Ints
 
+from . import Options
 from .windows import Box, SlotAxis, default_min_points, octree_root
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from . import Options
 
 MAX_MARGIN = 0.01  # part of a step; beyond it all coordinates are compared with the borders
 ARRAYS = (
@@ -36,15 +33,15 @@ GRID = np.dtype(
 def lay_out(
     device: cuda.Device,
     axes: tuple[SlotAxis, SlotAxis],
-    options: "Options",
+    options: Options,
     box: Box,
     n_points: int,
 ) -> Any:
     """Lay out GRID and the arrays that it refers to, and copy them to the device in one piece."""
-    pieces: list[NDArray[Any]] = []
+    pieces: list[Array] = []
     size = GRID.itemsize
 
-    def place(array: "NDArray[Any]") -> int:
+    def place(array: Array) -> int:
         nonlocal size
         pieces.append(array)
         start = size
@@ -84,7 +81,7 @@ def lay_out(
     return memory
 
 
-def _arrays(axis: SlotAxis, lattice: "Lattice | None") -> "dict[str, NDArray[Any]]":
+def _arrays(axis: SlotAxis, lattice: "Lattice | None") -> dict[str, Array]:
     arrays = {name: np.ascontiguousarray(getattr(axis, name)) for name in ARRAYS}
     if lattice is not None:
         for name in ("columns", "order"):
@@ -131,7 +128,7 @@ class Lattice:
     n_steps: int
     margin: float
     """Distance from a place, in steps, within which a coordinate is compared with the borders."""
-    renumbered: "NDArray[np.int64]"
+    renumbered: Ints
     """New column of each column of the axis."""
 
 

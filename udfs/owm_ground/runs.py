@@ -6,30 +6,27 @@ points are the cloud in which seeds are found at the end: nothing else of the po
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.data.points import all_finite, ascends, not_finite
 from spatialq.data.tiles import runs_of
 from spatialq.runtime import cuda, progress
+from spatialq.runtime.arrays import Array, Bools, Floats, Int32s, Ints
 
+from . import Options
 from .layout import lay_out
 from .result import result_of
 from .search import CELL_BYTES, SOURCE, DeviceCells, Marks, cells_of, occupied, seeds_of
 from .windows import Box, SlotAxis, cut_axes, default_min_points
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from . import Options
 
 MERGE = 256  # threads per block of `owm_merge`
 BLOCKS = 16  # such blocks per multiprocessor
 
 
 def in_runs(
-    device: cuda.Device, cloud: tuple[Any, ...], options: "Options", tiles: int, box: Box
+    device: cuda.Device, cloud: tuple[Any, ...], options: Options, tiles: int, box: Box
 ) -> dict[str, Any]:
     """Find the seeds of a cloud in so many runs of its points.
 
@@ -92,7 +89,7 @@ class _Runs:
     """Columns of points in main memory, of which runs go to the device one after the other."""
 
     device: cuda.Device
-    host: "list[NDArray[Any]]"
+    host: list[Array]
     parts: list[slice]
 
     @property
@@ -105,8 +102,8 @@ class _Runs:
             yield part.start, self.device.upload([values[part] for values in self.host])
 
     def occupied(
-        self, axes: tuple[SlotAxis, SlotAxis], options: "Options", box: Box
-    ) -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
+        self, axes: tuple[SlotAxis, SlotAxis], options: Options, box: Box
+    ) -> tuple[Bools, Bools]:
         """Find out which places of both axes have points."""
         memory = lay_out(self.device, axes, options, box, self.longest)
         columns = _Runs(self.device, self.host[:2], self.parts)
@@ -152,8 +149,8 @@ class _Cells:
 class _Seeds:
     """Seeds, then filled points, in main memory."""
 
-    coordinates: "list[NDArray[np.float64]]"
-    ids: "NDArray[np.int64]"
+    coordinates: list[Floats]
+    ids: Ints
     """Positions where the device has no ids."""
-    hits: "NDArray[np.int32]"
+    hits: Int32s
     n_seeds: int

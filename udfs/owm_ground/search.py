@@ -3,16 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.runtime import cuda
+from spatialq.runtime.arrays import Bools
 
 from .windows import SlotAxis
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 SOURCE = Path(__file__).parent / "kernels.cu"
 THREADS, RUN = 128, 4 * 8 * 256  # threads per block of `owm_bin`, consecutive points
@@ -119,7 +117,7 @@ def occupied(
     memory: Any,
     axes: tuple[SlotAxis, SlotAxis],
     parts: Iterable[tuple[Any, Any]],
-) -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
+) -> tuple[Bools, Bools]:
     """Find out which places of both axes have points, of x and y in parts; `memory` is a GRID."""
     places = [device.filled(0, axis.columns.size) for axis in axes]
     for x, y in parts:

@@ -5,19 +5,15 @@ comparison with the borders that windows.py defines. Groups of `GROUP BY` often 
 which the arrays of cpu.py take a hundred calls of NumPy.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from spatialq.runtime.arrays import Array, Floats, Int32s, Ints
 from spatialq.runtime.compile_cache import njit
 
-from .windows import MIN_STEP
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from . import Options
-    from .windows import Box
+from . import Options
+from .windows import MIN_STEP, Box
 
 MAX_POINTS = 256
 MAX_ALONG = 64
@@ -27,10 +23,10 @@ OF_POINTS = 4 * (np.nan,)
 
 
 def seeds_of(
-    cloud: "tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]",
-    options: "Options",
-    box: "Box | None",
-) -> "tuple[NDArray[np.int64], NDArray[np.int32], int] | None":
+    cloud: tuple[Array, Array, Array, Array],
+    options: Options,
+    box: Box | None,
+) -> tuple[Ints, Int32s, int] | None:
     """Find the seeds of a cloud, and the lowest points of the fill cells that have none.
 
     Parameters
@@ -65,9 +61,9 @@ def seeds_of(
 
 @njit(cache=True, nogil=True)
 def _seeds(
-    x: Any, y: Any, z: Any, point_id: Any, west: float, east: float, south: float, north: float,
-    size: float, overlap_x: float, overlap_y: float, step_x: float, step_y: float, half: float,
-    cell: float, half_cell: float, min_points: int, needed: int,
+    x: Floats, y: Floats, z: Floats, point_id: Any, west: float, east: float, south: float,
+    north: float, size: float, overlap_x: float, overlap_y: float, step_x: float, step_y: float,
+    half: float, cell: float, half_cell: float, min_points: int, needed: int,
 ) -> tuple[Any, Any, int]:  # fmt: skip
     """Do as `seeds_of`; the number of seeds is -1 for None."""
     n = x.size
@@ -185,7 +181,7 @@ def _find(
 
 
 @njit(cache=True, nogil=True)
-def _is_lower(z: Any, point_id: Any, p: int, q: int) -> bool:
+def _is_lower(z: Floats, point_id: Ints, p: int, q: int) -> bool:
     """Whether point p is lower than point q, or as low and of a lower id."""
     if z[p] != z[q]:
         return bool(z[p] < z[q])
@@ -193,7 +189,7 @@ def _is_lower(z: Any, point_id: Any, p: int, q: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _sort(points: Any, point_id: Any) -> None:
+def _sort(points: Any, point_id: Ints) -> None:
     """Sort a few positions by their ids."""
     for k in range(1, points.size):
         point, at = points[k], k

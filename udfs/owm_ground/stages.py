@@ -1,27 +1,24 @@
 """`owm_ground` in parts: windows that overlap a core are whole within its halo."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from spatialq.functions.stages import Cloud, Columns, Part, PointWork
 
+from . import Options
 from .cost import halo
 from .windows import Box, default_min_points
-
-if TYPE_CHECKING:
-    from . import Options
 
 FUNCTION = "owm_ground"
 
 
-def owm_ground(work: "PointWork[Options]") -> None:
+def owm_ground(work: PointWork[Options]) -> None:
     """Find the seeds of all cores."""
     if work.cloud.size:
         chosen = for_parts(work.options, work.cloud)
         work.rows(find_seeds, chosen, halo=halo(chosen))
 
 
-def for_parts(options: "Options", cloud: Cloud) -> "Options":
+def for_parts(options: Options, cloud: Cloud) -> Options:
     """Add to options what a call on all points finds out itself.
 
     It is the extent that windows divide, and how many points they need.
@@ -31,6 +28,6 @@ def for_parts(options: "Options", cloud: Cloud) -> "Options":
     return replace(options, bounds=tuple(box), min_points=least)
 
 
-def find_seeds(part: Part, options: "Options") -> Columns:
+def find_seeds(part: Part, options: Options) -> Columns:
     """Find the seeds of a core."""
     return part.own(part.call(FUNCTION, part.points(), options))

@@ -6,23 +6,20 @@ whole, so that a point has in its strip the hits that it has in the whole.
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.data.points import all_finite, not_finite, read_only
 from spatialq.data.tiles import Strip, gather, members, strips
 from spatialq.runtime import gpus, progress
+from spatialq.runtime.arrays import Ints
 from spatialq.runtime.threads import workers
 
+from . import Options
 from .cost import halo
 from .cpu import extent
 from .windows import Box, default_min_points
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from . import Options
 
 Columns = dict[str, Any]
 Kernel = Callable[..., Columns]
@@ -31,7 +28,7 @@ Kernel = Callable[..., Columns]
 def in_tiles(
     kernel: Kernel,
     cloud: tuple[Any, ...],
-    options: "Options",
+    options: Options,
     tiles: int,
     box: Box | None = None,
 ) -> Columns:
@@ -68,7 +65,7 @@ def in_tiles(
     return in_strips(kernel, cloud, options, strips(x, y, tiles, halo(options)), box)
 
 
-def extent_of(cloud: tuple[Any, ...], options: "Options") -> Box:
+def extent_of(cloud: tuple[Any, ...], options: Options) -> Box:
     """Give the bounds, or the extent of a cloud of at least one point.
 
     Raises
@@ -84,7 +81,7 @@ def extent_of(cloud: tuple[Any, ...], options: "Options") -> Box:
 
 
 def in_strips(
-    kernel: Kernel, cloud: tuple[Any, ...], options: "Options", tiles: list[Strip], box: Box
+    kernel: Kernel, cloud: tuple[Any, ...], options: Options, tiles: list[Strip], box: Box
 ) -> Columns:
     """Run the kernel for each strip, keep the rows of the strip's own points, and join them.
 
@@ -105,11 +102,11 @@ def in_strips(
     x, y, *_ = cloud
     found = members(x if tiles[0].axis == "x" else y, tiles)
 
-    def of_strip(tile: "tuple[Strip, NDArray[np.int64]]") -> Columns:
+    def of_strip(tile: tuple[Strip, Ints]) -> Columns:
         with progress.nested():
             return _of_strip(kernel, cloud, options, *tile, box)
 
-    def numbered() -> "Iterator[tuple[Strip, NDArray[np.int64]]]":
+    def numbered() -> Iterator[tuple[Strip, Ints]]:
         for k, tile in enumerate(zip(tiles, found, strict=True), 1):
             progress.stage(f"tile {k} of {len(tiles)}", k / len(tiles))
             yield tile
@@ -118,8 +115,8 @@ def in_strips(
 
 
 def _of_strip(
-    kernel: Kernel, cloud: tuple[Any, ...], options: "Options", strip: Strip,
-    at: "NDArray[np.int64]", box: Box,
+    kernel: Kernel, cloud: tuple[Any, ...], options: Options, strip: Strip,
+    at: Ints, box: Box,
 ) -> Columns:  # fmt: skip
     x, y, z, point_id = cloud
     ids = at if point_id is None else gather(point_id, at)

@@ -10,17 +10,15 @@ tolerance is needed.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import ceil, floor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spatialq.data.tiles import Strip
+from spatialq.runtime.arrays import Bools, Floats, Int32s, Ints
 
+from . import Options
 from .rounding import round_half_away, window_step
-
-if TYPE_CHECKING:
-    from . import Options
 
 MAX_BORDERS = 20_000_000  # per axis
 MAX_CELLS = 1 << 30
@@ -30,8 +28,6 @@ MIN_STEP = 1000  # a step must have this many spacings of double precision
 CURE = "take larger windows and cells, less overlap, or tiles"
 MIN_SPARSE = 1 << 22  # a table of at most this many cells may be mostly empty
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Span = tuple[float, float]
 
 
@@ -77,15 +73,15 @@ class SlotAxis:
 
     borders: Floats
     """Sorted and unique, followed by infinity, which stops every search."""
-    guess: NDArray[np.int32]
+    guess: Int32s
     """Bucket -> a border at or below every coordinate of the bucket, where the search starts.
     The buckets are equal parts of the span of the borders; one more is for its upper end."""
-    columns: NDArray[np.int32]
+    columns: Int32s
     """Place -> column of its slot; place 2k is border k, place 2k + 1 the interval above it."""
     step: float
     """Distance of the borders if border k is exactly borders[0] + k * step and no slot was left
     out; columns are then computed instead of searched. Otherwise 0."""
-    order: NDArray[np.int32]
+    order: Int32s
     """Column of each slot, in the order of the axis."""
     window_start: Ints
     window_stop: Ints
@@ -209,14 +205,14 @@ def max_borders(extent: float, window_size: float, overlap: float, cell_size: fl
     return 2 * (windows + (extent / cell_size if cell_size else 0.0))
 
 
-Used = Callable[[tuple[SlotAxis, SlotAxis]], tuple[NDArray[np.bool_], NDArray[np.bool_]]]
+Used = Callable[[tuple[SlotAxis, SlotAxis]], tuple[Bools, Bools]]
 """Finds out which places of both axes have points."""
 
 
 def cut_axes(
     box: Box,
     n_points: int,
-    options: "Options",
+    options: Options,
     used: Used,
     strip: Strip | None = None,
     there: Box | None = None,
@@ -282,12 +278,12 @@ def _of_strip(
     return lower[inside], upper[inside]
 
 
-def _sizes(options: "Options") -> str:
+def _sizes(options: Options) -> str:
     overlap = " and ".join(map(str, dict.fromkeys(options.overlaps)))
     return f"window_size {options.window_size}, overlap {overlap} and cell_size {options.cell_size}"
 
 
-def _sides(box: Box, options: "Options") -> Iterator[tuple[float, float]]:
+def _sides(box: Box, options: Options) -> Iterator[tuple[float, float]]:
     for (low, high), overlap in zip(box.sides, options.overlaps, strict=True):
         step = window_step(options.window_size, overlap)
         largest = max(abs(low), abs(high))
@@ -310,7 +306,7 @@ def _sides(box: Box, options: "Options") -> Iterator[tuple[float, float]]:
 def cut_axis(
     windows: tuple[Floats, Floats],
     fills: tuple[Floats, Floats],
-    occupied: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None,
+    occupied: tuple[Bools, Bools] | None = None,
 ) -> SlotAxis:
     """Cut an axis at all borders.
 
@@ -360,7 +356,7 @@ def _even_step(borders: Floats) -> float:
     return step if even else 0.0
 
 
-def _guess(borders: Floats) -> NDArray[np.int32]:
+def _guess(borders: Floats) -> Int32s:
     if borders.size == 0:
         return np.zeros(1, np.int32)
     n_buckets = 4 * borders.size
@@ -369,5 +365,5 @@ def _guess(borders: Floats) -> NDArray[np.int32]:
     bucket = (borders[-1] - borders[0]) / n_buckets
     starts = borders[0] + (np.arange(n_buckets + 1) - 1e-6) * bucket
     below = np.searchsorted(borders, starts, side="right") - 1
-    guess: NDArray[np.int32] = np.maximum(below, 0).astype(np.int32)
+    guess: Int32s = np.maximum(below, 0).astype(np.int32)
     return guess

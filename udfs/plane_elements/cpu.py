@@ -4,6 +4,7 @@ from typing import Any
 
 from spatialq.data.meshes import Meshes
 from spatialq.runtime import progress
+from spatialq.runtime.arrays import Floats, Ints
 
 from ..detect_planes.cpu import detection
 from . import Options
@@ -11,7 +12,7 @@ from .match import match
 
 
 def run(
-    x: Any, y: Any, z: Any, point_id: Any, elements: Meshes, options: Options
+    x: Floats, y: Floats, z: Floats, point_id: Ints | None, elements: Meshes, options: Options
 ) -> dict[str, Any]:
     """Find the planes of a cloud and the elements that they belong to.
 

@@ -5,16 +5,15 @@ from typing import TYPE_CHECKING, Any
 from spatialq.runtime import cuda, progress
 
 from ..detect_planes.gpu import detection
+from . import Options
 from .match import match
 
 if TYPE_CHECKING:
     from spatialq.data.meshes import Meshes
 
-    from . import Options
-
 
 def run(
-    x: Any, y: Any, z: Any, point_id: Any, elements: "Meshes", options: "Options",
+    x: Any, y: Any, z: Any, point_id: Any, elements: "Meshes", options: Options,
     tiles: int = 1,
 ) -> dict[str, Any]:  # fmt: skip
     """Find the planes of a cloud and the elements that they belong to.

@@ -8,6 +8,7 @@ from spatialq.data.meshes import Meshes
 from spatialq.geometry import boxes, rtree
 from spatialq.geometry.solids import describe
 from spatialq.runtime import buffers, progress
+from spatialq.runtime.arrays import Floats
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads
 
@@ -21,7 +22,13 @@ MIN_POINTS = 10
 
 
 def match(
-    x: Any, y: Any, z: Any, labels: Any, planes: dict[str, Any], elements: Meshes, options: Options
+    x: Floats,
+    y: Floats,
+    z: Floats,
+    labels: Any,
+    planes: dict[str, Any],
+    elements: Meshes,
+    options: Options,
 ) -> dict[str, Any]:
     """Match planes with the faces of elements.
 

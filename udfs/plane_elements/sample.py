@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from spatialq.runtime import buffers
+from spatialq.runtime.arrays import Floats, Ints
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import n_threads, steps, workers
 
@@ -33,11 +34,11 @@ class Rasters:
         Where the cells of each plane begin.
     """
 
-    axes: Any
-    corner: Any
-    size: Any
-    shape: Any
-    starts: Any
+    axes: Floats
+    corner: Floats
+    size: Floats
+    shape: Ints
+    starts: Ints
 
     @classmethod
     def over(cls, axes: Any, limits: Any, counts: Any) -> "Rasters":
@@ -116,16 +117,16 @@ class Sample:
         Metres; NaN where a cell has no point.
     """
 
-    axes: Any
-    corner: Any
-    size: Any
-    columns: Any
-    starts: Any
-    points: Any
+    axes: Floats
+    corner: Floats
+    size: Floats
+    columns: Ints
+    starts: Ints
+    points: Floats
 
     @classmethod
     def of(
-        cls, x: Any, y: Any, z: Any, labels: Any, planes: dict[str, Any], unit: float
+        cls, x: Floats, y: Floats, z: Floats, labels: Any, planes: dict[str, Any], unit: float
     ) -> "Sample":
         """Choose the points.
 
@@ -153,7 +154,7 @@ class Sample:
         return cls(rasters.axes, corner, size, columns, rasters.starts, points)
 
 
-def extents_of(x: Any, y: Any, z: Any, labels: Any, axes: Any, counts: Any) -> Any:
+def extents_of(x: Floats, y: Floats, z: Floats, labels: Any, axes: Floats, counts: Any) -> Floats:
     """Find how far planes reach along their first two axes.
 
     Parameters
@@ -209,7 +210,7 @@ def _by_planes(work: Callable[[tuple[int, int]], None], counts: Any) -> None:
         pool.map(work, pairwise(cuts.tolist()))
 
 
-def axes_of(planes: Mapping[str, Any]) -> Any:
+def axes_of(planes: Mapping[str, Any]) -> Floats:
     """Two directions in each plane, the first along the axis that is nearest to it, and its normal.
 
     Parameters

@@ -5,7 +5,7 @@ whichever core they are: each core gives its nearest, and one task the nearest o
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,14 +21,12 @@ from ..detect_planes.stages import (
     search_of,
     search_planes,
 )
+from . import Options
 from .match import match_sample
 from .sample import Rasters, Sample, axes_of, extents_of
 
-if TYPE_CHECKING:
-    from . import Options
 
-
-def plane_elements(work: "PointAndElementWork[Options]") -> None:
+def plane_elements(work: PointAndElementWork[Options]) -> None:
     """Find the planes of all points, and the elements that they belong to."""
     search = search_of(work, label=True)
     points, searches, settled = search_planes(work, search)
@@ -84,7 +82,7 @@ def choose(_: Part, points: TaskResult, owners: TaskResult, rasters: TaskResult)
 
 
 def match(
-    options: "Options",
+    options: Options,
     search: Search,
     searches: Sequence[TaskResult],
     rasters: TaskResult,

@@ -9,6 +9,7 @@ from spatialq.geometry.eigen import eigen
 from spatialq.geometry.elementary import cube_root, logarithm
 from spatialq.geometry.neighbours import NeighbourLists, Neighbours
 from spatialq.runtime import buffers, progress
+from spatialq.runtime.arrays import Floats, Ints
 from spatialq.runtime.compile_cache import njit
 
 from . import FEATURES, MODES, Options
@@ -19,7 +20,7 @@ NO_REACH = 1e-100
 """A ball of this radius has no volume: points divided by its third power would be infinite."""
 
 
-def run(x: Any, y: Any, z: Any, point_id: Any, options: Options) -> dict[str, Any]:
+def run(x: Floats, y: Floats, z: Floats, point_id: Ints | None, options: Options) -> dict[str, Any]:
     """Compute features of the neighbourhood of each point.
 
     Parameters

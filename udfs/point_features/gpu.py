@@ -1,7 +1,7 @@
 """`point_features` on the GPU."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -9,15 +9,12 @@ from spatialq.data.points import where_they_are
 from spatialq.geometry.neighbours_gpu import NeighboursOnGpu, finite_points
 from spatialq.runtime import cuda, progress
 
-from . import FEATURES, MODES
-
-if TYPE_CHECKING:
-    from . import Options
+from . import FEATURES, MODES, Options
 
 SOURCE = Path(__file__).parent / "kernels.cu"
 
 
-def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, Any]:
+def run(x: Any, y: Any, z: Any, point_id: Any, options: Options) -> dict[str, Any]:
     """Compute features of the neighbourhood of each point.
 
     Parameters

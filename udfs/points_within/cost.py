@@ -14,7 +14,7 @@ BYTES_PER_POLYGON = 1024 * 4 + 3 * 50 * 4 * 8
 """Its cells, and three copies of each of 50 edges."""
 
 
-def work(size: Size, _: Any) -> Work:
+def work(size: Size, _: object) -> Work:
     """Count the points, and the polygons that are indexed on the host."""
     # of polygons that are not known, there may be any number beside the points: none is assumed
     polygons = float(sum(each.count for each in size.sets))

@@ -9,6 +9,7 @@ from spatialq.data.points import in_parts, not_finite
 from spatialq.data.polygons import Polygons
 from spatialq.geometry.polygon_index import PolygonIndex
 from spatialq.runtime import buffers, progress
+from spatialq.runtime.arrays import Floats, Ints
 from spatialq.runtime.threads import chunks, workers
 
 from . import Options
@@ -18,7 +19,9 @@ ROUND = 1 << 24
 """Points whose pairs are in memory at once before they go to the columns of the result."""
 
 
-def run(x: Any, y: Any, point_id: Any, polygons: Polygons, options: Options) -> dict[str, Any]:
+def run(
+    x: Floats, y: Floats, point_id: Ints | None, polygons: Polygons, options: Options
+) -> dict[str, Any]:
     """Find the polygons that points are in.
 
     Parameters

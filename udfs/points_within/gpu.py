@@ -1,7 +1,7 @@
 """`points_within` on the GPU: the polygons are indexed here, the points searched there."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,17 +11,15 @@ from spatialq.data.tiles import runs_of
 from spatialq.geometry.polygon_index import PolygonIndex
 from spatialq.runtime import cuda, progress
 
+from . import Options
 from .cpu import COLUMNS, joined
-
-if TYPE_CHECKING:
-    from . import Options
 
 SOURCE = Path(__file__).parent / "kernels.cu"
 THREADS, WARP = 256, 32
 
 
 def run(
-    x: Any, y: Any, point_id: Any, polygons: Polygons, options: "Options", tiles: int = 1
+    x: Any, y: Any, point_id: Any, polygons: Polygons, options: Options, tiles: int = 1
 ) -> dict[str, Any]:
     """Find the polygons that points are in.
 

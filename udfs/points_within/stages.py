@@ -1,25 +1,23 @@
 """`points_within` in parts: the points of each core, and the polygons that may be around them."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from spatialq.data.polygons import Polygons
 from spatialq.functions.stages import Columns, Part, PointAndPolygonWork, TaskResult
 
-if TYPE_CHECKING:
-    from . import Options
+from . import Options
 
 COLUMNS = ("x", "y", "point_id")
 
 
-def points_within(work: "PointAndPolygonWork[Options]") -> None:
+def points_within(work: PointAndPolygonWork[Options]) -> None:
     """Find the polygons that the points of each core are in."""
     work.rows(find, work.options, work.polygons)
 
 
-def find(part: Part, options: "Options", polygons: TaskResult) -> Columns:
+def find(part: Part, options: Options, polygons: TaskResult) -> Columns:
     """Give the pairs of a core, in the order of its points; one that none touches is not read."""
     xmin, ymin, xmax, ymax = polygons.arrays["boxes"].T
     west, south, east, north = part.box

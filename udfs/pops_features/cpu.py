@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.runtime import progress
+from spatialq.runtime.arrays import Floats
 from spatialq.runtime.threads import in_threads
 
 from .aggregation import NINE, aggregate
@@ -18,8 +19,6 @@ from .table import empty, features_table, patches_table, room_for_patches, serie
 from .user_methods import fill_cpu
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from spatialq.data.grid import Grid
 
     from .options import Options
@@ -72,7 +71,7 @@ def run(grid: "Grid", options: "Options", outputs: "Sequence[str]") -> dict[str,
         for at, each in enumerate(series):
             of_scale[each.scale].append(at)
 
-        def aggregate_patches(piece: "Run", k: int, raw: "NDArray[np.float64]") -> None:
+        def aggregate_patches(piece: "Run", k: int, raw: Floats) -> None:
             flat = raw.reshape(-1, raw.shape[2])
             nine, m = np.empty((NINE, len(flat))), np.empty(len(flat), np.int64)
             aggregate(flat, options.min_patches, *exchanges(raw.shape[2], linear), linear, nine, m)
@@ -88,7 +87,7 @@ def run(grid: "Grid", options: "Options", outputs: "Sequence[str]") -> dict[str,
     if "pops_patches" in outputs:
         value, parts = room_for_patches(division, examples, options)
 
-        def keep_patches(piece: "Run", k: int, raw: "NDArray[np.float64]") -> None:
+        def keep_patches(piece: "Run", k: int, raw: Floats) -> None:
             there = slice(piece.first - columns.start, piece.stop - columns.start)
             parts[k][:, there, piece.row - rows.start] = raw
 
@@ -142,7 +141,7 @@ def each_run(division: Division, examples: Examples, work: Callable[[Run, int], 
 
 def raw_features(
     grid: "Grid", division: Division, options: "Options", piece: Run, k: int
-) -> "NDArray[np.float64]":
+) -> Floats:
     """Compute the features of all patches of the k-th scale in a run of examples.
 
     Returns
@@ -159,7 +158,7 @@ def raw_features(
     rows = np.array([starts.get(name, -1) for name in BUILT_IN])
     linear, min_cells = options.quantiles == "linear", scale.min_cells(options)
 
-    def fill(first: int, stop: int) -> "NDArray[np.float64]":
+    def fill(first: int, stop: int) -> Floats:
         """Compute the features of some columns of patches."""
         n = examples * (stop - first) * scale.y.count
         left = column + first * scale.x.step

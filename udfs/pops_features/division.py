@@ -4,11 +4,9 @@ from dataclasses import dataclass
 from math import ceil, floor
 from typing import TYPE_CHECKING, NamedTuple
 
-from spatialq.data.grid import WindowAxis
+from spatialq.data.grid import Grid, WindowAxis
 
 if TYPE_CHECKING:
-    from spatialq.data.grid import Grid
-
     from .options import Options
 
 NEAR = 0.02
@@ -62,14 +60,14 @@ class Division:
     scales: tuple[Scale, ...]
     """In ascending order."""
 
-    def within(self, grid: "Grid") -> Examples:
+    def within(self, grid: Grid) -> Examples:
         """Give the examples that lie completely in a window of the grid."""
         rows, columns = map(int, grid.z.shape)
         across, along = (self.x, grid.first_column, columns), (self.y, grid.first_row, rows)
         return Examples(_windows_within(*across), _windows_within(*along))
 
 
-def divide(grid: "Grid", options: "Options") -> Division:
+def divide(grid: Grid, options: "Options") -> Division:
     """Divide a grid into examples, and these into patches (Liang et al. 2022, section 3.1).
 
     Windows start in the south-western corner; cells after the last window are not used. A size is

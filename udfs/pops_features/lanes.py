@@ -5,17 +5,15 @@ instruction therefore processes `WIDTH` sets in one step, without branches.
 """
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from spatialq.runtime.arrays import Ints
 from spatialq.runtime.compile_cache import njit
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 WIDTH = 16
 """Sets that are sorted together: the number of float32 in a vector of 512 bits."""
@@ -25,7 +23,7 @@ MAX_NETWORK = 1024
 
 
 @cache
-def network(n: int) -> "NDArray[np.int64]":
+def network(n: int) -> Ints:
     """List the exchanges that sort n values: Batcher's merge exchange (Knuth 5.2.2, M).
 
     Returns
@@ -48,7 +46,7 @@ def network(n: int) -> "NDArray[np.int64]":
 
 
 @cache
-def network_for(n: int, places: tuple[int, ...]) -> "NDArray[np.int64]":
+def network_for(n: int, places: tuple[int, ...]) -> Ints:
     """List the exchanges of `network(n)` that some places of the sorted values depend on."""
     needed = set(places)
     kept = []

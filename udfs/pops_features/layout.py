@@ -6,15 +6,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from spatialq.data.grid import WindowAxis
+from spatialq.data.grid import Grid, WindowAxis
+from spatialq.runtime.arrays import Bytes, Ints
 
 from .division import Division, Scale
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from spatialq.data.grid import Grid
-
     from .options import Options
 
 # the same values as in kernels.cu
@@ -45,7 +42,7 @@ class Side(NamedTuple):
     """Number of cells that its patches may cover."""
 
     @property
-    def starts(self) -> "NDArray[np.int64]":
+    def starts(self) -> Ints:
         """First cell of each superpatch."""
         return np.arange(0, self.axis.size, self.stride)
 
@@ -53,11 +50,11 @@ class Side(NamedTuple):
 def lay_out(
     division: Division,
     scales: Sequence[Scale],
-    grid: "Grid",
+    grid: Grid,
     options: "Options",
     room: int | None,
     pitch: int,
-) -> tuple[int, "NDArray[np.uint8]"]:
+) -> tuple[int, "Bytes"]:
     """Describe the superpatches of an example, and the patches of some scales in each.
 
     Parameters
@@ -99,7 +96,7 @@ def lay_out(
 
 
 def _fill_in(
-    part: Any, scale: Scale, first: int, grid: "Grid", options: "Options", x: Any, y: Any
+    part: Any, scale: Scale, first: int, grid: Grid, options: "Options", x: Any, y: Any
 ) -> None:
     (px, across), (py, up) = _started(scale.x, *x), _started(scale.y, *y)
     n = scale.cells

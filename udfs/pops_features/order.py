@@ -1,15 +1,11 @@
 """Minimum, quartiles and maximum of sets of numbers, exactly."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from spatialq.runtime.arrays import Ints
 from spatialq.runtime.compile_cache import njit
 
 from .lanes import MAX_NETWORK, WIDTH, network, network_for, sort
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 FIVE = 5
 """Minimum, first quartile, median, third quartile, maximum."""
@@ -41,7 +37,7 @@ def quartile(j, n, linear):
     return place - 1, (numerator - place * denominator) / denominator
 
 
-def exchanges(n: int, linear: bool) -> "tuple[NDArray[np.int64], NDArray[np.int64]]":  # noqa: FBT001
+def exchanges(n: int, linear: bool) -> tuple[Ints, Ints]:  # noqa: FBT001
     """Give the networks for complete sets of n values, and for sets with missing values."""
     if n > MAX_NETWORK:
         return np.empty((0, 2), np.int64), np.empty((0, 2), np.int64)

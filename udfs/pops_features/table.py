@@ -8,6 +8,7 @@ import numpy as np
 
 from spatialq.data.columns import Text
 from spatialq.runtime import buffers
+from spatialq.runtime.arrays import Floats, Ints
 from spatialq.runtime.threads import in_threads
 
 from .methods import STATISTICS, first_rows
@@ -68,8 +69,8 @@ def features_table(
     division: "Division",
     examples: "Examples",
     options: "Options",
-    statistics: Any,
-    patches: Any,
+    statistics: Floats,
+    patches: Ints,
     xp: Any = np,
 ) -> dict[str, Any]:
     """Make the columns of `pops_features`.

@@ -1,25 +1,22 @@
 """User-defined methods: one function of a patch, compiled by Numba."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import isfunction, signature
 from keyword import iskeyword
 from math import isfinite, nan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numba
 import numpy as np
 from numba import types
 
+from spatialq.runtime.arrays import Array, Bools, Floats, Ints
+
 from .methods import FEATURES, USER_METHODS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
 
 Function = Callable[..., None]
 
@@ -122,7 +119,7 @@ class UserMethod:
         return numba.njit(error_model="numpy", boundscheck=True)(self.function)
 
     @contextmanager
-    def _compiling(self) -> "Iterator[None]":
+    def _compiling(self) -> Iterator[None]:
         try:
             yield
         except Exception as error:  # Numba raises many types of exceptions
@@ -131,9 +128,9 @@ class UserMethod:
 
 
 def fill_cpu(
-    method: UserMethod, z: "NDArray[Any]", x_starts: "NDArray[np.int64]",
-    y_starts: "NDArray[np.int64]", sx: int, sy: int, dx: float, dy: float,
-    valid: "NDArray[np.bool_]", out: "NDArray[np.float64]",
+    method: UserMethod, z: Array, x_starts: Ints,
+    y_starts: Ints, sx: int, sy: int, dx: float, dy: float,
+    valid: Bools, out: Floats,
 ) -> None:  # fmt: skip
     """Compute the features of patches of one size.
 

@@ -16,11 +16,10 @@ from numba import cuda
 from spatialq.runtime import cuda as gpus
 from spatialq.runtime.threads import Pool
 
-from .user_methods import Function, reason
+from .user_methods import Function, UserMethod, reason
 
 if TYPE_CHECKING:
     from .division import Division, Scale
-    from .user_methods import UserMethod
 
 THREADS = 128
 """Threads per block."""
@@ -32,7 +31,7 @@ SIGNATURE = "void(float32[:, :], float64, float64, float64[::1])"
 
 
 def fill_gpu(
-    method: "UserMethod", z: Any, division: "Division", scale: "Scale", first: int, min_cells: int,
+    method: UserMethod, z: Any, division: "Division", scale: "Scale", first: int, min_cells: int,
     dx: float, dy: float, out: Any,
 ) -> None:  # fmt: skip
     """Compute the features of all patches of one scale, in a band of complete rows of examples.

@@ -1,13 +1,11 @@
 """How much work a call of `terrain_derivatives` is: bytes and steps, no machine constants."""
 
-from typing import Any
-
 from spatialq.functions.declaration import Size, Work
 
 BYTES_IN, BYTES_OUT = 8, 11 * 8
 
 
-def work(size: Size, _: Any) -> Work:
+def work(size: Size, _: object) -> Work:
     """Count the cells."""
     return Work(
         bytes_in=BYTES_IN * size.rows,

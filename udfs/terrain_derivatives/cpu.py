@@ -7,13 +7,15 @@ import numpy as np
 
 from spatialq.data.points import read_only
 from spatialq.runtime import buffers, progress
+from spatialq.runtime.arrays import Floats
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads
+
+from . import Options
 
 if TYPE_CHECKING:
     from spatialq.data.grid import Grid
 
-    from . import Options
 
 DERIVATIVES = (
     "slope", "aspect", "hillshade", "profile_curvature", "plan_curvature", "tpi", "tri",
@@ -23,7 +25,7 @@ RUN = 1 << 20
 """Cells of a run of rows, more or less."""
 
 
-def run(grid: "Grid", options: "Options") -> dict[str, Any]:
+def run(grid: "Grid", options: Options) -> dict[str, Any]:
     """Compute what the neighbours of each cell say of the terrain.
 
     Parameters
@@ -85,8 +87,8 @@ def run(grid: "Grid", options: "Options") -> dict[str, Any]:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def derive(
-    z: Any, left: int, light: Any, dx: float, dy: float, z_factor: float, is_horn: Any,
-    is_percent: Any, is_wilson: Any, edges: Any, found: Any,
+    z: Floats, left: int, light: Floats, dx: float, dy: float, z_factor: float, is_horn: Any,
+    is_percent: Any, is_wilson: Any, edges: Any, found: Floats,
 ) -> None:  # fmt: skip
     """Fill rows of all derivatives.
 

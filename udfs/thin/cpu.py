@@ -7,6 +7,7 @@ import numpy as np
 from spatialq.data.points import all_finite, ids_of, not_finite, read_only
 from spatialq.geometry.neighbours import Neighbours
 from spatialq.runtime import buffers, progress
+from spatialq.runtime.arrays import Floats, Ints
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import workers
 
@@ -18,7 +19,7 @@ SORTED = 1 << 18
 """Points that are sorted at once, about."""
 
 
-def run(x: Any, y: Any, z: Any, point_id: Any, options: Options) -> dict[str, Any]:
+def run(x: Floats, y: Floats, z: Floats, point_id: Ints | None, options: Options) -> dict[str, Any]:
     """Choose points of a cloud.
 
     Parameters

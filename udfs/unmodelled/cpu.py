@@ -10,6 +10,7 @@ from spatialq.data.points import all_finite, not_finite
 from spatialq.geometry.connected import connected
 from spatialq.geometry.nearest_faces import NO_FACE, NearestFaces
 from spatialq.runtime import progress
+from spatialq.runtime.arrays import Floats, Ints
 
 from . import Options
 
@@ -22,7 +23,7 @@ NEIGHBOURS = [cell for cell in product((-1, 0, 1), repeat=3) if cell > (0, 0, 0)
 
 
 def run(
-    x: Any, y: Any, z: Any, point_id: Any, elements: Meshes, options: Options
+    x: Floats, y: Floats, z: Floats, point_id: Ints | None, elements: Meshes, options: Options
 ) -> dict[str, Any]:
     """Find clusters of points that are far from all elements.
 
@@ -97,7 +98,7 @@ def _keys(points: Any, edge: float, options: Options) -> tuple[Any, Any]:
     return (cells.astype(np.int64) + 1) @ np.array(strides, np.int64), np.array(strides, np.int64)
 
 
-def _joined(cubes: Any, strides: Any) -> Any:
+def _joined(cubes: Ints, strides: Ints) -> Ints:
     """Give each cube its cluster, of those that touch: numbers in the order of their first cubes.
 
     Parameters

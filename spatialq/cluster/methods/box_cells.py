@@ -2,12 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from spatialq.runtime.arrays import Floats, Ints
 
 MOST_COPIES = 1.25
 """A cell is not divided where both halves would have this many times its boxes: they are long."""
@@ -17,16 +15,14 @@ MOST_COPIES = 1.25
 class BoxCell:
     """A cell, and the boxes that touch it."""
 
-    rows: "NDArray[np.int64]"
-    low: "NDArray[np.float64]"
+    rows: Ints
+    low: Floats
     """float64[3]: the corner that belongs to the cell, or minus infinity."""
-    high: "NDArray[np.float64]"
+    high: Floats
     """float64[3]: the other, of which no side belongs to it."""
 
 
-def box_cells(
-    low: "NDArray[np.float64]", high: "NDArray[np.float64]", most: int
-) -> Iterator[BoxCell]:
+def box_cells(low: Floats, high: Floats, most: int) -> Iterator[BoxCell]:
     """Divide space into cells, until each has few boxes.
 
     The cells do not overlap and cover all of space. Of two boxes that meet, the greater of both
@@ -56,9 +52,7 @@ def box_cells(
             left.extend(halves)
 
 
-def _halves(
-    cell: BoxCell, low: "NDArray[np.float64]", high: "NDArray[np.float64]"
-) -> tuple[BoxCell, BoxCell] | None:
+def _halves(cell: BoxCell, low: Floats, high: Floats) -> tuple[BoxCell, BoxCell] | None:
     """Divide a cell across the axis that cuts the fewest boxes; None if none is worth it."""
     rows, best = cell.rows, None
     copies = MOST_COPIES * rows.size

@@ -20,12 +20,12 @@ from spatialq.functions.sql_text import literal
 from spatialq.io.ifc.columns import BOX, TABLES
 from spatialq.io.storage import as_path
 from spatialq.runtime import budget
+from spatialq.runtime.arrays import Array
 from spatialq.workflows import clash, clash_models
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
-    from numpy.typing import NDArray
 
 ROWS = 1 << 15
 """Of a group of rows of the file of cells, and of a model."""
@@ -214,7 +214,7 @@ def _warn_if_misplaced(con: "duckdb.DuckDBPyConnection", size: int) -> None:
 
 
 def _write_cells(
-    path: Path, own: "pa.Schema", columns: "Mapping[str, NDArray[Any]]", cells: Iterable[BoxCell]
+    path: Path, own: "pa.Schema", columns: Mapping[str, Array], cells: Iterable[BoxCell]
 ) -> int:
     """Write the rows of all cells, with the number and the corners of theirs; count the cells."""
     import pyarrow as pa

@@ -20,11 +20,10 @@ from spatialq.cluster.points import CLASS, CorePart, OwnPart
 from spatialq.cluster.staged import Make
 from spatialq.functions.stages import TaskResult
 from spatialq.runtime import buffers
+from spatialq.runtime.arrays import Array, Floats, Int32s, Ints
 from spatialq.workflows.ground import GROUND_SURFACE, IS_KEPT, terrain_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from spatialq.export.raster import Raster
     from spatialq.udfs.ground_surface import Options
 
@@ -58,7 +57,7 @@ def make_surface(
         `heights`, and `owners` of parts that are files; with the facts `west` and `north`, the
         outer corner; `resolution`; `shape`; and the `windows` of such parts.
     """
-    found: dict[str, list[NDArray[Any]]] = {axis: [] for axis in "xyz"}
+    found: dict[str, list[Array]] = {axis: [] for axis in "xyz"}
     boxes = []
     for each in ground:
         boxes.append(each.arrays["box"].tolist())
@@ -80,8 +79,8 @@ def make_surface(
     return TaskResult(arrays, facts)
 
 
-def _joined(parts: "list[NDArray[Any]]") -> "NDArray[np.float64]":
-    joined: NDArray[np.float64] = buffers.empty(sum(each.size for each in parts))
+def _joined(parts: list[Array]) -> Floats:
+    joined: Floats = buffers.empty(sum(each.size for each in parts))
     np.concatenate(parts, out=joined)
     return joined
 
@@ -102,11 +101,11 @@ def surface_options(more: Mapping[str, Any]) -> Any:
     return catalogue()[GROUND_SURFACE].choose({"source": "points", "thin": True} | own)
 
 
-def _centres(corner: float, count: int, resolution: float) -> "NDArray[np.float64]":
+def _centres(corner: float, count: int, resolution: float) -> Floats:
     """Give centres of cells, eastward or northward from the outer corner of the first."""
     first = round(corner / resolution)
     index = np.arange(first, first + count, dtype=np.float64)
-    centres: NDArray[np.float64] = (index + 0.5) * resolution
+    centres: Floats = (index + 0.5) * resolution
     return centres
 
 
@@ -132,7 +131,7 @@ class Cells:
         return self.rows - int(high), self.rows - int(low), int(first), int(stop)
 
 
-def owners_of(raster: "Raster", boxes: list[list[float]]) -> "NDArray[np.int32]":
+def owners_of(raster: "Raster", boxes: list[list[float]]) -> Int32s:
     """Say of each cell which file has it.
 
     Parameters
@@ -147,7 +146,7 @@ def owners_of(raster: "Raster", boxes: list[list[float]]) -> "NDArray[np.int32]"
         Places of boxes; NOBODY of cells without height that are in none.
     """
     cells = Cells(raster.west, raster.north, raster.resolution, raster.z.shape)
-    owners: NDArray[np.int32] = buffers.full(raster.z.shape, NOBODY, np.int32)
+    owners: Int32s = buffers.full(raster.z.shape, NOBODY, np.int32)
     for k in reversed(range(len(boxes))):
         top, bottom, first, stop = cells.within(boxes[k], "right")
         owners[top:bottom, first:stop] = k
@@ -166,7 +165,7 @@ def owners_of(raster: "Raster", boxes: list[list[float]]) -> "NDArray[np.int32]"
     return owners
 
 
-def _nearest(known: "NDArray[np.int64]", wanted: "NDArray[np.int64]") -> "NDArray[np.int64]":
+def _nearest(known: Ints, wanted: Ints) -> Ints:
     """Give the places of the nearest of known numbers, ascending, of two the lower one."""
     behind = np.clip(np.searchsorted(known, wanted), 1, max(known.size - 1, 1))
     before = behind - 1
@@ -175,7 +174,7 @@ def _nearest(known: "NDArray[np.int64]", wanted: "NDArray[np.int64]") -> "NDArra
     return np.where(closer, behind, before)
 
 
-def windows_of(owners: "NDArray[np.int32]", n: int) -> "NDArray[np.int64]":
+def windows_of(owners: Int32s, n: int) -> Ints:
     """Find the window that has all cells of each of n owners: int64[n, 4], empty where none."""
     rows, columns = owners.shape
     windows = np.tile(np.array([rows, 0, columns, 0]), (n, 1))

@@ -1,9 +1,11 @@
 """Who answers a request, by what the function is a function of."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
-from typing import Any
 
+import pyarrow as pa
+
+from spatialq.database.transport.arrow import Columns
 from spatialq.database.transport.request import Request
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import (
@@ -25,8 +27,8 @@ MODULES = {
 
 
 def answers(
-    function: Function, request: Request, parts: Sequence[Mapping[str, Any]]
-) -> Iterator[Any]:
+    function: Function, request: Request, parts: Sequence[Columns]
+) -> Iterator[pa.StructArray]:
     """Run the kernel and give its result as Arrow arrays of structs, for the extension.
 
     Parameters

@@ -1,6 +1,6 @@
 """What all transports share: lists in, lists of structs out."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,10 +9,20 @@ import pyarrow as pa
 from spatialq.data.arrow import ARROW_TYPES
 from spatialq.data.columns import Lists, Text
 from spatialq.functions.catalogue import Function
+from spatialq.runtime.arrays import Array
 from spatialq.runtime.threads import in_threads
 
+Columns = Mapping[str, pa.Array]
+"""Of a table."""
 
-def each_list(column: Any) -> Iterator[Any]:
+
+def written(write: Callable[..., str], *columns: pa.ChunkedArray) -> pa.Array:
+    """Write a text for each row of columns."""
+    rows = zip(*(column.to_pylist() for column in columns), strict=True)
+    return pa.array([write(*row) for row in rows], pa.string())
+
+
+def each_list(column: pa.ChunkedArray) -> Iterator[pa.Array]:
     """Values of each list; an empty array for NULL, as list() gives for no rows at all."""
     for chunk in column.chunks:
         offsets = chunk.offsets.to_pylist()
@@ -27,7 +37,7 @@ def structs(
     columns: Mapping[str, str] | None = None,
     *,
     as_it_is: bool = False,
-) -> Any:
+) -> pa.StructArray:
     """Make an Arrow array of structs of what a kernel gave.
 
     Parameters
@@ -64,7 +74,7 @@ def structs(
     return pa.StructArray.from_arrays(arrays, names=list(columns))
 
 
-def _without(values: Any, missing: int, kind: pa.DataType) -> Any:
+def _without(values: Array, missing: int, kind: pa.DataType) -> pa.Array:
     """Make an Arrow array of integers, NULL where they are the one that says "no value"."""
     values = np.ascontiguousarray(values, kind.to_pandas_dtype())
     valid = np.empty(-(-values.size // 8), np.uint8)
@@ -78,14 +88,14 @@ def _without(values: Any, missing: int, kind: pa.DataType) -> Any:
     return pa.Array.from_buffers(kind, values.size, parts)
 
 
-def _lists(lists: Lists) -> Any:
+def _lists(lists: Lists) -> pa.LargeListArray:
     """Make an Arrow array of lists of structs without a copy, of however many structs."""
     fields = [pa.array(values) for values in lists.columns.values()]
     values = pa.StructArray.from_arrays(fields, names=list(lists.columns))
     return pa.LargeListArray.from_arrays(pa.array(lists.offsets), values)
 
 
-def list_of_structs(rows: list[Any]) -> Any:
+def list_of_structs(rows: Sequence[pa.StructArray]) -> pa.ListArray:
     """Make an Arrow array of lists: each row's structs are a list."""
     offsets = np.cumsum([0, *map(len, rows)])
     structs = rows[0] if len(rows) == 1 else pa.concat_arrays(rows)  # which copies even one

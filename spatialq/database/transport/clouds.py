@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,9 +25,7 @@ from spatialq.io.source import PointSource
 from spatialq.io.storage import as_path
 from spatialq.planner.decoding import gpu_for
 from spatialq.runtime import cuda
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from spatialq.runtime.arrays import Bools, Floats
 
 
 def given_points(function: Function, text: str | None) -> str | list[str]:
@@ -156,9 +154,7 @@ def on_gpu(function: Function, request: Request) -> tuple[dict[str, Any], int, s
     return {**dict.fromkeys(points_of(function)), **columns}, number, note
 
 
-def each_near(
-    function: Function, request: Request, boxes: "NDArray[np.float64]"
-) -> Iterator[dict[str, Any]]:
+def each_near(function: Function, request: Request, boxes: Floats) -> Iterator[dict[str, Any]]:
     """Read the points of each file that may have some in boxes, one file after the other.
 
     What the header of a file, or of a part of it, says to be elsewhere is not decoded; without any
@@ -201,7 +197,7 @@ def _box_of(cloud: PointSource) -> Sequence[float] | None:
     return None if box is None or not np.isfinite(box).all() else [*box[:2], *box[3:5]]
 
 
-def _near(boxes: "NDArray[np.float64]", box: Sequence[float] | None) -> "NDArray[np.bool_]":
+def _near(boxes: Floats, box: Sequence[float] | None) -> Bools:
     """Say which boxes meet another one, in a point at least; all but NaN do where there is none."""
     xmin, ymin, xmax, ymax = boxes.T
     if box is None:

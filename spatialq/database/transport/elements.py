@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,13 @@ import pyarrow.compute as pc
 from spatialq.data.arrow import ARROW_TYPES
 from spatialq.data.meshes import Meshes
 from spatialq.database import pins
-from spatialq.database.transport.arrow import each_list, list_of_structs, structs
+from spatialq.database.transport.arrow import (
+    Columns,
+    each_list,
+    list_of_structs,
+    structs,
+    written,
+)
 from spatialq.database.transport.columns import given_by
 from spatialq.database.transport.queries import Source, call_of, lookups_of, names_of, request_of
 from spatialq.database.transport.refusal import require_table
@@ -23,6 +30,7 @@ from spatialq.functions.catalogue import Function, divisible
 from spatialq.functions.declaration import ElementsInput, PointsAndElementsInput
 from spatialq.functions.sql_text import literal
 from spatialq.geometry.indexed_meshes import IndexedMeshes
+from spatialq.runtime.arrays import Array, Bools, Ints
 
 OF_RESULT = ("a_open", "b_open", "penetration_at_least")
 FLAGS = np.array([*OF_RESULT, "a_duplicate_id", "b_duplicate_id"])
@@ -32,16 +40,20 @@ ROW = "{place: place, global_id: global_id, identity: identity, mesh: mesh}"
 """An element of a list, which may have them in any order: `place` says in which."""
 
 
-def query(
-    function: Function, transport: Transport, callers: Any, firsts: Any, seconds: Any, options: Any
-) -> Any:
-    """Write the query that calls a function of elements; parameters travel as JSON."""
-    columns = (callers, firsts, seconds, options)
-    calls = zip(*(column.to_pylist() for column in columns), strict=True)
-    return pa.array([_query(function, transport, *arguments) for arguments in calls], pa.string())
+def query(function: Function, transport: Transport, *columns: pa.ChunkedArray) -> pa.Array:
+    """Write the query that calls a function of elements; parameters travel as JSON.
+
+    The columns are the callers, the tables and the parameters.
+    """
+    return written(partial(_query, function, transport), *columns)
 
 
-def of_sets(function: Function, firsts: Any, seconds: Any, requests: Any) -> Any:
+def of_sets(
+    function: Function,
+    firsts: pa.ChunkedArray,
+    seconds: pa.ChunkedArray,
+    requests: pa.ChunkedArray,
+) -> pa.ListArray:
     """Run the kernel once a row, on two lists of elements, and give a list of pairs."""
     rows = zip(each_table(firsts), each_table(seconds), requests.to_pylist(), strict=True)
     return list_of_structs([
@@ -54,10 +66,10 @@ def of_sets(function: Function, firsts: Any, seconds: Any, requests: Any) -> Any
 def answers(
     function: Function,
     request: Request,
-    parts: Sequence[Mapping[str, Any]],
+    parts: Sequence[Columns],
     *,
     transport: Transport,
-) -> Iterator[Any]:
+) -> Iterator[pa.StructArray]:
     """Run the kernel and give its pairs as an Arrow array of structs.
 
     Parameters
@@ -107,7 +119,7 @@ def beside_points(function: Function, elements: str) -> Source:
     return source_of(f"{function.name}: elements", elements, 1)
 
 
-def read(function: Function, _: Request, columns: Mapping[str, Any]) -> "ElementSet":
+def read(function: Function, _: Request, columns: Columns) -> "ElementSet":
     """Make the elements that a function of points and elements gets of the columns of a table.
 
     Raises
@@ -194,9 +206,11 @@ def _query(
     return call_of(function, transport, request, sources, lists)
 
 
-def of_meshes(function: Function, callers: Any, firsts: Any, seconds: Any, options: Any) -> Any:
-    """Say how the two meshes of each row stand to each other: a struct."""
-    columns = (callers, firsts, seconds, options)
+def of_meshes(function: Function, *columns: pa.ChunkedArray) -> pa.StructArray:
+    """Say how the two meshes of each row stand to each other: a struct.
+
+    The columns are the callers, the meshes and the parameters.
+    """
     parts = zip(*(column.chunks for column in columns), strict=True)
     return pa.concat_arrays([_row_by_row(function, *part) for part in parts])
 
@@ -206,9 +220,9 @@ class ElementSet:
     """The elements of one argument, and what names them in the result."""
 
     global_id: pa.Array
-    identity: Any
+    identity: Array
     """uint64[k]: the same for the same element in two sets."""
-    is_duplicate: Any
+    is_duplicate: Bools
     """bool[k]: another element of the set has its GlobalId."""
     meshes: Meshes
 
@@ -225,7 +239,7 @@ class ElementSet:
         return index + int(self.global_id.nbytes) + sum(int(each.nbytes) for each in arrays)
 
 
-def each_table(column: Any) -> Iterator[dict[str, Any]]:
+def each_table(column: pa.ChunkedArray) -> Iterator[Columns]:
     """Give the columns of each list of elements, as the extension collects them."""
     for unordered in each_list(column):
         rows = _in_order(unordered)
@@ -240,7 +254,7 @@ def each_table(column: Any) -> Iterator[dict[str, Any]]:
         }
 
 
-def _in_order(rows: Any) -> Any:
+def _in_order(rows: pa.StructArray) -> pa.StructArray:
     """Put the elements of a list into the order of their table."""
     places = rows.field("place").to_numpy(zero_copy_only=False)
     if (places[1:] > places[:-1]).all():
@@ -248,7 +262,7 @@ def _in_order(rows: Any) -> Any:
     return rows.take(pa.array(np.argsort(places)))
 
 
-def set_of(place: str, columns: Mapping[str, Any]) -> ElementSet:
+def set_of(place: str, columns: Columns) -> ElementSet:
     """Make the set of elements that a kernel gets of the columns of a table.
 
     Raises
@@ -280,7 +294,9 @@ def indexed(elements: ElementSet) -> ElementSet:
     )
 
 
-def _meshes(place: str, vertices: Any, faces: Any, global_id: Any = None) -> Meshes:
+def _meshes(
+    place: str, vertices: pa.Array, faces: pa.Array, global_id: pa.Array | None = None
+) -> Meshes:
     """View Arrow columns of lists as the arrays of meshes.
 
     Raises
@@ -295,7 +311,7 @@ def _meshes(place: str, vertices: Any, faces: Any, global_id: Any = None) -> Mes
     return meshes
 
 
-def meshes_of(place: str, column: Any) -> Meshes:
+def meshes_of(place: str, column: pa.Array) -> Meshes:
     """View an Arrow column of meshes, a struct of lists, as the arrays of meshes; NULL is empty.
 
     Raises
@@ -310,7 +326,7 @@ def meshes_of(place: str, column: Any) -> Meshes:
 EMPTY: dict[str, list[float]] = {"vertices": [], "faces": []}
 
 
-def _flat(place: str, name: str, lists: Any, global_id: Any) -> tuple[Any, Any]:
+def _flat(place: str, name: str, lists: pa.Array, global_id: pa.Array | None) -> tuple[Array, Ints]:
     """Turn lists of 3 m values into an array [n, 3] and the starts of the lists in it."""
     lengths = pc.list_value_length(lists).fill_null(0).to_numpy()
     reject_meshes(place, lengths % 3 != 0, f"whose number of {name} values is no multiple of 3",
@@ -332,7 +348,7 @@ def _pairs(
     *,
     transport: Transport,
     note: str,
-) -> Any:
+) -> pa.StructArray:
     """Run the kernel on one set, or on two, and name the pairs: a struct each."""
     a, other, is_one = sets[0], sets[-1], len(sets) == 1
     given: dict[str, Any] = {"a": a.meshes, "b": None if is_one else other.meshes}
@@ -379,7 +395,9 @@ def _with_mirrored(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str
     return {name: values[order] for name, values in both.items()}
 
 
-def _row_by_row(function: Function, callers: Any, firsts: Any, seconds: Any, options: Any) -> Any:
+def _row_by_row(
+    function: Function, callers: pa.Array, firsts: pa.Array, seconds: pa.Array, options: pa.Array
+) -> pa.StructArray:
     """Run the kernel on the pairs of meshes of one chunk, together."""
     caller = callers[0].as_py()
     n = len(firsts)

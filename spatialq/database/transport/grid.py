@@ -5,20 +5,28 @@ one row per cell.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from spatialq.data.frame import Frame
 from spatialq.data.grid import count_values
-from spatialq.database.transport.arrow import each_list, list_of_structs, structs
+from spatialq.database.transport.arrow import (
+    Columns,
+    each_list,
+    list_of_structs,
+    structs,
+    written,
+)
 from spatialq.database.transport.queries import call_of, lookups_of, names_of, request_of, table_of
 from spatialq.database.transport.request import Request, Transport
 from spatialq.execution.call import call
 from spatialq.execution.units import announce
 from spatialq.functions.catalogue import Function
+from spatialq.functions.declaration import CoordinateParameters, Parameters
 from spatialq.functions.sql_text import literal
 from spatialq.io.files import find_files, is_pattern, warn_about
 from spatialq.io.formats import means_file, reader_of
@@ -28,19 +36,18 @@ from spatialq.io.reproject import utm_zone
 from spatialq.io.storage import as_path
 
 
-def query(function: Function, transport: Transport, grid: Any, *columns: Any) -> Any:
+def query(function: Function, transport: Transport, *columns: pa.ChunkedArray) -> pa.Array:
     """Write the query that calls a function of grids; parameters travel as JSON.
 
-    The columns are the arguments that belong to files, and the parameters.
+    The columns are the grids, the arguments that belong to files, and the parameters.
     """
-    columns = (grid, *columns)
-    calls = zip(*(column.to_pylist() for column in columns), strict=True)
-    return pa.array([_query(function, transport, *arguments) for arguments in calls], pa.string())
+    return written(partial(_query, function, transport), *columns)
 
 
-def of_lists(function: Function, x: Any, y: Any, z: Any, requests: Any) -> Any:
-    """Run the kernel once a row, on lists of cells in any order."""
-    calls = zip(each_list(x), each_list(y), each_list(z), requests.to_pylist(), strict=True)
+def of_lists(function: Function, *columns: pa.ChunkedArray) -> pa.ListArray:
+    """Run the kernel once a row, on lists of x, y and z of cells in any order."""
+    *cells_of_rows, requests = columns
+    calls = zip(*map(each_list, cells_of_rows), requests.to_pylist(), strict=True)
     return list_of_structs([
         rows
         for *cells, text in calls
@@ -49,9 +56,12 @@ def of_lists(function: Function, x: Any, y: Any, z: Any, requests: Any) -> Any:
     ])  # fmt: skip
 
 
-def of_band(function: Function, requests: Any, index: Any, valued: Any) -> Any:
-    """Run the kernel on a band of rows of a file."""
-    calls = zip(*(column.to_pylist() for column in (requests, index, valued)), strict=True)
+def of_band(function: Function, *columns: pa.ChunkedArray) -> pa.StructArray:
+    """Run the kernel on a band of rows of a file.
+
+    The columns are the requests, the number of the band, and the valued cells before it.
+    """
+    calls = zip(*(column.to_pylist() for column in columns), strict=True)
     found = []
     for text, *at in calls:
         request = Request.of(text)
@@ -65,10 +75,10 @@ def of_band(function: Function, requests: Any, index: Any, valued: Any) -> Any:
 def answers(
     function: Function,
     request: Request,
-    parts: Sequence[Mapping[str, Any]],
+    parts: Sequence[Columns],
     *,
     transport: Transport,
-) -> Iterator[Any]:
+) -> Iterator[pa.StructArray]:
     """Run the kernel and give its result as Arrow arrays of structs: of a file one for each band.
 
     Parameters
@@ -103,6 +113,7 @@ def _query(
         message = f"{function.name}: {'grid' if grid is None else 'band'} must not be NULL"
         raise ValueError(message)
     chosen, _ = Request.of(options).choose(function)
+    assert isinstance(chosen, CoordinateParameters)
     if not means_file(grid):
         if nodata is not None or band != 1 or to_crs is not None or resolution is not None:
             message = (
@@ -164,7 +175,7 @@ def frame_of(source: GridSource, *, is_announced: bool = False) -> Frame:
     return Frame(subject, source.crs, remedy=remedy, is_announced=is_announced)
 
 
-def _bands(function: Function, source: GridSource, options: Any) -> list[tuple[int, int]]:
+def _bands(function: Function, source: GridSource, options: Parameters) -> list[tuple[int, int]]:
     """Divide a file into bands of rows, each of which holds whole windows."""
     frame = source.frame
     found: list[tuple[int, int]] = function.output.windows(frame, options).bands(frame.columns)
@@ -179,7 +190,7 @@ def _of_band(
     valued: int,
     *,
     transport: Transport,
-) -> tuple[Any, int]:
+) -> tuple[pa.StructArray, int]:
     """Run the kernel on a band; give its rows, and how many cells have a value up to here."""
     options, device = request.choose(function)
     bands = _bands(function, source, options)
@@ -196,8 +207,8 @@ def _of_band(
 
 
 def _of_cells(
-    function: Function, request: Request, cells: Mapping[str, Any], *, transport: Transport
-) -> Any:
+    function: Function, request: Request, cells: Columns, *, transport: Transport
+) -> pa.StructArray:
     options, device = request.choose(function)
     if not len(cells["x"]):
         return structs(function, function.no_rows())

@@ -1,29 +1,29 @@
 """Groups of points, as `GROUP BY` makes them: small ones that ask for the same are one call."""
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from spatialq.data.columns import Lists, Text
 from spatialq.database.transport import points
-from spatialq.database.transport.arrow import each_list, list_of_structs, structs
+from spatialq.database.transport.arrow import Columns, each_list, list_of_structs, structs
 from spatialq.database.transport.columns import attributes_of, points_of
 from spatialq.database.transport.points import arrays_of, choose_of_group
 from spatialq.database.transport.request import Request, Transport
 from spatialq.execution.groups import call_groups
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import PointsInput
+from spatialq.runtime.arrays import Ints
 from spatialq.runtime.threads import CHUNK, FEW_POINTS
 
 MANY_ROWS = 1_000_000
 """From which on the extension is worth a hint."""
 
 
-def runs(function: Function, texts: Sequence[Any], sizes: Sequence[int]) -> Iterator[range]:
+def runs(function: Function, texts: Sequence[str | None], sizes: Sequence[int]) -> Iterator[range]:
     """Divide groups into runs, each of which is one call.
 
     Parameters
@@ -54,11 +54,11 @@ def runs(function: Function, texts: Sequence[Any], sizes: Sequence[int]) -> Iter
 def answers(
     function: Function,
     request: Request,
-    part: Mapping[str, Any],
-    starts: Any,
+    part: Columns,
+    starts: Ints,
     *,
     transport: Transport,
-) -> Iterator[Any]:
+) -> Iterator[pa.StructArray]:
     """Run the kernel for each group of a run, or for one that is alone.
 
     Parameters
@@ -103,13 +103,13 @@ def answers(
         first += size
 
 
-def of_lists(function: Function, *arguments: Any) -> Any:
+def of_lists(function: Function, *arguments: pa.ChunkedArray) -> pa.ListArray:
     """Run the kernel once a row, on lists of point_ids, columns and attributes."""
     *columns, requests = arguments
     names = tuple(points_of(function))
     lists = [list(each_list(column)) for column in columns]
     texts, sizes = requests.to_pylist(), [len(each) for each in lists[0]]
-    found: list[Any] = []
+    found: list[pa.StructArray] = []
     for run in runs(function, texts, sizes):
         if sizes[run.start] >= MANY_ROWS:
             _hint()

@@ -16,7 +16,7 @@ from spatialq.data.columns import whole_numbers
 from spatialq.data.points import to_host
 from spatialq.database import pins
 from spatialq.database.transport import clouds
-from spatialq.database.transport.arrow import list_of_structs, structs
+from spatialq.database.transport.arrow import Columns, list_of_structs, structs, written
 from spatialq.database.transport.columns import attributes_of, points_of
 from spatialq.database.transport.queries import (
     Source,
@@ -32,22 +32,22 @@ from spatialq.database.transport.request import Request, Transport
 from spatialq.errors import DeviceError
 from spatialq.execution.call import call
 from spatialq.functions.catalogue import Function
-from spatialq.functions.declaration import BOUNDS
+from spatialq.functions.declaration import BOUNDS, Parameters
 from spatialq.functions.sql_text import literal
 from spatialq.runtime import cuda
+from spatialq.runtime.arrays import Array
 from spatialq.runtime.cuda import on_gpu
 
 MAX_ROWS = 2**31 - 1
 """Of a table whose rows go as lists, whose offsets have 32 bits."""
 
 
-def query(function: Function, transport: Transport, points: Any, options: Any) -> Any:
+def query(function: Function, transport: Transport, *columns: pa.ChunkedArray) -> pa.Array:
     """Write the query that calls a function of points; parameters travel as JSON."""
-    calls = zip(points.to_pylist(), options.to_pylist(), strict=True)
-    return pa.array([_query(function, transport, *arguments) for arguments in calls], pa.string())
+    return written(partial(_query, function, transport), *columns)
 
 
-def of_files(function: Function, requests: Any) -> Any:
+def of_files(function: Function, requests: pa.ChunkedArray) -> pa.ListArray:
     """Run the kernel once a row, on all points of files."""
     plans = map(Request.of, requests.to_pylist())
     return list_of_structs(
@@ -58,10 +58,10 @@ def of_files(function: Function, requests: Any) -> Any:
 def answers(
     function: Function,
     request: Request,
-    parts: Sequence[Mapping[str, Any]],
+    parts: Sequence[Columns],
     *,
     transport: Transport,
-) -> Iterator[Any]:
+) -> Iterator[pa.StructArray]:
     """Run the kernel and give its result as an Arrow array of structs.
 
     Parameters
@@ -114,7 +114,7 @@ def answers(
     yield structs(function, result, as_it_is=transport == "native")
 
 
-def choose_of_group(function: Function, request: Request) -> tuple[Any, str]:
+def choose_of_group(function: Function, request: Request) -> tuple[Parameters, str]:
     """Make the parameters of a call of a group, and the requested device."""
     if more := _more_columns(function, request):
         message = (
@@ -208,7 +208,7 @@ def whole(caller: str, name: str, kind: str) -> str:
 
 
 def arrays_of(
-    function: str, columns: Mapping[str, Any], attributes: Mapping[str, str] = {}
+    function: str, columns: Columns, attributes: Mapping[str, str] = {}
 ) -> dict[str, Any]:
     """Zero-copy views of the columns; of attributes masked copies where a value is NULL.
 
@@ -244,8 +244,8 @@ def arrays_of(
     return {**dict.fromkeys(columns), **{n: _array(values) for n, values in given.items()}}
 
 
-def _array(values: Any) -> Any:
+def _array(values: pa.Array) -> Array:
     if not values.null_count:
-        return values.to_numpy(zero_copy_only=True)
+        return np.asarray(values.to_numpy(zero_copy_only=True))
     mask = values.is_null().to_numpy(zero_copy_only=False)
     return np.ma.MaskedArray(values.fill_null(0).to_numpy(), mask)

@@ -2,20 +2,27 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from spatialq.data.polygons import Polygons
 from spatialq.database.transport import clouds, elements, points, polygons, reference
-from spatialq.database.transport.arrow import each_list, list_of_structs, structs
+from spatialq.database.transport.arrow import (
+    Columns,
+    each_list,
+    list_of_structs,
+    structs,
+    written,
+)
 from spatialq.database.transport.columns import TABLES, attributes_of, points_of
 from spatialq.database.transport.queries import Source, call_of, lookups_of, names_of, request_of
 from spatialq.database.transport.refusal import require_table
 from spatialq.database.transport.request import Request, Transport
 from spatialq.execution.call import call
 from spatialq.functions.catalogue import Function
-from spatialq.functions.declaration import PointsAndTableInput
+from spatialq.functions.declaration import BOUNDS, PointsAndTableInput
 from spatialq.geometry.polygon_index import PolygonIndex
 
 
@@ -31,7 +38,7 @@ class Other:
 
     beside_points: Callable[[Function, str], Source]
     """Says where they are: gets the name of the table."""
-    read: Callable[[Function, Request, Mapping[str, Any]], Any]
+    read: Callable[[Function, Request, Columns], Any]
     """Makes of their columns what the kernel gets."""
     named: Callable[[Mapping[str, Any], Any], dict[str, Any]] | None = None
     """Names rows of what was read in a result."""
@@ -51,14 +58,12 @@ OTHERS = {
 }
 
 
-def query(function: Function, transport: Transport, tables: Any, others: Any, options: Any) -> Any:
+def query(function: Function, transport: Transport, *columns: pa.ChunkedArray) -> pa.Array:
     """Write the query that calls a function of points and another table."""
-    columns = (tables, others, options)
-    calls = zip(*(column.to_pylist() for column in columns), strict=True)
-    return pa.array([_query(function, transport, *arguments) for arguments in calls], pa.string())
+    return written(partial(_query, function, transport), *columns)
 
 
-def of_lists(function: Function, *arguments: Any) -> Any:
+def of_lists(function: Function, *arguments: pa.ChunkedArray) -> pa.ListArray:
     """Run the kernel once a row, on lists of point_ids, columns and rows of the other table."""
     *columns, others, requests = arguments
     names = tuple(points_of(function))
@@ -74,23 +79,25 @@ def of_lists(function: Function, *arguments: Any) -> Any:
     ])  # fmt: skip
 
 
-def of_files(function: Function, others: Any, requests: Any) -> Any:
+def of_files(
+    function: Function, others: pa.ChunkedArray, requests: pa.ChunkedArray
+) -> pa.ListArray:
     """Run the kernel once a row, on the points of files and a list of rows of the other table."""
     rows = zip(_each_table(function, others), requests.to_pylist(), strict=True)
     return list_of_structs([_together(function, text, [{}, table]) for table, text in rows])
 
 
-def _together(function: Function, text: str, parts: Sequence[Mapping[str, Any]]) -> Any:
+def _together(function: Function, text: str, parts: Sequence[Columns]) -> pa.StructArray:
     return pa.concat_arrays(list(answers(function, Request.of(text), parts, transport="lists")))
 
 
 def answers(
     function: Function,
     request: Request,
-    parts: Sequence[Mapping[str, Any]],
+    parts: Sequence[Columns],
     *,
     transport: Transport,
-) -> Iterator[Any]:
+) -> Iterator[pa.StructArray]:
     """Run the kernel and give its result as Arrow arrays of structs: one, or one for each file.
 
     Parameters
@@ -119,7 +126,7 @@ def answers(
 
 
 def _calls(
-    function: Function, request: Request, part: Mapping[str, Any], other: Any, *, is_file: bool
+    function: Function, request: Request, part: Columns, other: Any, *, is_file: bool
 ) -> Iterator[tuple[dict[str, Any], Any]]:
     """Give the points and the other table of each call.
 
@@ -147,7 +154,7 @@ def _rows_of(function: Function) -> Other:
     return OTHERS[_kind_of(function)]
 
 
-def _each_table(function: Function, column: Any) -> Iterator[dict[str, Any]]:
+def _each_table(function: Function, column: pa.ChunkedArray) -> Iterator[Columns]:
     """Give the columns of each list of rows, as the extension collects them."""
     names = TABLES.get(_kind_of(function))
     if names is None:
@@ -179,7 +186,7 @@ def _query(
     assert isinstance(table, str)
     request = Request.new(text)
     options, _ = request.choose(function)  # wrong ones are rejected while the query is bound
-    cloud = points.source_of(function, table, request).within(options.bounds)
+    cloud = points.source_of(function, table, request).within(getattr(options, BOUNDS, None))
     sources = [cloud, source]
     columns = ", ".join(f"list({value}) AS {name}" for name, value in cloud.columns.items())
     given = f"(SELECT {columns} FROM {cloud.checked} HAVING {source.check} IS NULL) AS given"

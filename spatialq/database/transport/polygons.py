@@ -1,15 +1,14 @@
 """A table of polygons beside points: to a kernel, and the names of its rows into the result."""
 
 from base64 import b64decode
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from spatialq.data.polygons import Polygons
 from spatialq.database.pins import Lookup
+from spatialq.database.transport.arrow import Columns
 from spatialq.database.transport.queries import Source
 from spatialq.database.transport.refusal import FIELD, refusal, told
 from spatialq.database.transport.request import Request
@@ -87,7 +86,7 @@ def with_names(function: Function, query: str, table: str) -> str:
     )
 
 
-def read(function: Function, request: Request, columns: Mapping[str, Any]) -> Polygons:
+def read(function: Function, request: Request, columns: Columns) -> Polygons:
     """Make the polygons that a kernel gets of the columns of a table.
 
     Raises

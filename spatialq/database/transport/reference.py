@@ -12,6 +12,7 @@ from spatialq.data.frame import Frame
 from spatialq.database import frames
 from spatialq.database.pins import Lookup
 from spatialq.database.transport import points
+from spatialq.database.transport.arrow import Columns
 from spatialq.database.transport.columns import REFERENCE
 from spatialq.database.transport.queries import Source, table_of
 from spatialq.database.transport.request import Request
@@ -38,7 +39,7 @@ def beside_points(function: Function, table: str) -> Source:
     return replace(source, columns=named, part=1, frame=None, system=Lookup(name, system))
 
 
-def read(function: Function, request: Request, columns: Mapping[str, Any]) -> Cloud:
+def read(function: Function, request: Request, columns: Columns) -> Cloud:
     """Make the cloud that a kernel gets of the columns of a table, by ascending ids.
 
     Raises

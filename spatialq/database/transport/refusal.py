@@ -7,7 +7,7 @@ row, so that a kernel would run as often.
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import pyarrow as pa
 
@@ -39,7 +39,12 @@ def told(absent: Sequence[str], columns: Sequence[str] = (), **names: str) -> st
     return literal(json.dumps(known, ensure_ascii=False))
 
 
-def checked(marks: Any, sentences: Any, kinds: Any, values: Any) -> pa.Array:
+def checked(
+    marks: pa.ChunkedArray,
+    sentences: pa.ChunkedArray,
+    kinds: pa.ChunkedArray,
+    values: pa.ChunkedArray,
+) -> pa.Array:
     """Give true for rows of a table that a function can use, or fail with a sentence.
 
     The words are put together here: each expression of a statement takes DuckDB time to bind.
@@ -88,14 +93,16 @@ def _require_number(known: Mapping[str, str], name: str, kind: str, value: str |
         raise ValueError(message)
 
 
-def refuse(sentences: Any, values: Any) -> NoReturn:
+def refuse(sentences: pa.ChunkedArray, values: pa.ChunkedArray) -> NoReturn:
     """Fail with the first sentence, and with its value if the sentence ends in a space."""
     sentence, value = sentences[0].as_py(), values[0].as_py()
     message = f"{sentence}{value}" if sentence.endswith(" ") else sentence
     raise ValueError(message)
 
 
-def refuse_column(sentences: Any, kinds: Any, values: Any) -> NoReturn:
+def refuse_column(
+    sentences: pa.ChunkedArray, kinds: pa.ChunkedArray, values: pa.ChunkedArray
+) -> NoReturn:
     """Fail with the first sentence, and with the type and a value of the column of a wrong type.
 
     The words are put together here: each expression of a statement takes DuckDB time to bind.
@@ -116,7 +123,7 @@ def refuse_column(sentences: Any, kinds: Any, values: Any) -> NoReturn:
     raise ValueError(message)
 
 
-def shown(kinds: Any, values: Any) -> pa.Array:
+def shown(kinds: pa.ChunkedArray, values: pa.ChunkedArray) -> pa.Array:
     """Say what values are, at most 80 characters of each, and their types.
 
     It is not SQL, since each expression of a macro takes DuckDB time to bind, also where the value
@@ -131,7 +138,7 @@ def _shown(kind: str, value: str | None) -> str:
     return f"{text} of type {name}"
 
 
-def table_names(sentences: Any, names: Any) -> pa.Array:
+def table_names(sentences: pa.ChunkedArray, names: pa.ChunkedArray) -> pa.Array:
     """Give names of tables as they are; one that means a file is refused.
 
     Raises

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from spatialq.data.frame import Frame
 from spatialq.functions.catalogue import Function
+from spatialq.functions.declaration import CoordinateParameters, Parameters
 from spatialq.functions.sql_text import literal
 from spatialq.io.crs import from_argument, require_one_plane
 from spatialq.planner.plan import require_device
@@ -36,7 +37,9 @@ class Request:
     """Names the call in the process; 0 for a call of each group."""
     source: Mapping[str, Any] = field(default_factory=dict)
     """What else the transport needs to know, such as the files to read."""
-    _chosen: dict[str, tuple[Any, str]] = field(default_factory=dict, compare=False, repr=False)
+    _chosen: dict[str, tuple[Parameters, str]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
     """What `choose` has made, by caller: a call asks for it in several places."""
 
     @classmethod
@@ -91,6 +94,7 @@ class Request:
         CrsError
         """
         chosen, _ = self.choose(function)
+        assert isinstance(chosen, CoordinateParameters)
         known = self.frame.crs if chosen.crs is None else from_argument(function.name, chosen.crs)
         points = f"points {self.frame.subject} are", known
         require_one_plane(function.name, points, (other, crs), with_heights=with_heights)
@@ -105,7 +109,7 @@ class Request:
         """
         return budget.within(caller, self.options.get("memory"))
 
-    def choose(self, function: Function, caller: str = "") -> tuple[Any, str]:
+    def choose(self, function: Function, caller: str = "") -> tuple[Parameters, str]:
         """Make the parameters of the call, and the requested device; the memory is checked.
 
         Parameters
@@ -125,7 +129,7 @@ class Request:
             self._chosen[caller] = self._choose(function, caller)
         return self._chosen[caller]
 
-    def _choose(self, function: Function, caller: str) -> tuple[Any, str]:
+    def _choose(self, function: Function, caller: str) -> tuple[Parameters, str]:
         named = {name: value for name, value in self.options.items() if name not in OF_CALLS}
         for each in function.parameters:
             if not each.is_optional and named.get(each.name, 0) is None:

@@ -3,11 +3,10 @@
 DuckDB's own error about a column that is not there is one about the text of the macro.
 """
 
-from typing import Any
-
 import pyarrow as pa
 
 from spatialq.data.arrow import MESH
+from spatialq.database.transport.arrow import written
 from spatialq.database.transport.refusal import NUMBER
 from spatialq.functions.sql_text import identifier, literal
 
@@ -29,7 +28,9 @@ TYPES = {
 """The SQL types of columns that tables must have, which are the same in all of them."""
 
 
-def rows_sql(places: Any, tables: Any, columns: Any) -> pa.Array:
+def rows_sql(
+    places: pa.ChunkedArray, tables: pa.ChunkedArray, columns: pa.ChunkedArray
+) -> pa.Array:
     """Write the queries for the rows of tables that must have columns.
 
     Parameters
@@ -41,8 +42,7 @@ def rows_sql(places: Any, tables: Any, columns: Any) -> pa.Array:
     columns : array of list of str
         The columns that each must have.
     """
-    calls = zip(*(each.to_pylist() for each in (places, tables, columns)), strict=True)
-    return pa.array([_rows(*arguments) for arguments in calls], pa.string())
+    return written(_rows, places, tables, columns)
 
 
 def _rows(place: str, table: str, columns: list[str]) -> str:

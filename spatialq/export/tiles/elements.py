@@ -7,22 +7,20 @@ element, which is the row of the property table.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.data.meshes import Meshes
 from spatialq.errors import FileError
 from spatialq.export.atomic import WRITER, whole_with_parts
+from spatialq.runtime.arrays import Floats
 
 from .colours import linear
 from .gltf import TRIANGLES, Glb
 from .metadata import add_table
 from .place import Place
 from .tileset import box, replaced_by, tileset, to_json
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 FEATURES = "EXT_mesh_features"
 STEP = 1e-3
@@ -48,7 +46,7 @@ class Elements:
     """
 
     meshes: Meshes
-    colours: "NDArray[np.float64]"
+    colours: Floats
     properties: Mapping[str, Sequence[str]]
 
 
@@ -90,7 +88,7 @@ def write_elements(
 
 def element_tile(
     elements: Elements, place: Place, *, compress: bool
-) -> "tuple[bytes, NDArray[np.float64], NDArray[np.float64]]":
+) -> tuple[bytes, Floats, Floats]:
     """Make the content of the tile.
 
     Returns
@@ -136,9 +134,9 @@ def element_tile(
 
 def _positions(
     glb: Glb,
-    local: "NDArray[np.float64]",
-    low: "NDArray[np.float64]",
-    high: "NDArray[np.float64]",
+    local: Floats,
+    low: Floats,
+    high: Floats,
 ) -> int:
     """Add positions, quantised over the box of all elements unless that is too coarse."""
     extent = high - low
@@ -153,7 +151,7 @@ def _positions(
     return glb.positions(turned.astype(np.uint16), ends, width[[0, 2, 1]])
 
 
-def _colours(glb: Glb, srgb: "NDArray[np.float64]", *, is_clear: bool) -> int:
+def _colours(glb: Glb, srgb: Floats, *, is_clear: bool) -> int:
     colours = linear(srgb[:, :3], 16)
     if is_clear:
         opacity = np.rint(srgb[:, 3:] * (2**16 - 1)).astype(np.uint16)

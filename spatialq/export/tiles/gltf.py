@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.runtime.arrays import Array, Floats, Uint32s
+
 from .meshopt import encode_indices, encode_vertices
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ ALIGNMENT = 8
 JSON_CHUNK, BINARY_CHUNK = 0x4E4F534A, 0x004E4942
 
 
-def y_up(positions: "NDArray[np.float64]") -> "NDArray[np.float64]":
+def y_up(positions: Floats) -> Floats:
     """Turn positions from z upwards to y upwards."""
     return np.stack([positions[:, 0], positions[:, 2], -positions[:, 1]], axis=1)
 
@@ -62,9 +64,7 @@ class Glb:
         self._used: set[str] = set()
         self._required: set[str] = set()
 
-    def positions(
-        self, steps: "NDArray[np.uint8 | np.uint16]", low: "NDArray[np.float64]", width: Any
-    ) -> int:
+    def positions(self, steps: "NDArray[np.uint8 | np.uint16]", low: Floats, width: Floats) -> int:
         """Add quantised positions, which the node scales and moves.
 
         Parameters
@@ -93,7 +93,7 @@ class Glb:
         self._require(QUANTISATION)
         return accessor
 
-    def exact_positions(self, positions: "NDArray[np.float64]") -> int:
+    def exact_positions(self, positions: Floats) -> int:
         """Add positions as float32.
 
         Parameters
@@ -114,7 +114,7 @@ class Glb:
         }
         return accessor
 
-    def attribute(self, values: "NDArray[Any]", *, normalized: bool = False) -> int:
+    def attribute(self, values: Array, *, normalized: bool = False) -> int:
         """Add values of vertices, each filled up to a multiple of 4 bytes.
 
         Parameters
@@ -135,7 +135,7 @@ class Glb:
         view = self._view(padded.data, len(rows), padded.shape[1], VERTEX_VIEW, padded)
         return self._accessor(view, rows, normalized=normalized)
 
-    def indices(self, indices: "NDArray[np.uint32]") -> int:
+    def indices(self, indices: Uint32s) -> int:
         """Add indices of vertices; give the number of the accessor."""
         view = self._view(indices.data, indices.size, 4, INDEX_VIEW, indices)
         return self._accessor(view, indices.reshape(-1, 1), normalized=False)
@@ -245,7 +245,7 @@ class Glb:
         self._views.append({**place, **layout, "target": target, **extensions})
         return len(self._views) - 1
 
-    def _accessor(self, view: int, rows: "NDArray[Any]", *, normalized: bool) -> int:
+    def _accessor(self, view: int, rows: Array, *, normalized: bool) -> int:
         accessor = {
             "bufferView": view,
             "componentType": COMPONENTS[rows.dtype.name],

@@ -5,14 +5,12 @@ to that of the vertex before, in groups of 16 of 0, 2, 4 or 8 bits. Indices: the
 of the last two, as numbers of variable length.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from spatialq.runtime.arrays import Bytes, Uint32s
 from spatialq.runtime.compile_cache import njit
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 VERTICES, INDICES = 0xA0, 0xD1
 """First bytes of the streams: kind and version."""
@@ -26,7 +24,7 @@ INDEX_BYTES = 5
 """Of an index at most."""
 
 
-def encode_vertices(vertices: "NDArray[np.uint8]") -> bytes:
+def encode_vertices(vertices: Bytes) -> bytes:
     """Compress vertices without loss.
 
     Parameters
@@ -49,7 +47,7 @@ def encode_vertices(vertices: "NDArray[np.uint8]") -> bytes:
     return out[:end].tobytes()
 
 
-def encode_indices(indices: "NDArray[np.uint32]") -> bytes:
+def encode_indices(indices: Uint32s) -> bytes:
     """Compress indices of vertices, a sequence in any order, without loss.
 
     Parameters

@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from .gltf import Glb
+from spatialq.runtime.arrays import Array
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from .gltf import Glb
 
 METADATA = "EXT_structural_metadata"
 NO_DATA = float(np.finfo(np.float32).min)
@@ -31,7 +30,7 @@ def identifiers(names: Iterable[str]) -> dict[str, str]:
     return given
 
 
-def add_point_values(glb: Glb, values: "Mapping[str, NDArray[Any]]") -> dict[str, int]:
+def add_point_values(glb: Glb, values: Mapping[str, Array]) -> dict[str, int]:
     """Add columns of points: attributes `_NAME`, and a property attribute that describes them.
 
     Parameters

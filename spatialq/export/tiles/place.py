@@ -8,10 +8,9 @@ import numpy as np
 
 from spatialq.errors import CrsError, CrsWarning
 from spatialq.io import crs as crs_text
+from spatialq.runtime.arrays import Floats
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from spatialq.io.source import Box
 
 WGS84, WGS84_3D = "EPSG:4326", "EPSG:4979"
@@ -39,7 +38,7 @@ class Place:
         PROJJSON of the map where tiles lie on the earth.
     """
 
-    origin: "NDArray[np.float64]"
+    origin: Floats
     metres: float
     transform: tuple[float, ...]
     crs: str | None = None
@@ -49,7 +48,7 @@ class Place:
         """Say for people what the transform leads to."""
         return "EPSG:4978" if self.crs else "the coordinates of the source, in metres"
 
-    def local(self, xyz: "NDArray[np.float64]") -> "NDArray[np.float64]":
+    def local(self, xyz: Floats) -> Floats:
         """Give positions of the map in the frame."""
         return (xyz - self.origin) * self.metres
 
@@ -146,14 +145,14 @@ def _to_earth(function: str, crs: str, box: "Box") -> Any:
         way = reprojection(function, crs_text.horizontal(crs), crs_text.from_text(WGS84), area)
     metres = 1.0 if way.moves_heights else (crs_text.metres_per_unit(crs) or (1.0, 1.0))[1]
 
-    def to_earth(xyz: "NDArray[np.float64]") -> "NDArray[np.float64]":
+    def to_earth(xyz: Floats) -> Floats:
         east, north, up = way(*np.ascontiguousarray(xyz.T))
         return geocentric(east, north, up if way.moves_heights else xyz[:, 2] * metres)
 
     return to_earth
 
 
-def geocentric(longitude: Any, latitude: Any, height: Any) -> "NDArray[np.float64]":
+def geocentric(longitude: Any, latitude: Any, height: Any) -> Floats:
     """Convert degrees and metres on the ellipsoid of WGS 84 to its geocentric coordinates.
 
     Returns

@@ -17,6 +17,7 @@ from spatialq.errors import FileError
 from spatialq.export.atomic import WRITER, whole_with_parts
 from spatialq.export.lod_cloud import Cloud
 from spatialq.io.crs import compact
+from spatialq.runtime.arrays import Array, Floats, Uint32s
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import workers
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from spatialq.data.columns import Lists, Text
     from spatialq.export.kept import Journal, KeptOutput
 
-    Vector = NDArray[np.float64]
 
 COLOURS = ("red", "green", "blue")
 NOT_VALUES = (*"xyz", *COLOURS, "point_id")
@@ -67,7 +67,7 @@ class Node:
     """
 
     name: str
-    low: "Vector"
+    low: Floats
     size: float
     spacing: float
 
@@ -107,7 +107,7 @@ def tones(brightest: int, full: int, bits: int) -> "NDArray[np.uint8 | np.uint16
     return linear(np.minimum(values / full, 1), bits)
 
 
-def values_of(target: Path, samples: Mapping[str, Any]) -> "dict[str, NDArray[Any]]":
+def values_of(target: Path, samples: Mapping[str, Any]) -> dict[str, Array]:
     """Give the columns of samples that become attributes, of types that glTF has.
 
     Parameters
@@ -126,7 +126,7 @@ def values_of(target: Path, samples: Mapping[str, Any]) -> "dict[str, NDArray[An
     return {name: _value_of(target, name, each) for name, each in given.items()}
 
 
-def _value_of(target: Path, name: str, column: Any) -> "NDArray[Any]":
+def _value_of(target: Path, name: str, column: Any) -> Array:
     lost = np.ma.getmaskarray(column)
     plain = np.ma.getdata(column)
     if plain.dtype == np.bool_:
@@ -192,14 +192,14 @@ def point_tile(
     return glb.to_bytes(), Tile(node.name, *drawn, error)
 
 
-def order_of(node: Node, samples: Mapping[str, Any], place: Place) -> "NDArray[np.uint32]":
+def order_of(node: Node, samples: Mapping[str, Any], place: Place) -> Uint32s:
     """Give the order in which a tile compresses best: `point_tile` keeps it, once it is there."""
     return _order(_quantised(node, samples, place)[0])
 
 
 def _quantised(
     node: Node, samples: Mapping[str, Any], place: Place
-) -> "tuple[NDArray[np.uint8 | np.uint16], Vector, Vector]":
+) -> "tuple[NDArray[np.uint8 | np.uint16], Floats, Floats]":
     """Give steps, and position of step 0 and width of a step in metres of the frame."""
     xyz = np.stack([samples[axis] for axis in "xyz"], axis=1)
     if node.spacing and round(node.size / node.spacing) <= CELLS:
@@ -216,7 +216,7 @@ def _quantised(
     return steps, place.local(low), width
 
 
-def _order(steps: "NDArray[np.uint8 | np.uint16]") -> "NDArray[np.uint32]":
+def _order(steps: "NDArray[np.uint8 | np.uint16]") -> Uint32s:
     """Give the order of points along a Morton curve, in which they compress best."""
     order, other = (np.arange(len(steps), dtype=np.uint32) for _ in range(2))
     codes = np.empty(len(steps), np.uint64)
@@ -300,7 +300,7 @@ def write_nodes(
             kept.save({"folder": name})
         known = {each[0]: Tile.of(each) for each in journal.entries}
         tree = Tree(folder, name, place, options.implicit, known)
-        cubes: list[tuple[Vector, float]] = []
+        cubes: list[tuple[Floats, float]] = []
 
         def write(nodes: Mapping[str, Any]) -> None:
             """Write the contents of nodes, in several threads."""
@@ -362,7 +362,7 @@ def _nodes(nodes: Mapping[str, Any]) -> list[Node]:
     ]
 
 
-def _cube(node: Node, place: Place) -> "tuple[Vector, float]":
+def _cube(node: Node, place: Place) -> tuple[Floats, float]:
     """Give the cube of the root in metres of the frame, from one node."""
     level = len(node.name) - 1
     corner = node.low - node.size * np.array(cell_of(node.name), np.float64)

@@ -9,19 +9,15 @@ import struct
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.errors import FileError
 from spatialq.export.atomic import WRITER
+from spatialq.runtime.arrays import Floats
 
 from .place import Place
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Vector = NDArray[np.float64]
 
 NAME = "tileset.json"
 LEVELS = 4
@@ -49,8 +45,8 @@ class Tile:
     """
 
     name: str
-    low: "Vector"
-    high: "Vector"
+    low: Floats
+    high: Floats
     error: float
     is_empty: bool = False
 
@@ -108,7 +104,7 @@ class Tree:
         above = max(level - is_leaf, 0) // LEVELS * LEVELS
         return f"{_nested(name[: above + 1])}{name}.glb"
 
-    def close(self, cube: "tuple[Vector, float]", extras: dict[str, Any]) -> dict[str, Any]:
+    def close(self, cube: tuple[Floats, float], extras: dict[str, Any]) -> dict[str, Any]:
         """Write nested tilesets or subtrees, and give the tileset above them.
 
         Parameters
@@ -175,7 +171,7 @@ class Tree:
                 content = tileset(root, self.tiles[name].error, {})
                 (self.folder / _nested(name) / NAME).write_text(to_json(content), encoding="utf-8")
 
-    def _implicit_root(self, low: "Vector", side: float) -> dict[str, Any]:
+    def _implicit_root(self, low: Floats, side: float) -> dict[str, Any]:
         """Write the subtrees, and give the tile that implies all others."""
         subtrees: dict[str, set[str]] = {}
         for name in self.tiles:
@@ -213,7 +209,7 @@ def to_json(content: dict[str, Any]) -> str:
     return json.dumps(content, separators=(",", ":"), allow_nan=False)
 
 
-def box(low: "Vector", high: "Vector") -> list[float]:
+def box(low: Floats, high: Floats) -> list[float]:
     """Give a box as tiles have it: its middle, and half of its side along each axis."""
     middle, half = (low + high) / 2, (high - low) / 2
     half = np.maximum(half * (1 + WIDER) + WIDER * np.abs(middle), THIN)

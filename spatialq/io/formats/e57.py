@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from spatialq.errors import CrsError
@@ -26,6 +25,7 @@ from spatialq.io.cloud_source import (
 )
 from spatialq.io.formats import Reader
 from spatialq.io.source import ROW_GROUP
+from spatialq.runtime.arrays import Floats
 from spatialq.runtime.extras import missing
 
 CARTESIAN = ("cartesianX", "cartesianY", "cartesianZ")
@@ -56,8 +56,8 @@ class Scan:
     """Of the fields."""
     position: tuple[str, str, str]
     """The fields of the coordinates: `CARTESIAN` or `SPHERICAL`."""
-    rotation: npt.NDArray[np.float64]
-    translation: npt.NDArray[np.float64]
+    rotation: Floats
+    translation: Floats
 
 
 class E57Source(CloudSource):
@@ -198,7 +198,7 @@ class E57Source(CloudSource):
         if done != scan.rows:
             self.reject(f"damaged: scan {number} promises {scan.rows} points, but {done} are there")
 
-    def _placed(self, scan: Scan, position: list[npt.NDArray[np.float64]]) -> dict[str, Any]:
+    def _placed(self, scan: Scan, position: list[Floats]) -> dict[str, Any]:
         """Give x, y and z in the system of the file."""
         if scan.position == SPHERICAL:
             distance, azimuth, elevation = position
@@ -229,7 +229,7 @@ def _type(node: Any) -> np.dtype[Any] | None:
     return np.dtype(name)
 
 
-def _pose(node: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _pose(node: Any) -> tuple[Floats, Floats]:
     """Give the rotation, as a matrix, and the translation of a scan; either may be missing."""
     pose = node["pose"] if node.isDefined("pose") else node
     rotation, translation = np.eye(3), np.zeros(3)
@@ -240,11 +240,11 @@ def _pose(node: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     return rotation, translation
 
 
-def matrix_of(w: float, x: float, y: float, z: float) -> npt.NDArray[np.float64]:
+def matrix_of(w: float, x: float, y: float, z: float) -> Floats:
     """Give the rotation of a quaternion, which need not be of length 1."""
     v = np.array([x, y, z])
     cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-    turn: npt.NDArray[np.float64] = 2 * (w * cross + cross @ cross) / (w * w + v @ v)
+    turn: Floats = 2 * (w * cross + cross @ cross) / (w * w + v @ v)
     return np.eye(3) + turn
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from spatialq.io.cloud_source import (
@@ -23,6 +22,7 @@ from spatialq.io.cloud_source import (
 from spatialq.io.formats import Reader
 from spatialq.io.source import ROW_GROUP
 from spatialq.io.text_lines import NUMBER, LineError, Lines, count_lines
+from spatialq.runtime.arrays import Array
 
 HEADER = 1 << 16
 """Bytes that a header may have."""
@@ -69,7 +69,7 @@ class Column:
     element: int = 0
     shift: int | None = None
 
-    def values(self, stored: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def values(self, stored: Array) -> Array:
         """Give the column of what is stored for it."""
         if self.shift is None:
             return stored

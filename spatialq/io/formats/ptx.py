@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from spatialq.io.cloud_source import AXES, CloudSource, Part, cloud_schema, moved, text_parts
 from spatialq.io.formats import Reader
 from spatialq.io.formats.text import Head, split
 from spatialq.io.text_lines import NUMBER, SPACES, LineError, Lines, count_lines
+from spatialq.runtime.arrays import Floats
 
 TYPES = {
     **dict.fromkeys(AXES, pa.float64()),
@@ -29,7 +29,7 @@ class Scan:
 
     lines: Lines
     rows: int
-    matrix: npt.NDArray[np.float64]
+    matrix: Floats
     """4 x 4: `[x y z 1] @ matrix`."""
 
 

@@ -15,18 +15,16 @@ from contextlib import contextmanager
 from html import unescape
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.errors import FileError
 from spatialq.io.crs import files_named
+from spatialq.runtime.arrays import Bytes
 from spatialq.runtime.extras import require
 from spatialq.runtime.forks import may_use_threads
 from spatialq.runtime.threads import n_threads
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 DRIVERS = (
     "AAIGrid", "BMP", "BT", "BYN", "DTED", "EHdr", "ENVI", "GRASSASCIIGrid", "GRIB", "GS7BG",
@@ -204,7 +202,7 @@ def thinned_mask(
     band: int,
     window: tuple[tuple[int, int], tuple[int, int]],
     out_shape: tuple[int, int],
-) -> "NDArray[np.uint8]":
+) -> Bytes:
     """Read every so many cells of a mask, those that GDAL takes, without overviews.
 
     Those of a mask may be in any other file, and GDAL has no option that leaves them out.

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +21,7 @@ from spatialq.io.files import require_file
 from spatialq.io.grid.gdal import is_masked, opened, require_plain, thinned_mask
 from spatialq.io.source import ROW_GROUP, Box
 from spatialq.io.storage import as_path
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from spatialq.runtime.arrays import Array, Bools, Floats
 
 READER = "read_grid"
 SCHEMA = pa.schema([("x", pa.float64()), ("y", pa.float64()), ("z", pa.float64())])
@@ -222,7 +220,7 @@ class GridSource:
         all_cells = {"all_rows": self._height, "all_columns": self._width}
         return Grid(nothing, x0, y0, abs(a), abs(e), **all_cells)
 
-    def overview(self, most: int) -> "NDArray[np.float64]":
+    def overview(self, most: int) -> Floats:
         """Read every so many cells of every so many rows, at most so many of a side.
 
         Returns
@@ -241,7 +239,7 @@ class GridSource:
         there = np.where(missing, np.nan, z.astype(np.float64))
         return there[:: 1 if e < 0 else -1, :: 1 if a > 0 else -1]
 
-    def _read(self, span: Window, every: int = 1) -> "tuple[NDArray[Any], NDArray[np.bool_]]":
+    def _read(self, span: Window, every: int = 1) -> tuple[Array, Bools]:
         read = self._read_npy if self._is_npy else self._read_raster
         return read(span, every)
 
@@ -255,7 +253,7 @@ class GridSource:
         xs, ys = zip(*corners, strict=True)
         return (min(xs), min(ys), -np.inf, max(xs), max(ys), np.inf)
 
-    def _look_for_undeclared(self, z: "NDArray[Any]") -> None:
+    def _look_for_undeclared(self, z: Array) -> None:
         for value in USUAL_NODATA:
             if self._nodata is None and not self._declared and np.any(z == value):
                 warnings.warn(
@@ -266,7 +264,7 @@ class GridSource:
                     stacklevel=2,
                 )
 
-    def _load_npy(self) -> "NDArray[Any]":
+    def _load_npy(self) -> Array:
         try:
             grid = np.load(self.path, mmap_mode="r", allow_pickle=False)
         except (ValueError, OSError, EOFError) as error:
@@ -274,7 +272,7 @@ class GridSource:
         if grid.ndim != 2 or grid.dtype.kind not in "fiu" or grid.size == 0:
             reason = f"must hold numbers in two dimensions, got {grid.dtype} of shape {grid.shape}"
             raise FileError.of(self._reader, self.path, reason)
-        array: NDArray[Any] = grid
+        array: Array = grid
         return array
 
     def _describe_npy(self) -> None:
@@ -285,7 +283,7 @@ class GridSource:
         self._declared = False
         self.type = str(self._load_npy().dtype)
 
-    def _read_npy(self, window: Window, every: int = 1) -> "tuple[NDArray[Any], NDArray[np.bool_]]":
+    def _read_npy(self, window: Window, every: int = 1) -> tuple[Array, Bools]:
         top, bottom, left, right = window
         values = np.asarray(self._load_npy()[top:bottom:every, left:right:every])
         return values, np.isnan(values) | self._is_nodata(values)
@@ -320,9 +318,7 @@ class GridSource:
                 except CrsError as error:
                     self.warnings = [*self.warnings, str(error)]
 
-    def _read_raster(
-        self, window: Window, every: int = 1
-    ) -> "tuple[NDArray[Any], NDArray[np.bool_]]":
+    def _read_raster(self, window: Window, every: int = 1) -> tuple[Array, Bools]:
         top, bottom, left, right = window
         what: dict[str, Any] = {
             "window": ((top, bottom), (left, right)),
@@ -345,7 +341,7 @@ class GridSource:
             )
             raise ValueError(message)
 
-    def _is_nodata(self, values: "NDArray[Any]") -> "NDArray[np.bool_]":
+    def _is_nodata(self, values: Array) -> Bools:
         """Compare in the type of the values: -3.4e38 as a double is no single."""
         if self._nodata is None:
             return np.zeros(values.shape, np.bool_)
@@ -355,7 +351,7 @@ class GridSource:
                 value = values.dtype.type(value)
             if np.isinf(value) and not np.isinf(self._nodata):
                 value = np.nan  # more than the type holds: no cell has it
-        found: NDArray[np.bool_] = np.equal(values, value)
+        found: Bools = np.equal(values, value)
         return found
 
 

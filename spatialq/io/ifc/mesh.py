@@ -7,15 +7,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spatialq.data.meshes import Meshes, spans_of
 from spatialq.geometry.connected import connected
+from spatialq.runtime.arrays import Bools, Floats, Ints
 from spatialq.runtime.threads import workers
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Booleans = NDArray[np.bool_]
 
 WELD = 1e-6
 """Metres along each axis; a micrometre is far above rounding and far below any detail."""
@@ -51,12 +47,12 @@ class Measures:
 
     low: Floats
     high: Floats
-    is_closed: Booleans
-    component_count: Integers
+    is_closed: Bools
+    component_count: Ints
     volume: Floats
     area: Floats
 
-    def take(self, rows: Integers) -> "Measures":
+    def take(self, rows: Ints) -> "Measures":
         """Copy those of some of the meshes."""
         return Measures(*(values[rows] for values in vars(self).values()))
 
@@ -81,10 +77,10 @@ class Edges:
         Where the edges between each two vertices begin in that order.
     """
 
-    tails: Integers
-    heads: Integers
-    order: Integers
-    starts: Integers
+    tails: Ints
+    heads: Ints
+    order: Ints
+    starts: Ints
 
     @classmethod
     def of(cls, meshes: Meshes) -> "Edges":
@@ -98,27 +94,27 @@ class Edges:
         return cls(tails, heads, order, np.flatnonzero(np.diff(keys, prepend=-1)))
 
     @property
-    def counts(self) -> Integers:
+    def counts(self) -> Ints:
         """How many edges there are between each two vertices."""
         return np.diff(self.starts, append=len(self.order))
 
-    def all_between(self, of_pairs: Booleans) -> Integers:
+    def all_between(self, of_pairs: Bools) -> Ints:
         """Give the edges between the pairs of vertices that are marked."""
         return self.order[np.repeat(of_pairs, self.counts)]
 
     @property
-    def faces(self) -> Integers:
+    def faces(self) -> Ints:
         """The face that each edge belongs to."""
         return np.tile(np.arange(len(self.tails) // 3), 3)
 
-    def open(self) -> Integers:
+    def open(self) -> Ints:
         """Give the edges that are run through more often one way than the other."""
         if not len(self.order):
             return self.order
         ways = np.where(self.tails < self.heads, 1, -1)[self.order]
         return self.all_between(np.add.reduceat(ways, self.starts) != 0)
 
-    def sides(self) -> tuple[Integers, Integers]:
+    def sides(self) -> tuple[Ints, Ints]:
         """Give the pairs of edges that lie between the same two vertices, if these are just two."""
         first = self.starts[self.counts == 2]
         return self.order[first], self.order[first + 1]
@@ -209,7 +205,7 @@ def signed_volumes(at: Floats) -> Floats:
     return np.asarray(np.einsum("ij,ij->i", at[:, 0], np.cross(at[:, 1], at[:, 2])) / 6.0)
 
 
-def turned(meshes: Meshes, flip: Booleans) -> Meshes:
+def turned(meshes: Meshes, flip: Bools) -> Meshes:
     """Turn some of the faces."""
     faces = np.where(flip[:, None], meshes.faces[:, ::-1], meshes.faces)
     return Meshes(meshes.vertices, faces, meshes.vertex_starts, meshes.face_starts)
@@ -221,7 +217,7 @@ def drop_repeated_corners(meshes: Meshes) -> Meshes:
     return keep_faces(meshes, (a != b) & (b != c) & (c != a))
 
 
-def keep_faces(meshes: Meshes, keep: Booleans) -> Meshes:
+def keep_faces(meshes: Meshes, keep: Bools) -> Meshes:
     """Keep some faces and all vertices."""
     if keep.all():
         return meshes
@@ -306,7 +302,7 @@ def fill_holes(meshes: Meshes) -> Meshes:
     return Meshes(meshes.vertices, every[order].astype(np.int32), meshes.vertex_starts, starts)
 
 
-def orient(meshes: Meshes, measures: Measures) -> tuple[Meshes, Measures, Booleans]:
+def orient(meshes: Meshes, measures: Measures) -> tuple[Meshes, Measures, Bools]:
     """Make neighbours agree on what is outside, and turn each closed part outside out.
 
     A part is connected over edges of just two faces.
@@ -332,7 +328,7 @@ def orient(meshes: Meshes, measures: Measures) -> tuple[Meshes, Measures, Boolea
     return Meshes.joined(turned), measures, np.concatenate(has_boundary)
 
 
-def _orient(meshes: Meshes) -> tuple[Meshes, Booleans, Floats, Booleans]:
+def _orient(meshes: Meshes) -> tuple[Meshes, Bools, Floats, Bools]:
     k, m = len(meshes), len(meshes.faces)
     edges = Edges.of(meshes)
     faces = edges.faces
@@ -382,7 +378,7 @@ def _orient(meshes: Meshes) -> tuple[Meshes, Booleans, Floats, Booleans]:
     return turned(meshes, flip), is_closed, np.where(is_closed, volume, np.nan), has_boundary
 
 
-def winding(meshes: Meshes, points: Floats, rows: Integers) -> Floats:
+def winding(meshes: Meshes, points: Floats, rows: Ints) -> Floats:
     """Tell how often a mesh goes round a point: 0 outside, 1 inside of a closed mesh.
 
     Parameters
@@ -433,20 +429,20 @@ def in_parts(meshes: Meshes, work: Callable[[Meshes], Any]) -> list[Any]:
         return pool.map(lambda rows: work(meshes.take(rows)), parts)
 
 
-def count_components(meshes: Meshes, edges: Edges) -> Integers:
+def count_components(meshes: Meshes, edges: Edges) -> Ints:
     """Count the parts of each mesh that are connected over shared edges."""
     root = components(meshes, edges)
     is_root = root == np.arange(len(root))
     return np.bincount(meshes.face_mesh[is_root], minlength=len(meshes))
 
 
-def components(meshes: Meshes, edges: Edges) -> Integers:
+def components(meshes: Meshes, edges: Edges) -> Ints:
     """Give the first face of the part that each face belongs to, connected over shared edges."""
     face = edges.faces[edges.order]
     same = np.ones(len(face), bool)
     same[edges.starts] = False
     after = np.flatnonzero(same)
-    found: Integers = connected(len(meshes.faces), face[after], face[after - 1])
+    found: Ints = connected(len(meshes.faces), face[after], face[after - 1])
     return found
 
 

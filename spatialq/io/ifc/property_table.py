@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from spatialq.io.ifc.tables import SCHEMAS
+from spatialq.runtime.arrays import Ints
 
 Packed = dict[str, dict[str, list[Any]]]
 """See `spatialq.io.ifc.properties.PropertyReader.packed`."""
@@ -78,7 +79,7 @@ def property_texts(packed: Packed) -> dict[int, str]:
     }
 
 
-def expanded(lists: list[list[int]], at: Any) -> tuple[Any, Any]:
+def expanded(lists: list[list[int]], at: Ints) -> tuple[Any, Any]:
     """Give the members of lists.
 
     Parameters

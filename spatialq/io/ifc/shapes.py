@@ -10,8 +10,9 @@ from spatialq.data.meshes import Meshes
 from spatialq.io.ifc import mesh
 from spatialq.io.ifc.mesh import Measures
 from spatialq.io.ifc.representations import CUT, MAX_COORDINATE, SOLID, SURFACE
+from spatialq.runtime.arrays import Bools, Floats, Int32s, Ints
 
-RawMesh = tuple[NDArray[np.float64], NDArray[np.int32]]
+RawMesh = tuple[Floats, Int32s]
 """Vertices, float64[n, 3], and faces, int32[m, 3]."""
 
 FAST = "ifclite-geom"
@@ -44,12 +45,12 @@ class Shapes:
         Which library made each.
     """
 
-    step_ids: NDArray[np.int64]
+    step_ids: Ints
     meshes: Meshes
     measures: Measures
     sources: NDArray[np.str_]
 
-    def take(self, rows: NDArray[np.int64]) -> "Shapes":
+    def take(self, rows: Ints) -> "Shapes":
         """Copy some of the shapes."""
         return Shapes(
             self.step_ids[rows],
@@ -189,7 +190,7 @@ def without_fillings(shapes: Shapes, every: Shapes, openings: dict[int, list[int
     return shapes.take(np.flatnonzero(is_good))
 
 
-def has_part_within(shapes: Shapes, kinds: dict[int, str]) -> NDArray[np.bool_]:
+def has_part_within(shapes: Shapes, kinds: dict[int, str]) -> Bools:
     """Tell in which solids of boolean operations a part lies within another and adds to it.
 
     `ifclite-geom` adds what a boolean operation takes from the inside of a solid.

@@ -7,10 +7,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from spatialq.io.las.header import RECORD_SIZES, Header
+from spatialq.runtime.arrays import Records
 
 SCAN_ANGLE_STEP = 0.006  # degrees a unit, point formats 6 to 10
 
@@ -33,8 +33,6 @@ LAYERS = {
 EXTRA_BYTES = ("LASF_Spec", 4)
 EXTRA_BYTES_RECORD = 192
 EXTRA_TYPES = ("u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f4", "f8")
-
-Records = npt.NDArray[np.void]
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-import numpy.typing as npt
-
 from spatialq.io.las.header import Header, chunk_table_offset, reject
 from spatialq.io.source import Box
+from spatialq.runtime.arrays import Bytes
 from spatialq.runtime.forks import may_use_threads
 
 VARIABLE_CHUNKS = 0xFFFFFFFF
@@ -80,7 +78,7 @@ class Laszip:
         raw: bytes | bytearray,
         chunks: Sequence[Chunk],
         selection: int,
-        records: npt.NDArray[np.uint8],
+        records: Bytes,
     ) -> None:
         """Decode chunks that lie one behind the other in `raw`, on all cores.
 

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,7 @@ from spatialq.io.las.laz import ITEM_SIZES, ITEMS, LAYERS
 from spatialq.io.las.source import LasSource
 from spatialq.io.source import PointSource
 from spatialq.runtime import cuda
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from spatialq.runtime.arrays import Int32s, Ints
 
 SOURCE = Path(__file__).parents[1] / "laz.cu"
 FORMATS = {0: 0, 1: 1, 2: 2, 3: 3, 6: 0, 7: 0, 8: 0}
@@ -136,7 +134,7 @@ def _damaged(
     reasons: Mapping[int, str],
 ) -> list[int]:
     """Decode files into integers; give the numbers of those that the GPU could not decode."""
-    kinds: dict[_Kind, list[NDArray[np.int64]]] = {}
+    kinds: dict[_Kind, list[Ints]] = {}
     kept = []  # the compressed bytes, until they are decoded
     bad = set()
     for k, cloud in enumerate(clouds):
@@ -177,12 +175,12 @@ def _kind_of(header: Any) -> _Kind:
 def _decode(
     device: cuda.Device,
     kind: _Kind,
-    table: "NDArray[np.int64]",
+    table: Ints,
     integers: Sequence[Any],
     attributes: Mapping[str, Any],
     channels: int,
     models: int,
-) -> "NDArray[np.int32]":
+) -> Int32s:
     """Decode chunks, as many at a time as there is memory for; give their errors."""
     sizes = device.filled(0, 40).view(np.int64)
     extra = 0 if kind.layered else kind.second

@@ -10,7 +10,6 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from spatialq.errors import FileError, FileWarning
@@ -23,6 +22,7 @@ from spatialq.io.las.header import READER, read_header, reject
 from spatialq.io.las.laz import Chunk, Laszip, read_chunks, read_laszip
 from spatialq.io.source import ROW_GROUP, Box, Layout, Progress, in_row_groups, touch
 from spatialq.io.storage import as_path
+from spatialq.runtime.arrays import Array, Ints, Records
 from spatialq.runtime.threads import n_threads, workers
 
 THREADS = min(os.cpu_count() or 1, 16)
@@ -178,7 +178,7 @@ class LasSource:
 
     def read_into(
         self,
-        arrays: Mapping[str, npt.NDArray[Any]],
+        arrays: Mapping[str, Array],
         tick: Progress | None = None,
     ) -> int:
         """Read columns of all points into arrays of `rows` values, in several threads.
@@ -216,7 +216,7 @@ class LasSource:
         self._warn_outside(extent)
         return int(firsts[-1])
 
-    def records(self) -> Iterator[npt.NDArray[np.void]]:
+    def records(self) -> Iterator[Records]:
         """Read whole point records as they are stored, in the order of the file.
 
         Raises
@@ -237,7 +237,7 @@ class LasSource:
                 yield self._batch(records[rows], ids[rows], columns)
             del records, ids  # before there is memory for the next
 
-    def _records_of(self, chunks: Sequence[Chunk], columns: Sequence[str]) -> npt.NDArray[np.void]:
+    def _records_of(self, chunks: Sequence[Chunk], columns: Sequence[str]) -> Records:
         """Decode the records of chunks, but for fields that are not in the columns."""
         records = np.empty(sum(chunk.rows for chunk in chunks) * self._dtype.itemsize, np.uint8)
         selection = self._selection(columns)
@@ -255,9 +255,7 @@ class LasSource:
             self._laszip.decode(compressed, chunks, selection, records)
         return records.view(self._dtype)
 
-    def _batch(
-        self, records: npt.NDArray[np.void], ids: npt.NDArray[np.int64], columns: Sequence[str]
-    ) -> pa.RecordBatch:
+    def _batch(self, records: Records, ids: Ints, columns: Sequence[str]) -> pa.RecordBatch:
         arrays = [
             pa.array(ids) if name == "point_id" else self._columns[name].convert(records)
             for name in columns
@@ -365,5 +363,5 @@ def _byte_ranges(chunks: Sequence[Chunk]) -> Iterator[tuple[int, int]]:
     yield begin, end - begin
 
 
-def _point_ids(chunks: Sequence[Chunk]) -> npt.NDArray[np.int64]:
+def _point_ids(chunks: Sequence[Chunk]) -> Ints:
     return np.concatenate([np.arange(c.first, c.first + c.rows) for c in chunks])
