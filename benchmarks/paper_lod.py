@@ -59,7 +59,8 @@ def of_cloud(name, points, chosen):
         for k, view in enumerate(views(points, share)):
             pictures = [picture(places, points.colour[:, :3], view)]
             for strategy, tree in trees.items():
-                pictures.append(picture(*select(tree, points, places, cube, Options(), view), view))
+                at, colours = select(tree, points, places, cube, Options(), view)
+                pictures.append(picture(at, colours, view))
                 decibels, common = psnr(pictures[-1], pictures[0])
                 measures[strategy].append((decibels, ssim(pictures[-1], pictures[0]), common))
             if chosen.pictures and k == 1:

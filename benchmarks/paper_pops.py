@@ -26,7 +26,7 @@ from spatialq.udfs.pops_features import Options
 import spatialq
 
 sys.path.append(str(Path(__file__).parents[1] / "examples"))
-import planets
+import planets  # type: ignore[import-not-found]  # of the folder of examples
 
 SMALL, FULL = 1000, 3000
 EXAMPLES = (2000.0, 4000.0, 8000.0, 16000.0)
