@@ -1,6 +1,9 @@
 """Experiments of the publications, repeated here: docs/papers/ says which and what they show.
 
     python -m benchmarks.papers owm [--small] [--out FOLDER]
+    python -m benchmarks.papers lod [--small] [--out FOLDER] [--pictures FOLDER]
+    python -m benchmarks.papers planes [--small] [--out FOLDER]
+    python -m benchmarks.papers pops [--small] [--out FOLDER] [--picture FILE.svg]
     python -m benchmarks.papers ql4bim [--small] [--out FOLDER] [--picture FILE.svg]
 
 `--small` takes the inputs that two cores are done with in less than five minutes. A report has the
@@ -16,13 +19,22 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))  # as where Python is started with a script
 
 import measure
+import paper_lod
 import paper_owm
+import paper_planes
+import paper_pops
 import paper_ql4bim
 
 from spatialq.planner.devices import cpu_name
 from spatialq.runtime.threads import n_threads
 
-PAPERS = {"owm": paper_owm, "ql4bim": paper_ql4bim}
+PAPERS = {
+    "owm": paper_owm,
+    "ql4bim": paper_ql4bim,
+    "pops": paper_pops,
+    "lod": paper_lod,
+    "planes": paper_planes,
+}
 
 
 def main() -> None:

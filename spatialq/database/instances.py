@@ -249,7 +249,10 @@ def all_pins() -> list[Pin]:
 def settle() -> None:
     """Close the instances of which no connection is left; also for queries that are under way."""
     for _ in range(len(_left)):
-        instance = _left.popleft()
+        try:
+            instance = _left.popleft()
+        except IndexError:  # another thread has looked at it
+            return
         if not instance.is_used:
             instance.close()
             if instance.is_left_to_others:

@@ -11,10 +11,10 @@ from typing import Any, Literal, get_args
 
 import duckdb
 
-from spatialq.database import sources
+from spatialq.database import revisions, sources
 from spatialq.database.model_tables import PARTS, beside_elements
 from spatialq.database.sources import Loaded, SourceRecord
-from spatialq.database.transaction import is_open, transaction
+from spatialq.database.transaction import is_open
 from spatialq.errors import CrsWarning, FileError, FileWarning
 from spatialq.functions.sql_text import identifier
 from spatialq.io import crs as crs_text
@@ -56,6 +56,7 @@ def load(
     columns: Sequence[str] | None = None,
     geometry: Geometry = "auto",
     mode: Mode = "append",
+    revision: str | None = None,
     progress: Progress | None = None,
 ) -> list[SourceRecord]:
     """Load point clouds, grids and building models into tables.
@@ -94,6 +95,9 @@ def load(
         beside it, is dropped and made anew; then all files are one transaction. 'update' adds
         files, too, but a building model that is in the table already is read again, and takes the
         place of its rows.
+    revision : str, optional
+        Name of a schema to which the tables belong, made if it is not there; by default the
+        current one.
     progress : callable, optional
         Called with file, rows so far and rows in all; of a building model with its meshes.
 
@@ -108,8 +112,8 @@ def load(
     CrsError
         If a file is in another CRS than the table, or names another one than `crs`.
     ValueError
-        If a transaction is open, the table cannot have that name, an existing table is of
-        another kind, or one that is to be replaced is not from `load`.
+        If a transaction is open, the table or revision cannot have that name, an existing table
+        is of another kind, or one that is to be replaced is not from `load`.
 
     Warns
     -----
@@ -121,6 +125,8 @@ def load(
         message = f"{READER}: mode must be 'append', 'replace' or 'update', got {mode!r}"
         raise ValueError(message)
     _require_no_transaction(con, READER, "each file is loaded in one of its own")
+    if revision is not None:
+        revisions.check_name(con, READER, revision)
     crs_text.given_or_own(READER, [], crs, override=override_crs)  # rejects a wrong one
     patterns = [paths] if isinstance(paths, str | os.PathLike) else paths
     found = [file for pattern in patterns for file in files_of(READER, pattern, LOADED)]
@@ -133,7 +139,7 @@ def load(
     for together in [files] if mode == "replace" else [[file] for file in files]:
         caught: list[warnings.WarningMessage] = []
         try:
-            with _one_file, transaction(con):
+            with _one_file, revisions.transaction_in(con, revision):
                 sources.prepare(con)
                 if mode == "replace":
                     for name in {table or DEFAULT_TABLES[kind] for _, kind in together}:
@@ -176,8 +182,10 @@ def load(
 
 def unload(
     con: duckdb.DuckDBPyConnection,
-    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     table: str | None = None,
+    *,
+    revision: str | None = None,
 ) -> list[Loaded]:
     """Remove building models from the tables that `load` put them into, in one transaction.
 
@@ -185,10 +193,13 @@ def unload(
     ----------
     con : duckdb.DuckDBPyConnection
         With no transaction open.
-    paths : path-like or sequence of them
-        Files as they were loaded; they need not be there any more.
+    paths : path-like or sequence of them, optional
+        Files as they were loaded; they need not be there any more. Without them a revision is
+        removed with all that is in its schema.
     table : str, optional
         Name of the table of elements; by default all that have the files.
+    revision : str, optional
+        Name of the revision in whose tables the files are; by default the current schema.
 
     Returns
     -------
@@ -201,12 +212,20 @@ def unload(
         If a file is in no such table, or is a point cloud or grid, whose rows do not say which
         file they are of.
     ValueError
-        If a transaction is open.
+        If a transaction is open, there is no such revision, it is the current schema and is to be
+        removed, or neither files nor a revision are given.
     """
     _require_no_transaction(con, UNLOAD, "all files are removed in one of their own")
-    given = [paths] if isinstance(paths, str | os.PathLike) else paths
-    removed: list[Loaded] = []
-    with _one_file, transaction(con):
+    if paths is None and (revision is None or table is not None):
+        message = f"{UNLOAD}: paths must be files, unless a whole revision is to be removed"
+        raise ValueError(message)
+    if revision is not None:
+        revisions.require(con, UNLOAD, revision, is_dropped=paths is None)
+    with _one_file, revisions.transaction_in(con, revision):
+        if paths is None:
+            return _remove_all(con, str(revision))
+        given = [paths] if isinstance(paths, str | os.PathLike) else paths
+        removed: list[Loaded] = []
         for file in map(as_path, given):
             found = _in_table(con, file, table)
             if not found:
@@ -214,6 +233,13 @@ def unload(
                 raise FileError.of(UNLOAD, file, f"{reason}; spatialq_sources lists what is loaded")
             _remove(con, UNLOAD, found)
             removed += found
+    return removed
+
+
+def _remove_all(con: duckdb.DuckDBPyConnection, revision: str) -> list[Loaded]:
+    """Drop the schema of a revision, which is the current one of the caller's transaction."""
+    removed = sources.loaded(con)
+    con.execute(f"DROP SCHEMA {identifier(revision)} CASCADE")
     return removed
 
 

@@ -302,6 +302,11 @@ ENGINE = (
     ),
     _writes("spatialq_ql4bim_sql", ("VARCHAR", "VARCHAR", "VARCHAR"), "ql4bim_sql"),
     _writes("spatialq_quality_sql", ("VARCHAR",), "quality_sql"),
+    _writes(
+        "spatialq_revisions_sql",
+        ("VARCHAR", "VARCHAR"),
+        "spatialq.database.revisions:revisions_sql",
+    ),
     SqlFunction(
         "spatialq_mesh_boxes",
         (MESH,),

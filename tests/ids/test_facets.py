@@ -277,3 +277,77 @@ def test_an_applicability_needs_no_class(checked):
     }  # fmt: skip
     found = checked(model, applies=attribute("Name", "IfcSlab"))
     assert [row["ifc_class"] for row in found] == ["IfcSlab"]
+
+
+def test_one_of_several_patterns_is_enough(checked):
+    # XML Schema Part 2, 4.3.4.3: patterns of one restriction are alternatives; IfcTester wants all
+    model = Model()
+    for name in ("x", "DT01", "y"):
+        model.make("IfcWall", Name=name)
+    said = "xs:string", '<xs:pattern value="x"/><xs:pattern value="DT.*"/>'
+    found = {row["name"]: row["status"] for row in checked(model, attribute("Name", said))}
+    assert found == {"x": "passed", "DT01": "passed", "y": "failed"}
+
+
+def test_code_and_system_are_those_of_one_reference(checked):
+    model = Model()
+    wall = model.make("IfcWall")
+    for system, code in (("S", "2"), ("Y", "1")):
+        source = model.file.create_entity("IfcClassification", Name=system)
+        reference = model.file.create_entity(
+            "IfcClassificationReference", Identification=code, ReferencedSource=source
+        )
+        model.make(
+            "IfcRelAssociatesClassification",
+            RelatedObjects=[wall],
+            RelatingClassification=reference,
+        )
+    for code, expected in (("2", "pass"), ("1", "fail")):
+        for cardinality, is_right in (("required", True), ("prohibited", False)):
+            asked = facet("classification", f'cardinality="{cardinality}"', value=code, system="S")
+            assert (outcome(checked(model, asked)) == expected) is is_right
+
+
+def test_only_the_named_relation_leads_to_the_whole_as_far_as_it_goes(checked):
+    model = Model()
+    wall, assembly = model.make("IfcWall"), model.make("IfcElementAssembly")
+    storey, group, system = (
+        model.make(name) for name in ("IfcBuildingStorey", "IfcGroup", "IfcSystem")
+    )
+    model.make("IfcRelAggregates", RelatingObject=assembly, RelatedObjects=[wall])
+    model.make(
+        "IfcRelContainedInSpatialStructure", RelatingStructure=storey, RelatedElements=[assembly]
+    )
+    model.make("IfcRelAssignsToGroup", RelatingGroup=group, RelatedObjects=[wall])
+    model.make("IfcRelAssignsToGroup", RelatingGroup=system, RelatedObjects=[group])
+    contained, grouped = "IFCRELCONTAINEDINSPATIALSTRUCTURE", "IFCRELASSIGNSTOGROUP"
+    for relation, whole, expected in (
+        (None, "IFCBUILDINGSTOREY", "pass"), (contained, "IFCBUILDINGSTOREY", "fail"),
+        (None, "IFCSYSTEM", "pass"), (grouped, "IFCSYSTEM", "pass"), (grouped, "IFCGROUP", "pass"),
+    ):  # fmt: skip
+        said = f'relation="{relation}"' if relation else ""
+        asked = facet("partOf", said, entity=entity(whole))
+        assert outcome(checked(model, asked)) == expected
+
+
+@pytest.mark.parametrize(
+    ("of_type", "own", "expected"),
+    [
+        (("USERDEFINED", "WALDO"), ("SHEAR", None), {"USERDEFINED", "WALDO"}),
+        (("USERDEFINED", None), ("SHEAR", None), {"USERDEFINED"}),
+        (("SHEAR", None), ("USERDEFINED", "WALDO"), {"SHEAR"}),
+        (("NOTDEFINED", None), ("SHEAR", None), {"NOTDEFINED", "SHEAR"}),
+        (("NOTDEFINED", None), ("USERDEFINED", "WALDO"), {"NOTDEFINED", "USERDEFINED", "WALDO"}),
+        (None, ("USERDEFINED", "WALDO"), {"USERDEFINED", "WALDO"}),
+        (None, (None, "WALDO"), set()),
+    ],
+)
+def test_predefined_types_are_those_of_the_type_if_it_says_one(of_type, own, expected, checked):
+    model = Model()
+    wall = model.make("IfcWall", PredefinedType=own[0], ObjectType=own[1])
+    if of_type is not None:
+        kind = model.make("IfcWallType", PredefinedType=of_type[0], ElementType=of_type[1])
+        model.make("IfcRelDefinesByType", RelatedObjects=[wall], RelatingType=kind)
+    names = ("USERDEFINED", "WALDO", "SHEAR", "NOTDEFINED")
+    found = {name for name in names if outcome(checked(model, entity("IFCWALL", name))) == "pass"}
+    assert found == expected

@@ -108,6 +108,12 @@ def _readable(described: dict[str, Any]) -> dict[str, Any]:
     return {name: text(name, value) for name, value in rounded(described).items()}
 
 
+Revision = Annotated[
+    str | None,
+    typer.Option("--revision", help="Schema with the tables of a revision; by default main."),
+]
+
+
 def load(
     files: Annotated[list[str], typer.Argument(help="Files, patterns or folders.")],
     *,
@@ -128,10 +134,12 @@ def load(
         bool,
         typer.Option("--update", help="Models that are in the table already are read again."),
     ] = False,
+    revision: Revision = None,
     as_json: Json = False,
 ) -> None:
     """Load files into tables, in one transaction per file, or in one for all with --replace."""
     from spatialq.database import loading
+    from spatialq.database.revisions import transaction_in
     from spatialq.workflows.places import places, readable
 
     if replace and update:
@@ -152,6 +160,7 @@ def load(
             resolution=resolution,
             geometry=geometry,
             mode="replace" if replace else "update" if update else "append",
+            revision=revision,
             progress=told,
         )
         rows: list[dict[str, Any]] = [
@@ -159,7 +168,8 @@ def load(
             for record in records
         ]
         tables = {record.table for record in records if record.kind == "ifc"}
-        known = {_file(each): each for table in tables for each in places(con, table)}
+        with transaction_in(con, revision):
+            known = {_file(each): each for table in tables for each in places(con, table)}
     placed = [known[row["path"]] for row in rows if row["kind"] == "ifc"]
     if as_json:
         show_json([{**known.get(row["path"], {}), **row} for row in rows])
@@ -170,13 +180,17 @@ def load(
 
 
 def unload(
-    files: Annotated[list[str], typer.Argument(help="Building models, as they were loaded.")],
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(help="Building models, as they were loaded; without, the whole --revision."),
+    ] = None,
     *,
     database: Annotated[str, typer.Option("--database", "-d", help="DuckDB file to remove from.")],
     table: Annotated[
         str | None,
         typer.Option("--table", "-t", help="Table of elements; by default all that have them."),
     ] = None,
+    revision: Revision = None,
     as_json: Json = False,
 ) -> None:
     """Remove building models from the tables of a database, in one transaction."""
@@ -186,7 +200,7 @@ def unload(
         open_database("unload", database, create=None) as con,
         interruptible(con, is_deferred=False),
     ):
-        removed = loading.unload(con, list(files), table)
+        removed = loading.unload(con, files or None, table, revision=revision)
     rows: list[dict[str, Any]] = [{"table": each.table, "path": each.path} for each in removed]
     if as_json:
         show_json(rows)
