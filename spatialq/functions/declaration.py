@@ -555,3 +555,6 @@ class Declaration:
     """Which of the parameters, if any, only the CPU's kernel has, such as "method := 'slow'"."""
     uses: tuple[str, ...] = ()
     """Functions whose kernels this one's are composed of."""
+    doubt: str = ""
+    """"module:attribute" of what says in a sentence, from the arguments of a call and its options,
+    why its result may miss much; empty text where there is no reason."""

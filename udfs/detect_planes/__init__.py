@@ -153,6 +153,7 @@ NODE_COLUMNS = {
 DECLARATION = Declaration(
     inputs=PointsInput(),
     parameters=Options,
+    doubt="spatialq.udfs.detect_planes.sparse:doubt",
     outputs=(
         Output(
             name="detect_planes",

@@ -93,7 +93,10 @@ def detect(
         return _nothing(cloud, explanation.columns(cube), label=label)
     planes[:, 3] += _mean_distance(sums, planes[:, 4])
     min_points = _min_points(nodes, owner, len(planes))
-    surfaces = lay_surfaces(cloud, rasters, covered, sums[:, 0], min_points, split=options.split)
+    surfaces = lay_surfaces(
+        cloud, rasters, covered, sums[:, 0], min_points, split=options.split,
+        edges=options.outline == "convex",
+    )  # fmt: skip
     progress.stage("points of planes", 1.0)
     sums, farthest, owners, distances = cloud.settle(near, rasters, planes, surfaces, label=label)
     beneath = surfaces.beneath(cloud, rasters, nodes, owner)

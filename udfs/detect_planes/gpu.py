@@ -416,15 +416,16 @@ class GpuCloud:
         plane = np.searchsorted(rasters.starts[:, 0], firsts, side="right") - 1
         return (covered, extents, parent, firsts), plane, sizes
 
-    def paint(self, rasters: Any, parts: Any, numbers: Any) -> Any:
-        """Label the pixels with the surfaces of their parts."""
+    def paint(self, rasters: Any, parts: Any, numbers: Any, *, edges: bool) -> Any:
+        """Label the pixels with the surfaces of their parts, and mark those at edges."""
         covered, extents, parent, firsts = parts
         labels, surfaces = (self.xp.empty_like(parent) for _ in range(2))
         size, n_parts = covered.size, len(firsts)
         lists = self.device.upload([firsts, numbers])
         self._cells("name_parts", n_parts, *lists, surfaces, n_parts)
         self._cells("paint", size, covered, parent, surfaces, labels, size)
-        self._cells("edges", size, labels, extents, len(extents), size)
+        if edges:
+            self._cells("edges", size, labels, extents, len(extents), size)
         return labels
 
     def settle(self, near: Any, rasters: Any, planes: Any, surfaces: Any, *, label: bool) -> Any:
