@@ -17,7 +17,7 @@ from . import assign
 from .accumulator import RADIUS, ball
 from .boundary import sides
 from .cells import GRID, MOMENTS
-from .detection import Detection, detect
+from .detection import EXPLAINING, Detection, detect
 from .octree import EXACT, MIN_S_MS, WIDTHS, Cube, Summary
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def run(
     point_id : int64[n] or None
         In the same memory as the coordinates; None for 0, 1, 2 ...
     options : Options
-    outputs : sequence of 'detect_planes', 'plane_points', 'plane_nodes'
+    outputs : sequence of 'detect_planes', 'plane_points', 'plane_nodes', 'plane_peaks'
     tiles : int
         Runs of points that the cloud, of NumPy arrays, is divided into, so that only one or two at
         a time are on the device, beside the cells of the octree; the result is the same.
@@ -65,9 +65,11 @@ def run(
     """
     found = detection(
         x, y, z, point_id, options, label="plane_points" in outputs,
-        explain="plane_nodes" in outputs, tiles=tiles,
+        explain=not EXPLAINING.isdisjoint(outputs), tiles=tiles,
     )  # fmt: skip
-    tables = {"detect_planes": found.columns, "plane_nodes": found.nodes}
+    tables = {
+        "detect_planes": found.columns, "plane_nodes": found.nodes, "plane_peaks": found.peaks,
+    }  # fmt: skip
     owner, distance = found.owner, found.distance
     device = cuda.device()
     with device.use():
