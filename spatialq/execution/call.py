@@ -159,7 +159,7 @@ def call_outputs(
         xyz = [arguments[axis] for axis in "xyz"]
         warn_if_misplaced(options.function, xyz, options.metres, arguments[inputs.other])
     if functions[0].declaration.doubt:
-        warn_of_doubt(functions[0], arguments, options)
+        warn_of_doubt(functions[0], arguments, options, fitted.across)
     results = {
         each.name: fitted.results(each, crowd.results(each, found[each.name])) for each in functions
     }

@@ -11,7 +11,9 @@ from spatialq.functions.implementations import call
 from spatialq.runtime.callers import level_of_caller
 
 
-def warn_of_doubt(function: Function, arguments: Mapping[str, Any], options: Parameters) -> None:
+def warn_of_doubt(
+    function: Function, arguments: Mapping[str, Any], options: Parameters, metres: float
+) -> None:
     """Warn of what the declaration of a function says of the arguments, if anything is.
 
     Parameters
@@ -20,12 +22,14 @@ def warn_of_doubt(function: Function, arguments: Mapping[str, Any], options: Par
     arguments
         As its kernel gets them, without stray points.
     options : Parameters
+    metres : float
+        In a unit of x and y.
 
     Warns
     -----
     SparsePointsWarning
     """
-    sentence = call(function.declaration.doubt, arguments, options)
+    sentence = call(function.declaration.doubt, arguments, options, metres)
     if sentence:
         message = f"{function.name}: {sentence}"
         warnings.warn(message, SparsePointsWarning, stacklevel=level_of_caller())

@@ -76,7 +76,7 @@ def call_groups(
         low, high = ends / given
         require_reach(function.name, low, high, fitted.units)
     if function.declaration.doubt:
-        warn_of_doubt(function, fitted.arguments, fitted.options)
+        warn_of_doubt(function, fitted.arguments, fitted.options, fitted.across)
     task = current() or Task(observer())
     largest = Size(int(sizes.max(initial=0)))
     plan = planned(

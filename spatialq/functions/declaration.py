@@ -556,5 +556,5 @@ class Declaration:
     uses: tuple[str, ...] = ()
     """Functions whose kernels this one's are composed of."""
     doubt: str = ""
-    """"module:attribute" of what says in a sentence, from the arguments of a call and its options,
-    why its result may miss much; empty text where there is no reason."""
+    """"module:attribute" of what says in a sentence, from the arguments of a call, its options and
+    metres in a unit of x and y, why its result may miss much; empty text for no reason."""

@@ -8,7 +8,6 @@ import spatialq
 from .cases import HILLS_NOISE as NOISE
 from .cases import hills, rooms
 
-SPARSE = pytest.mark.filterwarnings("ignore::spatialq.errors.SparsePointsWarning")
 PITCH = np.tan(np.radians(25))
 
 
@@ -25,14 +24,12 @@ def with_roofs(points, n, width=16.0, seed=2):
     return (x, y, z), np.where(on, 2 * house + (u > 0), -1)
 
 
-@SPARSE
 @pytest.mark.parametrize(("density", "side"), [(0.3, 700.0), (1.0, 400.0), (4.0, 200.0)])
 def test_no_plane_of_hills_is_wider_than_their_noise(density, side):
     found = spatialq.run("detect_planes", *hills(density, side))
     assert found["rmse"].max(initial=0) < 3 * NOISE
 
 
-@SPARSE
 def test_roofs_are_found_where_points_are_sparse():
     """16 by 8 metres at one point per square metre; a face is found by half of its points."""
     points, face = with_roofs(hills(1.0, 400.0), 8)

@@ -55,6 +55,7 @@ def test_points_of_a_roof(density, options, is_told):
 def test_feet_are_not_metres():
     points = [values / 0.3048 for values in hills(1.2, 150.0)]
     assert not told(lambda: spatialq.run("detect_planes", *points, unit=0.3048))
+    assert not told(lambda: spatialq.run("detect_planes", *points, crs="EPSG:2264"))
     assert told(lambda: spatialq.run("detect_planes", *points, unit=1.0))
 
 

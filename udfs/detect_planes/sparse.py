@@ -27,16 +27,24 @@ faces of generated villages (`benchmarks/plane_roofs.py`, seeds 7 to 9) at least
 there on, with the defaults and with smaller planes."""
 
 
-def doubt(arguments: Mapping[str, Any], options: "Options") -> str:
+def doubt(arguments: Mapping[str, Any], options: "Options", metres: float) -> str:
     """Say that surfaces of the size of a roof have too few points, if they have.
 
     Looked at from above, the square of the median point counts: what is not covered by points, such
     as the ground around the roofs of a cloud of roofs alone, changes nothing.
+
+    Parameters
+    ----------
+    arguments
+        Of a kernel.
+    options : Options
+    metres : float
+        In a unit of x and y.
     """
     x, y = arguments["x"], arguments["y"]
     if len(x) == 0:
         return ""
-    side = SQUARE / options.metres
+    side = SQUARE / metres
     low, high = ends_of([x, y])
     wide = (high - low) / side
     if not WIDE <= wide.max() < np.iinfo(np.int32).max:
