@@ -1,6 +1,7 @@
 """Whether the planes that `detect_planes` returns are flat: real airborne tiles and indoor scans.
 
-python benchmarks/plane_flatness.py [--only NAME ...] [--data FOLDER] [--json FILE] [--each]
+python benchmarks/plane_flatness.py [--only NAME ...] [--data FOLDER] [--each]
+                                    [--out FOLDER] [--commit HASH]
 
 The measure of a plane is made of its points alone:
 
@@ -12,17 +13,20 @@ bend    largest distance of a local mean of the points from their plane, over th
         that many points are taken off, so that it is 0 on a flat plane; in units of the noise
 
 Of a cloud the table has the number of planes, the share of the points on them, the greatest rmse
-in units of the coordinates, and the greatest ratios of planes that have 100 points or more: so
-many make the ratios precise to a tenth. A * marks the clouds on which constants were chosen.
+in units of the coordinates, and of planes that have 100 points or more, which make the ratios
+precise to a tenth, the greatest ratios, and how many planes have one above 3. A * marks the clouds
+on which constants were chosen.
 """
 
 import argparse
-import json
 import os
+import platform
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import laspy
+import measure
 import numpy as np
 from scipy.spatial import cKDTree
 
@@ -37,6 +41,7 @@ NEIGHBOURS = 12
 SAMPLE = 3000  # points of a plane at which the noise is measured
 CELL, LEAST = 25, 12  # points of a cell on average, and of one that counts
 ENOUGH = 100  # points of a plane whose ratios count
+TIMES = 3  # the noise, up to which a point is near its plane
 
 
 def noise_of(points):
@@ -108,7 +113,7 @@ def main():
     parser.add_argument("--only", nargs="+", help="clouds of these names")
     parser.add_argument("--data", type=Path, default=DATA / "data")
     parser.add_argument("--each", action="store_true", help="also the widest planes of each cloud")
-    parser.add_argument("--json", type=Path, help="also write the figures here")
+    measure.add_arguments(parser)
     arguments = parser.parse_args()
     results = {}
     for name, path in clouds(arguments.data):
@@ -127,6 +132,9 @@ def main():
             "rmse": float(rmse.max(initial=0.0)),
             "rmse/noise": float((rmse / noise)[many].max(initial=0.0)),
             "bend/noise": float((bend / noise)[many].max(initial=0.0)),
+            "many points": int(np.count_nonzero(many)),
+            "rmse > 3 noise": int(np.count_nonzero((rmse > TIMES * noise)[many])),
+            "bend > 3 noise": int(np.count_nonzero((bend > TIMES * noise)[many])),
             "processor seconds": seconds,
         }
         figures = "  ".join(
@@ -142,8 +150,14 @@ def main():
     if not results:
         names = arguments.only or "that can be read"
         parser.exit(1, f"plane_flatness: --data {arguments.data} has no clouds {names}\n")
-    if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=1) + "\n")
+    report = {
+        "device": platform.processor() or platform.machine(),
+        "commit": arguments.commit,
+        "date": datetime.now(UTC).date().isoformat(),
+        "chosen on": sorted(CHOSEN_ON),
+        "clouds": results,
+    }
+    measure.write(arguments.out, "plane_flatness", report)
 
 
 if __name__ == "__main__":

@@ -13,19 +13,20 @@ from rooms import room
 import spatialq
 
 
-def main():
+def compare(output, description):
+    """Time another output of the search, alone and together with the planes."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--points", type=int, default=5_000_000)
     parser.add_argument("--repeat", type=int, default=3)
     arguments = parser.parse_args()
     scene = room(arguments.points)
     columns = {"x": scene.x, "y": scene.y, "z": scene.z}
-    both = ["detect_planes", "plane_nodes"]
+    both = ["detect_planes", output]
     tasks = {
         "detect_planes": lambda: spatialq.run("detect_planes", **columns, device="cpu"),
-        "plane_nodes": lambda: spatialq.run("plane_nodes", **columns, device="cpu"),
+        output: lambda: spatialq.run(output, **columns, device="cpu"),
         "both": lambda: spatialq.run(both, **columns, device="cpu"),
     }
     timed = in_turns(tasks, arguments.repeat)
@@ -36,4 +37,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    compare("plane_nodes", __doc__)

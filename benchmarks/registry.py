@@ -114,6 +114,7 @@ BENCHMARKS = [
     Benchmark("pins", "--points 2000 --elements 100 --repeat 1"),
     Benchmark("plane_elements", "{house} --points 3000 --repeat 1"),
     Benchmark("plane_nodes", "--points 3000 --repeat 1"),
+    Benchmark("plane_peaks", "--points 3000 --repeat 1"),
     Benchmark("plane_points", "--points 3000 --repeat 1"),
     Benchmark("plane_flatness", "--data {one}", data="indoor/caixa3.laz", slow=True),
     Benchmark("plane_quality", "--points 3000 --only box --methods detect_planes", slow=True),

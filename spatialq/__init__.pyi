@@ -354,6 +354,36 @@ def run(
 
 @overload
 def run(
+    function: Literal["plane_peaks"],
+    x: Any,
+    y: Any,
+    z: Any,
+    point_id: Any = None,
+    *,
+    kernel: Literal["tangent", "paper"] = "tangent",
+    phi_num: int = 30,
+    rho_num: int | None = None,
+    s_level: int | None = None,
+    s_ms: int | None = None,
+    s_ps: float | None = None,
+    max_thickness: float = 0.04,
+    min_isotropy: float = 0.16666666666666666,
+    max_distance: float | None = None,
+    max_rmse: float | None = None,
+    min_points: int | None = None,
+    split: bool = False,
+    outline: Literal["concave", "convex"] = "concave",
+    orientation_tolerance: float = 5.0,
+    bounds: Sequence[float] | None = None,
+    unit: float | None = None,
+    crs: str | None = None,
+    device: str = "auto",
+    memory: str | float | None = None,
+    progress: Callable[[float, str], object] | None = None,
+) -> dict[str, Any]: ...
+
+@overload
+def run(
     function: Literal["deviation"],
     x: Any,
     y: Any,

@@ -74,6 +74,10 @@ class StrayPointsWarning(UserWarning):
     """A few points that are far from all others were left out."""
 
 
+class SparsePointsWarning(UserWarning):
+    """A cloud has too few points for what is looked for in it."""
+
+
 class PlacementWarning(UserWarning):
     """A scan does not lie where the elements are that it is compared with."""
 

@@ -285,3 +285,10 @@ def test_outputs_appear_together_or_not_at_all(tmp_path, monkeypatch):
         spatialq.write_planes(source, [tmp_path / name for name in ("p.las", "p.csv", "p.png")])
     assert (tmp_path / "p.csv").read_text() == "as it was"
     assert {each.name for each in tmp_path.iterdir()} == {"a.las", "p.csv"}
+
+
+def test_a_sparse_tile_is_told_of_once():
+    tile = real_file("data/lidar/test_semis_2023_0292_6833_LA93_IGN69.laz")
+    result = spatialq_process("planes", tile)
+    assert result.returncode == 0
+    assert result.stderr.count("surfaces of 10 by 10 m have 30 points") == 1

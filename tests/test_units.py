@@ -46,6 +46,7 @@ QUERIES = {
     "detect_planes": "SELECT count(*), sum(area) * {across} ** 2 FROM detect_planes('{t}')",
     "plane_points": "SELECT count(plane_id) FROM plane_points('{t}')",
     "plane_nodes": "SELECT count(*) FILTER (state = 'plane') FROM plane_nodes('{t}')",
+    "plane_peaks": "SELECT count(*), max(rho) * {across} FROM plane_peaks('{t}')",
     "build_lod": "SELECT count(*), max(level) FROM build_lod('{t}', max_points := 500)",
     "deviation": "SELECT count(face), round(avg(distance), 2) "
     "FROM deviation('{t}', 'elements', 0.4)",
@@ -56,8 +57,8 @@ QUERIES = {
 IN_METRES = ("classify_ground", "owm_ground", "ground_surface", "deviation", "plane_elements",
              "point_elements")  # fmt: skip
 """Functions with lengths in metres, which must know the unit."""
-OF_SPACE = ("classify_ground", "detect_planes", "plane_points", "plane_nodes", "build_lod",
-            "deviation", "plane_elements")  # fmt: skip
+OF_SPACE = ("classify_ground", "detect_planes", "plane_points", "plane_nodes", "plane_peaks",
+            "build_lod", "deviation", "plane_elements")  # fmt: skip
 """Functions that compare z with x and y, and say that they convert heights."""
 
 

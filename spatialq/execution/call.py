@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from spatialq.data.frame import Frame
 from spatialq.execution.bounds import within
+from spatialq.execution.doubts import warn_of_doubt
 from spatialq.execution.placement import warn_if_misplaced
 from spatialq.execution.strays import leave_out
 from spatialq.execution.units import fit
@@ -135,6 +136,8 @@ def call_outputs(
         If points are left out, see `strays.leave_out`.
     PlacementWarning
         If the points lie beside the elements that they are compared with.
+    SparsePointsWarning
+        If there are too few points for what is looked for in them.
     """
     inputs = functions[0].inputs
     arguments = within(arguments, options, inputs.other)
@@ -155,6 +158,8 @@ def call_outputs(
         assert isinstance(options, CoordinateParameters)
         xyz = [arguments[axis] for axis in "xyz"]
         warn_if_misplaced(options.function, xyz, options.metres, arguments[inputs.other])
+    if functions[0].declaration.doubt:
+        warn_of_doubt(functions[0], arguments, options, fitted.across)
     results = {
         each.name: fitted.results(each, crowd.results(each, found[each.name])) for each in functions
     }

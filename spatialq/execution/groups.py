@@ -13,6 +13,7 @@ from spatialq.data.points import ascends
 from spatialq.data.reach import require_reach
 from spatialq.data.strays import ends_of, few
 from spatialq.execution.call import POINT_ID, planned, stoppable
+from spatialq.execution.doubts import warn_of_doubt
 from spatialq.execution.strays import leave_out
 from spatialq.execution.units import Fitted, fit
 from spatialq.functions.catalogue import Function
@@ -66,6 +67,8 @@ def call_groups(
     -----
     CrsWarning, StrayPointsWarning
         As `call`.
+    SparsePointsWarning
+        As `call`, of all clouds together.
     """
     columns, starts = _within(columns, starts, getattr(options, BOUNDS, None))
     sizes = np.diff(starts)
@@ -77,6 +80,8 @@ def call_groups(
         ends = ends_of([fitted.arguments[axis] for axis in "xyz"])
         low, high = ends / given
         require_reach(function.name, low, high, fitted.units)
+    if function.declaration.doubt:
+        warn_of_doubt(function, fitted.arguments, fitted.options, fitted.across)
     task = current() or Task(observer())
     largest = Size(int(sizes.max(initial=0)))
     plan = planned(

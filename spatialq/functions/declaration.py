@@ -555,3 +555,6 @@ class Declaration:
     """Which of the parameters, if any, only the CPU's kernel has, such as "method := 'slow'"."""
     uses: tuple[str, ...] = ()
     """Functions whose kernels this one's are composed of."""
+    doubt: str = ""
+    """"module:attribute" of what says in a sentence, from the arguments of a call, its options and
+    metres in a unit of x and y, why its result may miss much; empty text for no reason."""

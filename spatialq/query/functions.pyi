@@ -820,6 +820,96 @@ class Points(PointVerbs):
             Columns level cx cy cz size point_count nx ny nz thickness votes plane_id state.
         """
 
+    def plane_peaks(
+        self,
+        *,
+        kernel: Literal["tangent", "paper"] = "tangent",
+        phi_num: int = 30,
+        rho_num: int | None = None,
+        s_level: int | None = None,
+        s_ms: int | None = None,
+        s_ps: float | None = None,
+        max_thickness: float = 0.04,
+        min_isotropy: float = 0.16666666666666666,
+        max_distance: float | None = None,
+        max_rmse: float | None = None,
+        min_points: int | None = None,
+        split: bool = False,
+        outline: Literal["concave", "convex"] = "concave",
+        orientation_tolerance: float = 5.0,
+        bounds: Sequence[float] | None = None,
+        unit: float | str | None = None,
+        crs: str | None = None,
+        device: str = "auto",
+        memory: str | float | None = None,
+    ) -> Query:
+        """The peaks of the accumulator in which detect_planes votes for planes: one row per peak,
+        in the order in which they are tried.
+
+        Parameters
+        ----------
+        kernel : Literal["tangent", "paper"]
+            How a node of the octree votes: 'tangent' is a Gaussian in the tangent plane of its
+            normal, the same wherever the origin is; 'paper' transforms the covariance to rho, phi
+            and theta as published. Only the vote is the published one. ('tangent' or 'paper')
+        phi_num : int
+            Steps of the accumulator ball from pole to pole: 30 are cells of 6 degrees. (>= 4 and <=
+            180)
+        rho_num : int | None
+            Steps of the distance from the centroid, up to the farthest point. (>= 10 and <= 10000,
+            or None)
+        s_level : int | None
+            First level of the octree whose nodes may be planar; the root is level 0. (>= 0 and <=
+            12, or None)
+        s_ms : int | None
+            Points that a node must have. (points; >= 4 or None)
+        s_ps : float | None
+            Points that a node must have, as a share of the cloud; not together with s_ms. (> 0 and
+            < 1, or None)
+        max_thickness : float
+            The smallest variance of a planar node is less than this share of the second one
+            (s_alpha). (> 0 and < 1)
+        min_isotropy : float
+            The second variance of a planar node is more than this share of the largest (s_beta).
+            (>= 0 and < 1)
+        max_distance : float | None
+            Maximum distance of a point from its plane; None takes three times the noise of each
+            plane, but no more than three times max_rmse. (units of x, y and z; > 0 or None)
+        max_rmse : float | None
+            Maximum root mean square distance of the points of a plane from it. The default of
+            max_distance is three times this; None takes the noise of the cloud for that, where it
+            is known, and drops no plane. (units of x, y and z; > 0 or None)
+        min_points : int | None
+            Points that a plane must have. (points; >= 3 or None)
+        split : bool
+            Whether parts of a plane that are not connected are planes of their own.
+        outline : Literal["concave", "convex"]
+            What boundary is: 'concave' is the outline of the plane's parts, with holes; 'convex' is
+            one convex polygon around all of them. ('concave' or 'convex')
+        orientation_tolerance : float
+            Angle by which a horizontal or vertical plane may be off. (degrees; >= 0 and <= 45)
+        bounds : Sequence[float] | None
+            xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
+            border are considered; None takes all. ([xmin, ymin, xmax, ymax], finite numbers with
+            the minima first, or None)
+        unit : float | str | None
+            Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
+            and 1 where none is known. (metres; > 0 or None)
+        crs : str | None
+            Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
+            known of the table or file.
+        device : str
+            'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
+
+        Returns
+        -------
+        Query
+            Columns round theta phi rho votes node_count.
+        """
+
     def plane_points(
         self,
         *,

@@ -127,3 +127,14 @@ CASES = {
         points(*(np.round(16 * values) / 16 for values in (ROOM.x, ROOM.y, ROOM.z))), {},
     ),
 }  # fmt: skip
+
+
+HILLS_NOISE = 0.04
+
+
+def hills(density, side, seed=1):
+    """A survey of hills, with the noise of a laser: points per square metre, metres."""
+    rng = np.random.default_rng(seed)
+    x, y = rng.uniform(0, side, (2, int(density * side**2)))
+    z = 40 * np.sin(x / 311) * np.cos(y / 270) + 6 * np.sin(x / 37 + 1) * np.sin(y / 29)
+    return x, y, z + rng.normal(0, HILLS_NOISE, x.size)

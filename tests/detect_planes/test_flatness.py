@@ -5,18 +5,10 @@ import pytest
 
 import spatialq
 
-from .cases import rooms
+from .cases import HILLS_NOISE as NOISE
+from .cases import hills, rooms
 
-NOISE = 0.04
 PITCH = np.tan(np.radians(25))
-
-
-def hills(density, side, seed=1):
-    """A survey of hills, with the noise of a laser: points per square metre, metres."""
-    rng = np.random.default_rng(seed)
-    x, y = rng.uniform(0, side, (2, int(density * side**2)))
-    z = 40 * np.sin(x / 311) * np.cos(y / 270) + 6 * np.sin(x / 37 + 1) * np.sin(y / 29)
-    return x, y, z + rng.normal(0, NOISE, x.size)
 
 
 def with_roofs(points, n, width=16.0, seed=2):

@@ -59,20 +59,20 @@ def scattered(share):
     return Rasters(np.empty((3, 9)), columns, shapes), np.concatenate(rasters)
 
 
+@pytest.mark.parametrize("edges", [False, True])
 @pytest.mark.parametrize("split", [False, True])
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 0.45, 0.8, 1.0])
-def test_surfaces_are_as_on_the_cpu(device, share, split):
+def test_surfaces_are_as_on_the_cpu(device, share, split, edges):
     rasters, covered = scattered(share)
     points, cube = [np.zeros(1)] * 3, Cube((0.0, 0.0, 0.0), 1.0)
     there = [device.upload_small(values) for values in points]
     gpu = GpuCloud(cuda.device(), there, cube)
     counts, min_points = np.array([500, 10, 900]), np.array([20.0, 10.0, 9.0])
-    found = lay_surfaces(
-        gpu, rasters, device.upload_small(covered), counts, min_points, split=split
-    )
+    given = {"split": split, "edges": edges}
+    found = lay_surfaces(gpu, rasters, device.upload_small(covered), counts, min_points, **given)
     with workers(1) as pool:
         cpu = CpuCloud(pool, points, cube)
-        expected = lay_surfaces(cpu, rasters, covered, counts, min_points, split=split)
+        expected = lay_surfaces(cpu, rasters, covered, counts, min_points, **given)
     np.testing.assert_array_equal(found.plane, expected.plane)
     np.testing.assert_array_equal(found.parts, expected.parts)
     np.testing.assert_array_equal(device.download(found.labels), expected.labels)

@@ -1,4 +1,7 @@
-"""Declaration of `detect_planes` and of its further outputs `plane_points` and `plane_nodes`."""
+"""Declaration of `detect_planes` and of its further outputs.
+
+These are `plane_points`, `plane_nodes` and `plane_peaks`.
+"""
 
 from dataclasses import dataclass
 from math import nan
@@ -24,7 +27,7 @@ NODE_STATES = ("plane", "small", "free", "explained", "thick", "stair")
 
 @dataclass(frozen=True)
 class Options(PointParameters):
-    """Parameters of `detect_planes`, `plane_points` and `plane_nodes`.
+    """Parameters of `detect_planes` and its further outputs.
 
     What is None follows from the cloud: see README.md. Names are the paper's where it has one.
     """
@@ -150,9 +153,19 @@ NODE_COLUMNS = {
     "state": "VARCHAR",
 }
 
+PEAK_COLUMNS = {
+    "round": "BIGINT",
+    "theta": "DOUBLE",
+    "phi": "DOUBLE",
+    "rho": "DOUBLE",
+    "votes": "DOUBLE",
+    "node_count": "BIGINT",
+}
+
 DECLARATION = Declaration(
     inputs=PointsInput(),
     parameters=Options,
+    doubt="spatialq.udfs.detect_planes.sparse:doubt",
     outputs=(
         Output(
             name="detect_planes",
@@ -187,6 +200,15 @@ DECLARATION = Declaration(
             examples=("SELECT state, count(*) FROM plane_nodes('points') GROUP BY state",),
             codes={"state": NODE_STATES},
             nulls={"plane_id": 0},
+        ),
+        Output(
+            name="plane_peaks",
+            summary="The peaks of the accumulator in which detect_planes votes for planes: one row "
+            "per peak, in the order in which they are tried.",
+            columns=PEAK_COLUMNS,
+            work=work,
+            work_in_tiles=work_in_tiles,
+            examples=("FROM plane_peaks('points') WHERE round = 1",),
         ),
     ),
 )

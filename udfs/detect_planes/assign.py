@@ -112,14 +112,17 @@ def cover(
                 (z[first + k] - low_z) * scale,
             )
             best, off, found, front = np.inf, 0.0, -1, -1
+            # planes are near or not by chance: a choice of values costs less than a branch
             for i in range(cell_starts[cell], cell_starts[cell + 1]):
                 p = items[i]
                 d = ((planes[p, 0] * px + planes[p, 1] * py) + planes[p, 2] * pz) - planes[p, 3]
-                if abs(d) <= planes[p, 4]:
-                    if found < 0:
-                        front = p
-                    if abs(d) < best:
-                        best, off, found = abs(d), d, p
+                distance = abs(d)
+                is_near = distance <= planes[p, 4]
+                is_nearest = is_near & (distance < best)
+                front = p if is_near & (front < 0) else front
+                best = distance if is_nearest else best
+                off = d if is_nearest else off
+                found = p if is_nearest else found
             if found < 0:
                 continue
             covered[pixel_at(px, py, pz, found, rasters, starts)[2]] = 1

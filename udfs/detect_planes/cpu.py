@@ -14,7 +14,7 @@ from . import Options, assign, cells, nodes
 from .boundary import sides
 from .cells import MOMENTS, NONE
 from .cpu_cells import CpuCells, total_of
-from .detection import Detection, detect
+from .detection import EXPLAINING, Detection, detect
 from .octree import Cube
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def run(
     point_id : int64[n] or None
         None for 0, 1, 2 ...
     options : Options
-    outputs : sequence of 'detect_planes', 'plane_points', 'plane_nodes'
+    outputs : sequence of 'detect_planes', 'plane_points', 'plane_nodes', 'plane_peaks'
         Several come from one search.
 
     Returns
@@ -59,6 +59,10 @@ def run(
         mean of its `point_count` int64 points; `size`: its side; `nx`, `ny`, `nz`: its normal, with
         the largest component positive; `thickness`: standard deviation of its points across;
         `votes`: its weight; `plane_id` int64, 0 for none; `state` int8: index into NODE_STATES.
+        'plane_peaks', one row per peak of the accumulator, in the order in which they are tried:
+        `round` int64: of the votes, 1, 2, 3 ...; `theta`, `phi`: its direction, degrees; `rho`: its
+        distance from the mean of all points; `votes` of its cell, smoothed; `node_count` int64: the
+        nodes near it when the round begins.
 
     Raises
     ------
@@ -77,9 +81,11 @@ def run(
     """
     found = detection(
         x, y, z, point_id, options, label="plane_points" in outputs,
-        explain="plane_nodes" in outputs,
+        explain=not EXPLAINING.isdisjoint(outputs),
     )  # fmt: skip
-    tables = {"detect_planes": found.columns, "plane_nodes": found.nodes}
+    tables = {
+        "detect_planes": found.columns, "plane_nodes": found.nodes, "plane_peaks": found.peaks,
+    }  # fmt: skip
     if "plane_points" in outputs:
         ids = ids_of(point_id, x.size)
         of_points = {"point_id": ids, "plane_id": found.owner, "distance": found.distance}

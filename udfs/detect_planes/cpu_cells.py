@@ -153,17 +153,19 @@ class CpuCells:
         plane = np.repeat(np.arange(len(sizes)), [each.size for each in sizes])
         return runs, plane, np.concatenate(sizes)
 
-    def paint(self, rasters: Any, runs: Any, numbers: Any) -> Any:
-        """Label the pixels with the surfaces of their parts."""
-        own, labels = np.zeros((2, rasters.n_pixels), np.int32)
+    def paint(self, rasters: Any, runs: Any, numbers: Any, *, edges: bool) -> Any:
+        """Label the pixels with the surfaces of their parts, and mark those at edges."""
+        own = np.zeros(rasters.n_pixels, np.int32)
+        labels = np.zeros_like(own) if edges else own
         for (first, rows, columns), (firsts, lasts, part) in zip(
             rasters.extents().tolist(), runs, strict=True
         ):
             progress.check()
             inside = slice(first, first + rows * columns)
             pixels.fill_runs(firsts, lasts, numbers[part], own[inside])
-            inner = columns + 1, (rows - 1) * columns - 1
-            pixels.mark_edges(own[inside], columns, labels[inside], *inner)
+            if edges:
+                inner = columns + 1, (rows - 1) * columns - 1
+                pixels.mark_edges(own[inside], columns, labels[inside], *inner)
         return labels
 
 

@@ -35,6 +35,9 @@ of the maximum distance: halfway between noise and an even spread, they do not g
 plane. Planes with more points are large enough to be bent instead."""
 
 
+EXPLAINING = {"plane_nodes", "plane_peaks"}
+"""Outputs that say how a search went."""
+
 COLUMNS = (
     "plane_id", "nx", "ny", "nz", "d", "votes", "point_count", "cx", "cy", "cz", "rmse", "area",
     "orientation", "boundary",
@@ -56,19 +59,24 @@ class Detection:
     """float64[n]: from the plane, along its normal; NaN for none."""
     nodes: Any
     """The columns of the result of `plane_nodes`; None if not asked for."""
+    peaks: Any
+    """The columns of the result of `plane_peaks`; None if not asked for."""
 
 
 def detect(
     cloud: Any, cube: Cube, options: "Options", *, label: bool, explain: bool = False
 ) -> Detection:
-    """Find the planes of a cloud, the plane of each point if `label`, the nodes if `explain`."""
+    """Find the planes of a cloud.
+
+    With `label` also the plane of each point, with `explain` the nodes and peaks.
+    """
     explanation = Explanation(cloud.size, wanted=explain)
     if not (0 < cube.side < np.inf and np.isfinite(cube.scale)):
-        return _nothing(cloud, explanation.columns(cube), label=label)
+        return _nothing(cloud, explanation, cube, label=label)
     # no surface of so small a cloud has enough points, see below: as of many a group of GROUP BY
     fewest = options.min_points or SUPPORT * fewest_of_node(options, cloud.size)
     if cloud.size < fewest and not explain:
-        return _nothing(cloud, explanation.columns(cube), label=label)
+        return _nothing(cloud, explanation, cube, label=label)
     nodes, owner, planes = search(cloud, cube, options, explanation)
     progress.stage("extents of planes", 0.8)
     widest = WIDEST if options.max_distance is None and nodes.noise is None else 1.0
@@ -90,10 +98,13 @@ def detect(
         widest = 1.0  # twice would be the distance of other surfaces
     if len(planes) == 0:
         explanation.leave(nodes, owner)
-        return _nothing(cloud, explanation.columns(cube), label=label)
+        return _nothing(cloud, explanation, cube, label=label)
     planes[:, 3] += _mean_distance(sums, planes[:, 4])
     min_points = _min_points(nodes, owner, len(planes))
-    surfaces = lay_surfaces(cloud, rasters, covered, sums[:, 0], min_points, split=options.split)
+    surfaces = lay_surfaces(
+        cloud, rasters, covered, sums[:, 0], min_points, split=options.split,
+        edges=options.outline == "convex",
+    )  # fmt: skip
     progress.stage("points of planes", 1.0)
     sums, farthest, owners, distances = cloud.settle(near, rasters, planes, surfaces, label=label)
     beneath = surfaces.beneath(cloud, rasters, nodes, owner)
@@ -111,7 +122,9 @@ def detect(
     if label:
         owners, distances = cloud.name(owners, distances, ids, cube.side / 2**BITS)
     explanation.settle(nodes, owner, ids[beneath])
-    return Detection(columns, owners, distances, explanation.columns(cube))
+    return Detection(
+        columns, owners, distances, explanation.columns(cube), explanation.peaks(cube)
+    )  # fmt: skip
 
 
 def _min_points(nodes: PlanarNodes, owner: Any, n_planes: int) -> Any:
@@ -173,11 +186,12 @@ def _boundaries(rings: Rings, cube: Cube, rasters: Any, planes: Any, surfaces: A
     return boundaries
 
 
-def _nothing(cloud: Any, nodes: Any, *, label: bool) -> Detection:
+def _nothing(cloud: Any, explanation: Explanation, cube: Cube, *, label: bool) -> Detection:
+    explained = explanation.columns(cube), explanation.peaks(cube)
     columns: dict[str, Any] = dict.fromkeys(COLUMNS, np.empty(0))
     for name, kind in KINDS.items():
         columns[name] = np.empty(0, kind)
     if not label:
-        return Detection(columns, None, None, nodes)
+        return Detection(columns, None, None, *explained)
     owner, distance = cloud.full(cloud.size, 0, np.int64), cloud.full(cloud.size, np.nan)
-    return Detection(columns, owner, distance, nodes)
+    return Detection(columns, owner, distance, *explained)

@@ -1,10 +1,14 @@
-"""What became of the planar nodes of a search: the columns of `plane_nodes`."""
+"""What became of the planar nodes of a search, and the peaks of their votes.
+
+They are the columns of `plane_nodes` and `plane_peaks`.
+"""
 
 from typing import Any
 
 import numpy as np
 
 from . import NODE_STATES
+from .accumulator import Ball
 from .groups import EXPLAINED
 from .octree import Cube, PlanarNodes, faces_down
 
@@ -12,7 +16,7 @@ STATE = {name: np.int8(code) for code, name in enumerate(NODE_STATES)}
 
 
 class Explanation:
-    """Collects the nodes that a search is done with, if they are wanted.
+    """Collects the nodes that a search is done with, and its peaks, if they are wanted.
 
     Parameters
     ----------
@@ -23,6 +27,7 @@ class Explanation:
     def __init__(self, size: int, *, wanted: bool) -> None:
         self.size, self.wanted = size, wanted
         self.rows: list[Any] = []
+        self.rounds: list[Any] = []
 
     def keep(self, nodes: PlanarNodes, kept: Any, state: str) -> PlanarNodes:
         """Give the nodes that are kept; note the state of the others."""
@@ -51,6 +56,44 @@ class Explanation:
             nodes.level, nodes.code, nodes.count, nodes.mean, nodes.values[:, 0],
             nodes.vectors[:, 0], nodes.weights(self.size), states, plane_id,
         ))  # fmt: skip
+
+    def vote(self, around: Ball, at: Any, rho: Any, votes: Any, node_count: Any) -> None:
+        """Note the peaks of a round of votes, in the order in which they are tried.
+
+        Parameters
+        ----------
+        around : Ball
+        at : int64[peaks]
+            Their directions in the ball.
+        rho : float64[peaks]
+            In half sides of the root.
+        votes : float64[peaks]
+            Mean of a cell and its neighbours, see `votes.smooth`; a node's vote is at most its
+            weight, but not with the paper's kernel.
+        node_count : int64[peaks]
+            Nodes near the peak, see `groups.count_near`.
+        """
+        numbers = np.full(at.size, len(self.rounds) + 1)
+        columns = numbers, around.theta[at], around.phi[at], rho, votes, node_count
+        self.rounds.append(columns)
+
+    def peaks(self, cube: Cube) -> dict[str, Any] | None:
+        """Describe all peaks, with angles in degrees and rho in the unit of the cloud.
+
+        None if they are not wanted.
+        """
+        if not self.wanted:
+            return None
+        rounds = self.rounds or [6 * [np.empty(0)]]
+        number, theta, phi, rho, votes, node_count = map(np.concatenate, zip(*rounds, strict=True))
+        return {
+            "round": number.astype(np.int64),
+            "theta": np.degrees(theta),
+            "phi": np.degrees(phi),
+            "rho": rho * cube.half,
+            "votes": votes,
+            "node_count": node_count.astype(np.int64),
+        }
 
     def columns(self, cube: Cube) -> dict[str, Any] | None:
         """Describe all nodes in the coordinates of the cloud, wide ones first, in Morton order.

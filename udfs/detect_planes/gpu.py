@@ -17,7 +17,7 @@ from . import assign
 from .accumulator import RADIUS, ball
 from .boundary import sides
 from .cells import GRID, MOMENTS
-from .detection import Detection, detect
+from .detection import EXPLAINING, Detection, detect
 from .octree import EXACT, MIN_S_MS, WIDTHS, Cube, Summary
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def run(
     point_id : int64[n] or None
         In the same memory as the coordinates; None for 0, 1, 2 ...
     options : Options
-    outputs : sequence of 'detect_planes', 'plane_points', 'plane_nodes'
+    outputs : sequence of 'detect_planes', 'plane_points', 'plane_nodes', 'plane_peaks'
     tiles : int
         Runs of points that the cloud, of NumPy arrays, is divided into, so that only one or two at
         a time are on the device, beside the cells of the octree; the result is the same.
@@ -65,9 +65,11 @@ def run(
     """
     found = detection(
         x, y, z, point_id, options, label="plane_points" in outputs,
-        explain="plane_nodes" in outputs, tiles=tiles,
+        explain=not EXPLAINING.isdisjoint(outputs), tiles=tiles,
     )  # fmt: skip
-    tables = {"detect_planes": found.columns, "plane_nodes": found.nodes}
+    tables = {
+        "detect_planes": found.columns, "plane_nodes": found.nodes, "plane_peaks": found.peaks,
+    }  # fmt: skip
     owner, distance = found.owner, found.distance
     device = cuda.device()
     with device.use():
@@ -416,15 +418,16 @@ class GpuCloud:
         plane = np.searchsorted(rasters.starts[:, 0], firsts, side="right") - 1
         return (covered, extents, parent, firsts), plane, sizes
 
-    def paint(self, rasters: Any, parts: Any, numbers: Any) -> Any:
-        """Label the pixels with the surfaces of their parts."""
+    def paint(self, rasters: Any, parts: Any, numbers: Any, *, edges: bool) -> Any:
+        """Label the pixels with the surfaces of their parts, and mark those at edges."""
         covered, extents, parent, firsts = parts
         labels, surfaces = (self.xp.empty_like(parent) for _ in range(2))
         size, n_parts = covered.size, len(firsts)
         lists = self.device.upload([firsts, numbers])
         self._cells("name_parts", n_parts, *lists, surfaces, n_parts)
         self._cells("paint", size, covered, parent, surfaces, labels, size)
-        self._cells("edges", size, labels, extents, len(extents), size)
+        if edges:
+            self._cells("edges", size, labels, extents, len(extents), size)
         return labels
 
     def settle(self, near: Any, rasters: Any, planes: Any, surfaces: Any, *, label: bool) -> Any:

@@ -324,6 +324,26 @@ def group(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def count_near(directions, rhos, step, rho_step, means, normals, owner, counts):
+    """Count the free nodes whose normal and rho are close to those of each peak, see `group`.
+
+    Parameters
+    ----------
+    counts : int64[peaks]
+        Out.
+    """
+    plane, chosen = np.empty(5), np.empty(owner.size, np.int32)
+    starts, by_rho = sort_by_rho(owner, means, normals, rho_step)
+    for peak in range(rhos.size):
+        for i in range(3):
+            plane[i] = directions[peak, i]
+        plane[3] = rhos[peak]
+        counts[peak] = starting(
+            plane, WIDE * step, rho_step, means, normals, owner, starts, by_rho, chosen
+        )  # fmt: skip
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def supported(chosen, n, shares, parts, min_parts):
     """Tell whether the first n chosen nodes are enough for a plane, see `group`."""
     total = count = 0.0

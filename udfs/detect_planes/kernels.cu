@@ -495,11 +495,12 @@ __device__ void covariance_of(const double* m, double* mean, double* covariance)
     covariance[5] = m[9] / n - z * z;
 }
 
-extern "C" __global__ void planes_spectra(const double* moments, double* values, i64 n) {
+extern "C" __global__ void planes_spectra(const double* moments, double fewest, double* values,
+                                          i64 n) {
     const double half = (double)(1 << (BITS - 1)), unit = half * half;
     FOR_EACH(k, n) {
         double mean[3], covariance[6], lengths[3] = {}, axes[9];
-        if (moments[MOMENTS * k] >= MIN_POINTS) {
+        if (moments[MOMENTS * k] >= fewest) {
             covariance_of(moments + MOMENTS * k, mean, covariance);
             eigen(covariance, lengths, axes);
         }

@@ -130,20 +130,22 @@ def spectrum(m, values, vectors):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def spectra(moments, values, start, stop):
+def spectra(moments, fewest, values, start, stop):
     """Compute the variances of cells along their principal axes.
 
     Parameters
     ----------
     moments : float64[cells, MOMENTS]
+    fewest : float
+        Points of a cell whose variances are needed.
     values : float64[cells, 3]
-        Out: ascending, in squares of half sides of the root cube; 0 with fewer than MIN_POINTS.
+        Out: ascending, in squares of half sides of the root cube; 0 with fewer points.
     """
     unit = float(1 << (BITS - 1)) ** 2
     lengths, axes = np.empty(3), np.empty((3, 3))
     for k in range(start, stop):
         lengths[0] = lengths[1] = lengths[2] = 0.0
-        if moments[k, 0] >= MIN_POINTS:
+        if moments[k, 0] >= fewest:
             spectrum(moments[k], lengths, axes)
         for i in range(3):
             values[k, i] = lengths[i] / unit

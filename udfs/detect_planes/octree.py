@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from .cells import BITS, FINER, GRID, MOMENTS
-from .nodes import MIN_POINTS, SIDE_SHARE
+from .nodes import MIN_POINTS, PART_POINTS, SIDE_SHARE
 
 if TYPE_CHECKING:
     from . import Options
@@ -283,7 +283,7 @@ def planar_nodes(cloud: Cloud, options: "Options", wide: int, n_points: int) -> 
     open_cells, base = cloud.xp.zeros(1, np.int64), 0
     batches = []
     while open_cells.size and base < MAX_LEVEL:
-        grid = _Grid(cloud, open_cells, base, options)
+        grid = _Grid(cloud, open_cells, base, options, limits.fewest(base))
         limits = limits.seen(grid, options, wide)
         if base == 0:
             total = cloud.download(grid.moments[0])
@@ -371,7 +371,9 @@ class _Grid:
         See `nodes.judge`.
     """
 
-    def __init__(self, cloud: Cloud, open_cells: Any, base: int, options: "Options") -> None:
+    def __init__(
+        self, cloud: Cloud, open_cells: Any, base: int, options: "Options", fewest: float
+    ) -> None:
         self.cloud, self.open_cells, self.base = cloud, open_cells, base
         depth = FINER if base else GRID
         self.levels = range(base + 1 if base else 0, base + depth + 1)
@@ -386,7 +388,7 @@ class _Grid:
             cloud.each("halve", size, self.moments, start, start - size, side)
             start -= size
         self.values, self.planar = cloud.empty((self.size, 3)), cloud.empty(self.size, np.uint8)
-        cloud.each("spectra", self.size, self.moments, self.values)
+        cloud.each("spectra", self.size, self.moments, fewest, self.values)
         cloud.each(
             "judge", self.size, self.moments, self.values, self.n_first, options.max_thickness,
             options.min_isotropy, self.planar,
@@ -539,6 +541,15 @@ class _Limits:
         by_occupancy = options.s_ms is None and options.s_ps is None
         fewest = fewest_of_node(options, size)
         return cls(options.s_level, fewest, MAX_LEVEL, by_occupancy=by_occupancy)
+
+    def fewest(self, base: int) -> float:
+        """Give the points of a cell whose variances are needed, in a grid below level `base`.
+
+        Levels are summarized, and parts compared with cells, from some points on. Where nothing
+        but nodes is looked for, in a single level of parts, these are the points of a node.
+        """
+        known = base > 0 and self.s_level is not None
+        return self.s_ms if known else min(self.s_ms, float(min(MIN_S_MS, PART_POINTS)))
 
     def seen(self, grid: _Grid, options: "Options", wide: int) -> "_Limits":
         """Choose the limits that are not known yet from the levels of a grid."""

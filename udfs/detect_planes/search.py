@@ -23,6 +23,7 @@ from .octree import (
     weighted_median,
 )
 from .surfaces import near_planes
+from .votes import ONE, PAPER_ONE, SMOOTHED
 
 NOISES = 3.0
 """Maximum distance of a point from its plane, in standard deviations, without max_distance: within
@@ -86,7 +87,9 @@ def search(
     noise = min(noise, (deviation(nodes, cube, options) / ROOT) ** 2)
     nodes = _sound(cloud, nodes, noise, options, explanation)
     progress.stage("planes", 0.4)
-    owner, planes = _group(cloud, nodes, _none(nodes), np.empty((0, 5)), cube, options)
+    owner, planes = _group(
+        cloud, nodes, _none(nodes), np.empty((0, 5)), cube, options, explanation
+    )  # fmt: skip
     rest, wide = cloud, 0
     for turn in range(1, MAX_SEARCHES + 1):
         progress.stage("points without a plane", 0.4 + 0.3 * turn / MAX_SEARCHES)
@@ -101,7 +104,7 @@ def search(
         explanation.leave(nodes, owner)
         kept = owner >= 0
         nodes, owner = nodes.join(kept, more), np.concatenate([owner[kept], _none(more)])
-        owner, planes = _group(cloud, nodes, owner, planes, cube, options)
+        owner, planes = _group(cloud, nodes, owner, planes, cube, options, explanation)
         if wide == 1:
             break
         # walls close together are found one after the other; what is left then may be rough
@@ -131,8 +134,9 @@ def _sound(
 
 
 def _group(
-    cloud: Any, nodes: PlanarNodes, owner: Any, planes: Any, cube: Cube, options: Options
-) -> tuple[Any, Any]:
+    cloud: Any, nodes: PlanarNodes, owner: Any, planes: Any, cube: Cube, options: Options,
+    explanation: Explanation,
+) -> tuple[Any, Any]:  # fmt: skip
     """Add free nodes to planes, let the others vote, and make planes of those that agree.
 
     Parameters
@@ -168,6 +172,7 @@ def _group(
     groups.join(
         around.step, tilts, reaches, precisions, means, nodes.covariance, normals, owner, planes
     )  # fmt: skip
+    one = ONE if options.kernel == "tangent" else PAPER_ONE
     tried = np.zeros(len(nodes), np.bool_)
     while True:  # a large peak suppresses those beside it, which therefore vote again without it
         free = owner == FREE
@@ -177,9 +182,16 @@ def _group(
         )  # fmt: skip
         order = np.lexsort((places, -votes))
         at, rhos = np.divmod(places[order], shape[1])
+        directions, rhos = np.ascontiguousarray(around.directions[at]), (rhos - BEYOND) * rho_step
+        if explanation.wanted:
+            near = np.zeros(at.size, np.int64)
+            groups.count_near(
+                directions, rhos, around.step, rho_step, means, normals, owner, near
+            )  # fmt: skip
+            explanation.vote(around, at, rhos, votes[order] / (one * SMOOTHED), near)
         before, planes = len(planes), np.vstack([planes, np.empty((at.size, 5))])
         n = groups.group(
-            np.ascontiguousarray(around.directions[at]), (rhos - BEYOND) * rho_step, tilts,
+            directions, rhos, tilts,
             reaches, precisions, means, nodes.covariance, normals, around.step, rho_step,
             min_offset, shares, nodes.parts, MIN_NODES, before, owner, tried, planes,
         )  # fmt: skip

@@ -106,8 +106,9 @@ class Surfaces:
 
 
 def lay_surfaces(
-    cloud: Any, rasters: Rasters, covered: Any, counts: Any, min_points: Any, *, split: bool
-) -> Surfaces:
+    cloud: Any, rasters: Rasters, covered: Any, counts: Any, min_points: Any, *, split: bool,
+    edges: bool,
+) -> Surfaces:  # fmt: skip
     """Find the surfaces of planes.
 
     Parameters
@@ -123,6 +124,8 @@ def lay_surfaces(
         Minimum number of points of a part of a plane, estimated from its pixels.
     split : bool
         Whether each part is a separate surface.
+    edges : bool
+        Whether pixels at edges are marked, of whose points the farthest are then looked for.
     """
     parts, plane, sizes = cloud.connect(rasters, covered)
     totals = np.bincount(plane, sizes, len(counts))
@@ -133,7 +136,7 @@ def lay_surfaces(
         planes, number = np.unique(plane[large], return_inverse=True)
     numbers = np.zeros(plane.size, np.int32)
     numbers[large] = number + 1
-    return Surfaces(planes, number, cloud.paint(rasters, parts, numbers))
+    return Surfaces(planes, number, cloud.paint(rasters, parts, numbers, edges=edges))
 
 
 def near_planes(nodes: Any, owner: Any, planes: Any) -> Near:

@@ -21,6 +21,9 @@ ONE = float(1 << 30)
 PAPER_ONE = float(1 << 12)
 """Integer that represents a vote of 1 of the paper's kernel, whose votes go up to 10^7."""
 
+SMOOTHED = 3 + 6 * 2
+"""Sum of the weights of `smooth`."""
+
 NOISE = 1e-5
 """Added to the variance of rho in the paper's kernel, squared units of the cloud."""
 
