@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .facets import QUARTER, Facets, Triangles, turning
-from .search import TOLERANCE, Match, best_height, heights, match, refined, shifts_across
+from .search import TOLERANCE, Match, best_height, heights, match, matches, refined, shifts_across
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -221,7 +221,9 @@ def _move(lost: list[Model], others: list[Model]) -> Move | None:
 def _dz(a: Facets, b: Facets, across: Any, found: list[float]) -> float:
     """Choose the shift along z: none, unless much more speaks for another one."""
     tried = {0.0, *found, *heights(a, b, tuple(across))}
-    scores = {dz: match(a, b, (*across, dz)).floors for dz in sorted(tried, key=abs)}
+    ordered = sorted(tried, key=abs)
+    found_at = zip(ordered, matches(a, b, across, ordered), strict=True)
+    scores = {dz: each.floors for dz, each in found_at}
     most = max(scores, key=scores.__getitem__)
     dz = 0.0 if scores[0.0] >= STILL * scores[most] else most
     return float(refined(a, b, (*across, dz), window=2 * TOLERANCE)[2])
