@@ -138,12 +138,14 @@ def _peaks(differences: Any, most: int) -> Iterator[tuple[float, int]]:
     votes = counts.copy()
     votes[1:] += counts[:-1]
     votes[:-1] += counts[1:]
+    # of three bins that have the same in their windows, the one that has most itself
+    rank = votes + counts
     for _ in range(most):
-        k = int(votes.argmax())
-        if votes[k] <= 0:
+        k = int(rank.argmax())
+        if rank[k] <= 0:
             return
         yield float((k + first) * TOLERANCE), int(votes[k])
-        votes[max(k - 2, 0) : k + 3] = 0
+        rank[max(k - 2, 0) : k + 3] = 0
 
 
 def refined(a: Facets, b: Facets, shift: Any, window: float = WINDOW) -> "NDArray[np.float64]":
