@@ -54,14 +54,15 @@ def log_table(_: None) -> list[dict[str, Any]]:
 
 def plan_table(name: str | None, rows: int | None, wanted: str | None) -> list[dict[str, Any]]:
     """List the devices that a call with default parameters could go to."""
-    function = find("spatialq_plan", str(name))
+    if name is None or wanted is None:
+        argument = "function" if name is None else "device"
+        message = f"spatialq_plan: {argument} must not be NULL"
+        raise ValueError(message)
+    function = find("spatialq_plan", name)
     if rows is None or not 0 <= rows <= MAX_ROWS:
         message = (
             f"spatialq_plan: row_count must be >= 0 and <= {MAX_ROWS:.0e}, got {literal(rows)}"
         )
-        raise ValueError(message)
-    if wanted is None:
-        message = "spatialq_plan: device must not be NULL"
         raise ValueError(message)
     require_device("spatialq_plan", wanted)
     plan = plan_call([function], Size(rows), function.choose({}), wanted, "lists")
