@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .facets import QUARTER, Facets, Triangles, turning
-from .search import TOLERANCE, Match, best_height, heights, match, matches, refined, shifts_across
+from .search import (
+    TOLERANCE,
+    Match,
+    best_height,
+    heights,
+    match,
+    matches,
+    planes_along,
+    refined,
+    shifts_across,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -165,7 +175,7 @@ def _fit(a: Model, b: Model, there: Match) -> bool:
     for k, metres in shifts:
         shift = np.zeros(3)
         shift[k] = metres
-        by_chance[k] += match(a.facets, b.facets, shift, copies=True).planes[k]
+        by_chance[k] += planes_along(a.facets, b.facets, k, shift)
     return all(
         planes >= _least(max(decoys / (2 * len(DECOYS)), LEAST_RATE))
         for planes, decoys in zip(there.planes[:2], by_chance, strict=True)

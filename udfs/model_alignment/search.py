@@ -83,6 +83,12 @@ def matches(
     ]
 
 
+def planes_along(a: Facets, b: Facets, k: int, shift: Any) -> int:
+    """Count the planes perpendicular to one axis that two models share when `a` is moved."""
+    at, _, j = _in_planes(a, b, k, shift[:2], shift[2:], TOLERANCE, OVERLAP, copies=True)
+    return _distinct(at, _plane(b, k, j), 1)[0]
+
+
 def _plane(b: Facets, k: int, j: "NDArray[np.int64]") -> Any:
     return np.round(b.low[k][j, k] / (2 * TOLERANCE)).astype(np.int64)
 
