@@ -188,6 +188,7 @@ def test_a_value_of_a_wrong_type(con, folder, macro, argument, monkeypatch, tmp_
             assert re.search(rf"({name})(_list)?:", sentence), (query, sentence)
             said = re.split(rf"(?:{name})(?:_list)?:", sentence, maxsplit=1)[-1]
             assert not re.search(r"spatialq_\w+|_udf|query_table|No function matches", said), query
+            assert value != "NULL" or not re.search(r"\bNone\b", said), query
         else:
             assert value not in NEVER_RIGHT or (macro.name, argument) in FREE_TEXT, query
 

@@ -79,6 +79,23 @@ def test_a_sheet_says_what_clashes_with_what(world, tmp_path):
         assert [row["b_name"], row["b_storey"]] == known[row["b_global_id"]]
 
 
+def test_several_files_are_written_of_one_search(world, tmp_path):
+    targets = [tmp_path / f"clashes.{suffix}" for suffix in ("bcf", "html", "xlsx", "csv", "png")]
+    options = ("--bcf-version", "3.0", "--no-pictures")
+    written = rows("clash", world.ifc, *options, *(each for t in targets for each in ("-o", t)))
+    assert [each["output"] for each in written] == [*map(str, targets)]
+    for target in targets[:-1]:
+        alone = tmp_path / f"alone{target.suffix}"
+        own = options[: 2 * (target.suffix == ".bcf")] + options[2:] * (target.suffix == ".xlsx")
+        (one,) = rows("clash", world.ifc, *own, "-o", alone)
+        assert one["rows"] == next(e["rows"] for e in written if e["output"] == str(target))
+        if target.suffix in (".bcf", ".csv"):
+            assert alone.read_bytes() == target.read_bytes()
+    assert targets[-1].read_bytes().startswith(b"\x89PNG")
+    again = spatialq_command("clash", world.ifc, "-o", targets[0], "-o", targets[0])
+    assert "clash: outputs must be different files" in again.stderr
+
+
 def test_groups_are_a_sheet_of_their_own(world, tmp_path):
     target = tmp_path / "clashes.xlsx"
     rows("clash", world.ifc, "--group", "element", "--no-pictures", "-o", target)

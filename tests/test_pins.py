@@ -342,7 +342,7 @@ ERRORS = [
     ("NULL", "table must be the name of a table, got NULL"),
     ("''", "table must be the name of a table, got ''"),
     ("'pts', device := 'tpu'", "device must be 'cpu' or 'gpu', got 'tpu'"),
-    ("'pts', device := NULL", "device must be 'cpu' or 'gpu', got None"),
+    ("'pts', device := NULL", "device must be 'cpu' or 'gpu', got NULL"),
     ("'pts', columns := ['gps_time']", "columns must be some of point_id, .*, got 'gps_time'"),
     ("'flat'", "'flat' must have a column z, or mesh"),
     ("'nulls'", "z must not be NULL, got 1 of them"),

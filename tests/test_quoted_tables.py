@@ -105,6 +105,18 @@ def test_and_so_do_macros(con, call, name):
     assert sorted(odd.fetchall(), key=repr) == sorted(plain.fetchall(), key=repr)
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["spatialq request", "SPATIALQ request"])
+def test_a_column_may_have_the_name_of_one_of_ours(con, name):
+    con.execute(f'CREATE OR REPLACE TABLE named AS SELECT *, 7 AS "{name}" FROM points')
+    for call in ("deviation({}, 'elements', max_distance := 2)", "owm_ground({}, unit := 1)"):
+        expected, found = (
+            con.sql(f"FROM {call.format(literal(table))} ORDER BY ALL").fetchall()
+            for table in ("points", "named")
+        )
+        assert found == expected != []
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_builder_pins_and_the_crs(con, name):
     table = identifier(f"points {name}")

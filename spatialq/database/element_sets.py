@@ -39,7 +39,7 @@ def rules_of(caller: str, exclude: Any, known: tuple[str, ...] = RULES) -> tuple
         elif name != "none" or len(names) > 1:
             message = (
                 f"{caller}: exclude must be 'none', 'default', or one or more of "
-                f"{', '.join(known)} with commas between, got {exclude!r}"
+                f"{', '.join(known)} with commas between, got {literal(exclude)}"
             )
             raise ValueError(message)
     return tuple(rule for rule in known if rule in chosen)

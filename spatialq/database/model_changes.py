@@ -2,7 +2,9 @@
 
 import json
 import math
+import reprlib
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -214,8 +216,28 @@ def _details(
             yield dict(zip(("property", "old", "new"), (name, *said), strict=True))
     for column in ("attributes", "properties"):
         if old[column] != new[column]:
-            one, other = (dict(_flat(json.loads(row[column] or "{}"))) for row in (old, new))
+            one, other = (dict(_flat(_object(column, row))) for row in (old, new))
             yield from _of_json(one, other, new_id)
+
+
+def _object(column: str, row: dict[str, Any]) -> dict[str, Any]:
+    """Understand a column of JSON, which people may have written where it is of a table.
+
+    Raises
+    ------
+    ValueError
+        If it is no JSON object.
+    """
+    given: str = row[column] or "{}"
+    with suppress(ValueError):
+        found = json.loads(given)
+        if isinstance(found, dict):
+            return found
+    message = (
+        f"{OF_TABLES}: {column} of '{row['global_id']}' in '{row['file_name']}' must be a JSON "
+        f"object, got {reprlib.repr(given)}"
+    )
+    raise ValueError(message)
 
 
 def _flat(values: dict[str, Any], place: str = "") -> Iterator[tuple[str, Any]]:

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from spatialq.database.transport.elements import meshes_of
+from spatialq.functions.sql_text import literal
 from spatialq.geometry import boxes, broad_phase
 
 FUNCTION = "candidate_pairs"
@@ -34,7 +35,7 @@ def candidate_pairs(a: Any, b: Any, distances: Any, methods: Any) -> pa.Array:
     ):
         if method not in get_args(broad_phase.Method):
             known = ", ".join(map(repr, get_args(broad_phase.Method)))
-            message = f"{FUNCTION}: method must be one of {known}, got {method!r}"
+            message = f"{FUNCTION}: method must be one of {known}, got {literal(method)}"
             raise ValueError(message)
         i, j = broad_phase.pairs(_boxes(a[row]), _boxes(b[row]), distance, method)
         found.append(pa.StructArray.from_arrays([pa.array(i + 1), pa.array(j + 1)], ["i", "j"]))

@@ -95,7 +95,7 @@ def pin_sql(table: str | None, columns: list[str] | None, device: str | None) ->
         message = f"spatialq_pin: table must be the name of a table, got {got}"
         raise ValueError(message)
     if device not in ("cpu", "gpu"):
-        message = f"spatialq_pin: device must be 'cpu' or 'gpu', got {device!r}"
+        message = f"spatialq_pin: device must be 'cpu' or 'gpu', got {literal(device)}"
         raise ValueError(message)
     known = attributes()
     for name in columns or ():

@@ -8,6 +8,7 @@ from spatialq.database.sql_functions import LOG
 from spatialq.database.transport.request import Transport
 from spatialq.functions.catalogue import find
 from spatialq.functions.declaration import Size
+from spatialq.functions.sql_text import literal
 from spatialq.planner import devices, log
 from spatialq.planner.plan import plan_call, require_device
 
@@ -51,11 +52,17 @@ def log_table(_: None) -> list[dict[str, Any]]:
     return [dict(zip(LOG, row, strict=True)) for row in last]
 
 
-def plan_table(name: str | None, rows: int | None, wanted: str) -> list[dict[str, Any]]:
+def plan_table(name: str | None, rows: int | None, wanted: str | None) -> list[dict[str, Any]]:
     """List the devices that a call with default parameters could go to."""
-    function = find("spatialq_plan", str(name))
+    if name is None or wanted is None:
+        argument = "function" if name is None else "device"
+        message = f"spatialq_plan: {argument} must not be NULL"
+        raise ValueError(message)
+    function = find("spatialq_plan", name)
     if rows is None or not 0 <= rows <= MAX_ROWS:
-        message = f"spatialq_plan: row_count must be >= 0 and <= {MAX_ROWS:.0e}, got {rows}"
+        message = (
+            f"spatialq_plan: row_count must be >= 0 and <= {MAX_ROWS:.0e}, got {literal(rows)}"
+        )
         raise ValueError(message)
     require_device("spatialq_plan", wanted)
     plan = plan_call([function], Size(rows), function.choose({}), wanted, "lists")

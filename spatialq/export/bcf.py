@@ -25,6 +25,7 @@ VIEWPOINT, SNAPSHOT = "viewpoint.bcfv", "snapshot.png"
 IFC_GUID = re.compile(r"[0-9A-Za-z_$]{22}")
 NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML cannot have."""
+DECLARATION = "<?xml version='1.0' encoding='UTF-8'?>"
 FIRST_DAY = (1980, 1, 1, 0, 0, 0)
 """Of zip."""
 
@@ -182,7 +183,8 @@ def _add(archive: zipfile.ZipFile, name: str, data: bytes, *, is_packed: bool = 
 
 def _xml(root: Element) -> bytes:
     indent(root)
-    return bytes(tostring(root, encoding="UTF-8", xml_declaration=True)) + b"\n"
+    # with an encoding, ElementTree writes each piece through a coder of its own
+    return f"{DECLARATION}\n{tostring(root, encoding='unicode')}\n".encode()
 
 
 def _when(date: datetime) -> str:

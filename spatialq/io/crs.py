@@ -135,7 +135,8 @@ def from_argument(function: str, crs: object, argument: str = "crs") -> str:
         If PROJ cannot read it.
     """
     if not isinstance(crs, str):
-        message = f"{function}: {argument} must be text such as EPSG:25832, got {crs!r}"
+        got = "NULL" if crs is None else repr(crs)
+        message = f"{function}: {argument} must be text such as EPSG:25832, got {got}"
         raise ValueError(message)
     try:
         return from_text(crs)

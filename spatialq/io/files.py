@@ -33,7 +33,8 @@ def find_files(reader: str, path: str | os.PathLike[str] | None) -> list[Path]:
         access.require(reader, path)
         return _find_objects(reader, path)
     if path is None or not os.fspath(path):
-        message = f"{reader}: path must be a file or a pattern such as 'tiles/*', got {path!r}"
+        got = "NULL" if path is None else repr(path)
+        message = f"{reader}: path must be a file or a pattern such as 'tiles/*', got {got}"
         raise ValueError(message)
     access.require(reader, path)
     if not is_pattern(path):

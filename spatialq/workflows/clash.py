@@ -163,9 +163,9 @@ def find_clashes(
     if rules and any(each is not None for each in (a, b, closer_than, project)):
         message = f"{COMMAND}: with rules there must be no a, b, closer_than and project"
         raise ValueError(message)
-    require_sides(a, b)
     archives = archives_of(COMMAND, bcf_in)
     con = connect_quietly()
+    require_sides(con, a, b)
     last = None if project is None else last_run(con, project)
     if group not in (None, *WAYS):
         known = columns(con, has_rules=bool(rules), has_issues=bool(archives),
@@ -255,8 +255,10 @@ def clashes_sql(
     )
 
 
-def require_sides(a: str | None, b: str | None) -> None:
+def require_sides(con: "duckdb.DuckDBPyConnection", a: str | None, b: str | None) -> None:
     """Make sure that `a` and `b` of `find_clashes` mean elements, before models are read.
+
+    `con` is without tables of models.
 
     Raises
     ------
@@ -264,11 +266,9 @@ def require_sides(a: str | None, b: str | None) -> None:
         If one is no selector and no condition.
     """
     from spatialq.database import selection
-    from spatialq.database.connection import connect_quietly
 
-    with connect_quietly() as con:
-        for side, condition in (("a", a), ("b", b)):
-            selection.require(con, COMMAND, side, condition)
+    for side, condition in (("a", a), ("b", b)):
+        selection.require(con, COMMAND, side, condition)
 
 
 def select(

@@ -1,5 +1,6 @@
 """`model_changes`: every status of models that a script edited, told by their STEP numbers."""
 
+import re
 import shutil
 from random import Random
 
@@ -213,6 +214,15 @@ def test_what_is_no_revision_is_refused(con, tmp_path):
     ):
         with pytest.raises(duckdb.Error, match=sentence):
             con.sql(f"FROM revision_changes({arguments})").fetchall()
+    con.execute(
+        "CREATE TABLE week_2 AS FROM week_1; CREATE TABLE week_2_objects AS FROM week_1_objects"
+    )
+    for broken in ("{", "[1]", "abc"):
+        con.execute("UPDATE week_2_objects SET properties = ?", [broken])
+        sentence = f"in '.*model.ifc' must be a JSON object, got '{re.escape(broken)}'"
+        sentence = f"revision_changes: properties of '.*' {sentence}"
+        with pytest.raises(duckdb.Error, match=sentence):
+            con.sql("FROM revision_changes('week_1', 'week_2')").fetchall()
     con.execute("ALTER TABLE week_1_objects DROP properties")
     with pytest.raises(duckdb.Error, match=r": (old|new) must have a column properties"):
         con.sql("FROM revision_changes('week_1', 'week_1')").fetchall()

@@ -492,7 +492,7 @@ def test_a_view_in_the_database_reads_the_file_each_time(con, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("NULL", "path must be a file or a pattern such as 'tiles/\\*', got None"),
+        ("NULL", "path must be a file or a pattern such as 'tiles/\\*', got NULL"),
         ("'no/such.laz'", "'no/such.laz': there is no such file"),
         ("'no/such/*.laz'", "no file matches this pattern"),
         (

@@ -7,7 +7,9 @@ class, was not looked at before.
 import warnings
 
 import duckdb
+import numpy as np
 import pytest
+from spatialq.udfs.model_alignment.search import _peaks
 
 import spatialq
 from spatialq.errors import FileWarning
@@ -217,3 +219,51 @@ def test_trades_of_another_building(tmp_path, part, shift, degrees):
             assert (row["dx"], row["dy"], row["dz"]) == pytest.approx(expected, abs=1e-3)
             assert abs((row["turn"] - turn + 180) % 360 - 180) < 1e-3
             assert row["sentence"].startswith(f"{part} ")
+
+
+WALLS = "ifc_class LIKE 'IfcWall%'"
+OPENINGS = "ifc_class IN ('IfcDoor', 'IfcWindow')"
+FINISH = "regexp_matches(ifc_class, 'Ifc(Covering|Stair|Railing)')"
+
+
+def trades(con, other, moved_one, conditions):
+    """Compare two trades of a building by class, of which the first is of a moved copy of it."""
+    read(con, "one", moved_one)
+    read(con, "other", other)
+    for name, condition in zip(("one", "other"), conditions, strict=True):
+        con.execute(
+            f"CREATE TEMP VIEW part_{name} AS SELECT * REPLACE ('{name}' AS file_name) "
+            f"FROM {name} WHERE {condition}"
+        )
+    return compared(con, ["part_one", "part_other"])
+
+
+@pytest.mark.parametrize(
+    ("shift", "degrees"),
+    [
+        ((-0.3, 0.0, 0.0), 0),
+        ((0.0, 0.05, 0.0), 0),
+        ((6.66, -9.158, 0.0), 90),
+        ((1.2, 0.3, 0.0), 5),
+    ],
+)
+def test_walls_that_share_planes_with_doors_by_chance_are_found(tmp_path, shift, degrees):
+    source = real_file("data/ifc/AC20-FZK-Haus.ifc")
+    path = moved(source, tmp_path / "moved.ifc", shift, degrees)
+    with spatialq.connect() as con:
+        (row,) = trades(con, source, path, (WALLS, OPENINGS))
+    assert row["verdict"] == "misplaced"
+    assert (row["dx"], row["dy"], row["dz"]) == pytest.approx(shift, abs=1e-3)
+    assert row["turn"] == pytest.approx(degrees, abs=1e-3)
+
+
+def test_a_height_that_few_floors_speak_for_is_not_said():
+    source = real_file("data/ifc/Office_A_20110811.ifc")
+    with spatialq.connect() as con:
+        (row,) = trades(con, source, source, (FINISH, OPENINGS))
+    assert row["verdict"] == "unknown"
+
+
+def test_the_shift_with_most_votes_is_in_the_middle_of_its_bins():
+    ((found, votes),) = _peaks(np.full(5, 0.0104), 1)
+    assert (round(found, 6), votes) == (0.01, 5)

@@ -14,8 +14,8 @@ from spatialq.data.meshes import Meshes
 
 from . import ROWS
 from .facets import turning
-from .federation import Model, Move, groups_of, models_of, unmoved
-from .search import match
+from .federation import FITTING, Model, Move, groups_of, models_of, unmoved
+from .search import Match, match
 
 CALLER = "model_alignment"
 DIRECTIONS = (("east", "west"), ("north", "south"), ("above", "below"))
@@ -81,6 +81,7 @@ def compare(named: Mapping[str, Meshes]) -> list[dict[str, Any]]:
     matches = {(i, j): unmoved(models[i], models[j]) for i, j in pairs}
     groups, moves = groups_of(models, matches)
     group_of = {k: number for number, group in enumerate(groups) for k in group}
+    after = {number: _after(models, groups, number, move) for number, move in moves.items()}
     rows = []
     for i, j in pairs:
         a, b, lost = models[i], models[j], max(group_of[i], group_of[j])
@@ -99,18 +100,40 @@ def compare(named: Mapping[str, Meshes]) -> list[dict[str, Any]]:
         if group_of[i] == group_of[j]:
             row |= {"verdict": "fits", "dx": 0.0, "dy": 0.0, "dz": 0.0, "turn": 0.0}
         elif lost in moves and 0 in (group_of[i], group_of[j]):
-            row |= _misplaced(models, groups, lost, moves[lost], (i, j))
+            k, other = (j, i) if group_of[j] == lost else (i, j)
+            if k in after[lost]:
+                agreeing = sum(after[lost][k][other].elements)
+                row |= _misplaced(models, groups, moves[lost], (i, j), k) | {"agreeing": agreeing}
         rows.append(row)
     return rows
 
 
+def _after(
+    models: list[Model], groups: list[list[int]], lost: int, move: Move
+) -> dict[int, dict[int, Match]]:
+    """Count what the models of a group have in common with those of the first when it is moved.
+
+    Left out are those that have nothing themselves: they may be in the group by chance.
+    """
+    found = {}
+    for k in groups[lost]:
+        facets = models[k].facets.turned(move.quarters)
+        found[k] = {
+            other: match(facets, models[other].facets, move.along_walls, copies=True)
+            for other in groups[0]
+        }
+    own = {
+        k: each
+        for k, each in found.items()
+        if any(min(there.planes[:2]) >= FITTING for there in each.values())
+    }
+    return own or found
+
+
 def _misplaced(
-    models: list[Model], groups: list[list[int]], lost: int, move: Move, pair: tuple[int, int]
+    models: list[Model], groups: list[list[int]], move: Move, pair: tuple[int, int], k: int
 ) -> dict[str, Any]:
-    """Say what moves the second model of a pair to where it fits the first."""
-    k = pair[1] if pair[1] in groups[lost] else pair[0]
-    (other,) = {*pair} - {k}
-    facets = models[k].facets.turned(move.quarters)
+    """Say what moves the second model of a pair to where it fits the first, if k is to be moved."""
     angle, shift = move.angle, move.shift
     if k == pair[0]:
         angle, shift = -angle, -turning(-angle) @ shift
@@ -121,9 +144,6 @@ def _misplaced(
         "dy": dy,
         "dz": dz,
         "turn": math.degrees(angle),
-        "agreeing": sum(
-            match(facets, models[other].facets, move.along_walls, copies=True).elements
-        ),
         "sentence": _sentence(models[k], move, [models[each] for each in groups[0]]),
     }
 

@@ -1,16 +1,26 @@
 """Which of several models lie where the others do, and where the others ought to."""
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from heapq import nlargest
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .facets import QUARTER, Facets, Triangles, turning
-from .search import TOLERANCE, Match, best_height, heights, match, refined, shifts_across
+from .search import (
+    TOLERANCE,
+    Match,
+    best_height,
+    heights,
+    match,
+    matches,
+    planes_along,
+    refined,
+    shifts_across,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,6 +32,13 @@ LARGEST = 600
 FITTING = 2
 """Planes along x and along y that two models share where they lie where they should: by chance
 they share none, so that no more are needed where nothing was moved."""
+SURE = 20
+"""Fewer planes along x or along y may be chance where a model was moved along the other axis: they
+must be more than after shifts that mean nothing."""
+DECOYS = (0.0313, 0.0677, 0.1171)
+"""Metres, along one axis: shifts by which no element is moved on purpose."""
+LEAST_RATE = 0.05
+"""Planes that models share by chance after such a shift, even where none were seen."""
 FOUND, SAID = 4, 80
 """Planes along x and along y, and the product of the two, that they share after the best of many
 shifts if that is where they should be."""
@@ -32,6 +49,13 @@ REFERENCES = 6
 MIN_FLOORS, MIN_FLOORS_WITHOUT_WALLS, MIN_SHARE = 5, 12, 0.25
 """Floors that must meet after a shift along z alone where at most one did before: more, unless this
 share of the elements has walls in planes of the others."""
+CHANCE = 0.01
+"""Planes that meet say nothing if this is how likely it is that as many do by chance; along z after
+the best of all shifts."""
+SAME = 5e-3
+"""Metres between shifts seen from above that are one, found by different models."""
+RIVAL = 0.7
+"""Of what speaks for the best move: if another one has as much, neither is said."""
 STILL = 0.6
 """A shift along z is none if this share of the floors meet without one."""
 PARALLEL = 2e-5
@@ -124,7 +148,7 @@ def groups_of(
     dict
         What brings the groups to where the first is, by number, as far as that is known.
     """
-    pairs = [pair for pair, each in matches.items() if min(each.planes[:2]) >= FITTING]
+    pairs = [(i, j) for (i, j), each in matches.items() if _fit(models[i], models[j], each)]
     groups, moves = _referred(models, _joined(len(models), pairs))
     # those that would be moved alike lie where they should to each other: if they are more
     # than the first group, that is the one to be moved
@@ -138,6 +162,33 @@ def groups_of(
     groups[0] = [k for k in groups[0] if k not in lifted]
     moves |= dict(enumerate(lifted.values(), len(groups)))
     return [*groups, *([k] for k in lifted)], moves
+
+
+def _fit(a: Model, b: Model, there: Match) -> bool:
+    """Whether two models have more planes in common along x and along y than chance explains."""
+    shifts = ((k, sign * metres) for k in (0, 1) for metres in DECOYS for sign in (-1, 1))
+    if min(there.planes[:2]) < FITTING:
+        return False
+    if min(there.planes[:2]) >= SURE:
+        return True
+    by_chance = [0, 0]
+    for k, metres in shifts:
+        shift = np.zeros(3)
+        shift[k] = metres
+        by_chance[k] += planes_along(a.facets, b.facets, k, shift)
+    return all(
+        planes >= _least(max(decoys / (2 * len(DECOYS)), LEAST_RATE))
+        for planes, decoys in zip(there.planes[:2], by_chance, strict=True)
+    )
+
+
+def _least(rate: float, tries: float = 1.0) -> int:
+    """Say how many events a Poisson process of a rate hardly ever has in any of several tries."""
+    return next(
+        k
+        for k in count(math.ceil(rate) + 1)
+        if math.exp(k * math.log(rate) - rate - math.lgamma(k + 1)) * tries < CHANCE
+    )
 
 
 def _joined(n: int, pairs: Iterable[tuple[int, int]]) -> list[list[int]]:
@@ -187,18 +238,16 @@ def _move(lost: list[Model], others: list[Model]) -> Move | None:
     for other in others:
         if other not in higher and _are_above(lost, [other]):
             continue
-        seen = (
-            (votes, quarters, dx, dy)
-            for quarters, each in enumerate(turned)
-            for votes, dx, dy in shifts_across(each, other.largest)
-        )
-        for _, quarters, dx, dy in nlargest(FOLLOWED, seen):
-            each = best_height(turned[quarters], other.largest, (dx, dy))
-            if min(each.planes[:2]) >= FOUND and each.planes[0] * each.planes[1] >= SAID:
-                found.append((each.score, quarters, each))
+        found += [
+            (each.score, quarters, each) for quarters, each in _followed(turned, other.largest)
+        ]
     if not found:
         return None
-    _, quarters, best = max(found, key=lambda each: each[0])
+    most, quarters, best = max(found, key=lambda each: each[0])
+    for score, turn, each in found:
+        is_same = turn == quarters and np.abs((each.shift - best.shift)[:2]).max() <= SAME
+        if not is_same and score > RIVAL * most:
+            return None
     beside = higher or [each for each in others if not _are_above(lost, [each])] or others
     b = Facets.joined([each.largest for each in beside])
     near = [
@@ -218,13 +267,41 @@ def _move(lost: list[Model], others: list[Model]) -> Move | None:
     )
 
 
+def _followed(turned: list[Facets], b: Facets) -> Iterator[tuple[int, Match]]:
+    """Follow the shifts of a model in several turns; give those that much speaks for."""
+    seen = (
+        (votes, quarters, dx, dy)
+        for quarters, each in enumerate(turned)
+        for votes, dx, dy in shifts_across(each, b)
+    )
+    for _, quarters, dx, dy in nlargest(FOLLOWED, seen):
+        each = best_height(turned[quarters], b, (dx, dy))
+        if min(each.planes[:2]) >= FOUND and each.across >= SAID:
+            yield quarters, each
+
+
 def _dz(a: Facets, b: Facets, across: Any, found: list[float]) -> float:
     """Choose the shift along z: none, unless much more speaks for another one."""
     tried = {0.0, *found, *heights(a, b, tuple(across))}
-    scores = {dz: match(a, b, (*across, dz)).floors for dz in sorted(tried, key=abs)}
-    most = max(scores, key=scores.__getitem__)
-    dz = 0.0 if scores[0.0] >= STILL * scores[most] else most
+    found_at = matches(a, b, across, sorted(tried, key=abs))
+    still, most = found_at[0], max(found_at, key=lambda each: each.floors)
+    says = most.planes[2] >= _least_floors(a, b) and still.floors < STILL * most.floors
+    dz = float(most.shift[2]) if says else 0.0
     return float(refined(a, b, (*across, dz), window=2 * TOLERANCE)[2])
+
+
+def _least_floors(a: Facets, b: Facets) -> int:
+    """Say how many floors must meet after a shift along z to mean more than chance.
+
+    Levels that lie anywhere in the heights of two models meet as often as a Poisson process says.
+    """
+    z = [each.low[2][:, 2] for each in (a, b)]
+    if not all(map(len, z)):
+        return 1
+    span = max(float(sum(map(np.ptp, z))), TOLERANCE)
+    counts = [len(np.unique(np.round(each / (2 * TOLERANCE)))) for each in z]
+    rate = math.prod(counts) * 2 * TOLERANCE / span
+    return _least(rate, span / TOLERANCE)
 
 
 def _lifted(models: list[Model], group: list[int]) -> dict[int, Move]:
@@ -249,9 +326,11 @@ def _lift(a: Model, others: list[Model]) -> Match:
         has_walls = before.elements[0] >= MIN_SHARE * a.elements
         least = MIN_FLOORS if has_walls else MIN_FLOORS_WITHOUT_WALLS
         if before.planes[2] <= 1:
-            best = best_height(a.largest, b, (0.0, 0.0))
-            if best.planes[2] >= least:
-                return best
+            found_at = matches(a.largest, b, (0.0, 0.0), heights(a.largest, b, (0.0, 0.0)))
+            best = max(found_at, key=lambda each: each.planes[2])
+            if best.planes[2] >= max(least, _least_floors(a.largest, b)):
+                z = refined(a.largest, b, best.shift, window=2 * TOLERANCE)[2]
+                return replace(best, shift=np.array([0.0, 0.0, z]))
     return Match(np.zeros(3), (0, 0, 0), (0, 0))
 
 

@@ -1,6 +1,6 @@
 """The shift that brings most faces of two models into common planes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -59,27 +59,56 @@ class Match:
         return self.across * (1 + self.planes[2])
 
 
-def match(
-    a: Facets, b: Facets, shift: Any, axes: tuple[int, ...] = (0, 1, 2), *, copies: bool = False
-) -> Match:
+def match(a: Facets, b: Facets, shift: Any, *, copies: bool = False) -> Match:
     """Count what two models have in common when `a` is moved, faces that are the same or not."""
-    planes, of_a, of_b = [0, 0, 0], [], []
-    for k in axes:
-        i, j = _in_planes(a, b, k, shift, TOLERANCE, OVERLAP, copies=copies)
-        planes[k] = len(np.unique(np.round(b.low[k][j, k] / (2 * TOLERANCE))))
+    (found,) = matches(a, b, shift[:2], [shift[2]], copies=copies)
+    return found
+
+
+def matches(
+    a: Facets, b: Facets, across: Any, dzs: Sequence[float], *, copies: bool = False
+) -> list[Match]:
+    """Count what two models have in common when `a` is moved, at each of several heights."""
+    planes, elements = [], []
+    for k in range(3):
+        at, i, j = _in_planes(a, b, k, across, dzs, TOLERANCE, OVERLAP, copies=copies)
+        planes.append(_distinct(at, _plane(b, k, j), len(dzs)))
         if k < 2:
-            of_a.append(a.element[k][i])
-            of_b.append(b.element[k][j])
-    x, y, z = planes
-    counts = [len(np.unique(np.concatenate([[], *each]))) for each in (of_a, of_b)]
-    return Match(np.asarray(shift, np.float64), (x, y, z), (counts[0], counts[1]))
+            elements.append((at, a.element[k][i], b.element[k][j]))
+    at, *both = (np.concatenate(each) for each in zip(*elements, strict=True))
+    counts = [_distinct(at, each, len(dzs)) for each in both]
+    return [
+        Match(np.array([*across, dz], np.float64), (x, y, z), (of_a, of_b))
+        for dz, x, y, z, of_a, of_b in zip(dzs, *planes, *counts, strict=True)
+    ]
+
+
+def planes_along(a: Facets, b: Facets, k: int, shift: Any) -> int:
+    """Count the planes perpendicular to one axis that two models share when `a` is moved."""
+    at, _, j = _in_planes(a, b, k, shift[:2], shift[2:], TOLERANCE, OVERLAP, copies=True)
+    return _distinct(at, _plane(b, k, j), 1)[0]
+
+
+def _plane(b: Facets, k: int, j: "NDArray[np.int64]") -> Any:
+    return np.round(b.low[k][j, k] / (2 * TOLERANCE)).astype(np.int64)
+
+
+def _distinct(at: "NDArray[np.int64]", values: "NDArray[np.int64]", n: int) -> list[int]:
+    """Count the values that are different, at each of n heights."""
+    if not len(values):
+        return [0] * n
+    span = int(values.max() - values.min()) + 1
+    found: list[int] = np.bincount(
+        np.unique(at * span + (values - values.min())) // span, minlength=n
+    ).tolist()
+    return found
 
 
 def best_height(a: Facets, b: Facets, across: tuple[float, float]) -> Match:
     """Follow a shift seen from above to the height at which most speaks for it."""
     dz, *others = heights(a, b, across)
     x, y, z = refined(a, b, (*across, dz))
-    return max((match(a, b, (x, y, each)) for each in (z, *others)), key=lambda each: each.score)
+    return max(matches(a, b, (x, y), [z, *others]), key=lambda each: each.score)
 
 
 def heights(a: Facets, b: Facets, across: tuple[float, float]) -> list[float]:
@@ -90,7 +119,10 @@ def heights(a: Facets, b: Facets, across: tuple[float, float]) -> list[float]:
     levels = [np.unique(np.round(each.low[2][:, 2], 4)) for each in (a, b)]
     apart = np.subtract.outer(levels[1], levels[0]).ravel()
     tried = [0.0, *(dz for dz, _ in _peaks(apart, LEVELS))]
-    return sorted(tried, key=lambda dz: -match(a, b, (*across, dz), axes=(2,)).planes[2])[:BEST]
+    at, _, j = _in_planes(a, b, 2, across, tried, TOLERANCE, OVERLAP, copies=False)
+    floors = _distinct(at, _plane(b, 2, j), len(tried))
+    order = sorted(range(len(tried)), key=lambda k: -floors[k])
+    return [tried[k] for k in order[:BEST]]
 
 
 def shifts_across(a: Facets, b: Facets) -> Iterator[tuple[int, float, float]]:
@@ -112,19 +144,22 @@ def _peaks(differences: Any, most: int) -> Iterator[tuple[float, int]]:
     votes = counts.copy()
     votes[1:] += counts[:-1]
     votes[:-1] += counts[1:]
+    # of three bins that have the same in their windows, the one that has most itself
+    rank = votes + counts
     for _ in range(most):
-        k = int(votes.argmax())
-        if votes[k] <= 0:
+        k = int(rank.argmax())
+        if rank[k] <= 0:
             return
         yield float((k + first) * TOLERANCE), int(votes[k])
-        votes[max(k - 2, 0) : k + 3] = 0
+        rank[max(k - 2, 0) : k + 3] = 0
 
 
 def refined(a: Facets, b: Facets, shift: Any, window: float = WINDOW) -> "NDArray[np.float64]":
     """Make a shift exact: along each axis the one that most planes of faces that overlap have."""
     exact = np.array(shift, np.float64)
     for k in range(3):
-        i, j = _in_planes(a, b, k, exact, window, OVERLAP + window, copies=False)
+        across, dz = exact[:2], [exact[2]]
+        _, i, j = _in_planes(a, b, k, across, dz, window, OVERLAP + window, copies=False)
         apart = b.low[k][j, k] - a.low[k][i, k]
         planes = np.unique(np.round(np.column_stack([apart, b.low[k][j, k]]), 4), axis=0)[:, 0]
         for most, _ in _peaks(planes, 1):
@@ -133,33 +168,54 @@ def refined(a: Facets, b: Facets, shift: Any, window: float = WINDOW) -> "NDArra
 
 
 def _in_planes(
-    a: Facets, b: Facets, k: int, shift: Any, tolerance: float, overlap: float, *, copies: bool
-) -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
+    a: Facets,
+    b: Facets,
+    k: int,
+    across: Any,
+    dzs: Sequence[float],
+    tolerance: float,
+    overlap: float,
+    *,
+    copies: bool,
+) -> "tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]":
     """Find the faces perpendicular to an axis that overlap, within a tolerance along it.
 
     A face that is the same in both says little after a shift: buildings repeat themselves.
+
+    Returns
+    -------
+    tuple of int64[n]
+        Which of the heights `dzs` it is, and the faces of `a` and of `b`.
     """
-    i, j = _within(b.low[k][:, k], a.low[k][:, k] + shift[k], tolerance)
-    sides = a.low[k][i], a.high[k][i], b.low[k][j], b.high[k][j]
-    there = np.ones(len(i), bool)
+    dz = np.asarray(dzs, np.float64)
+    low, high = a.low[k], a.high[k]
+    if k == 2:
+        moved = np.add.outer(dz, low[:, 2]).ravel()
+        pair, j = _within(b.low[2][:, 2], moved, tolerance)
+        at, i = np.divmod(pair, max(len(low), 1))
+    else:
+        i, j = _within(b.low[k][:, k], low[:, k] + across[k], tolerance)
+        at = np.zeros(len(i), np.int64)
     alike = np.full(len(i), not copies)
-    for axis in {0, 1, 2} - {k}:
-        there &= _overlap(*sides, axis, shift[axis], overlap)
-        alike &= _alike(*sides, axis, shift[axis])
-    there &= ~alike
-    return i[there], j[there]
+    # what does not depend on the height is looked at once for all of them
+    for axis in (*({0, 1} - {k}), *({2} - {k})):
+        if axis == 2:
+            at = np.repeat(np.arange(len(dz)), len(i))
+            i, j, alike = (np.tile(each, len(dz)) for each in (i, j, alike))
+        sides = low[i, axis], high[i, axis], b.low[k][j, axis], b.high[k][j, axis]
+        shift = dz[at] if axis == 2 else across[axis]
+        alike &= _alike(*sides, shift)
+        there = _overlap(*sides, shift, overlap)
+        at, i, j, alike = at[there], i[there], j[there], alike[there]
+    return at[~alike], i[~alike], j[~alike]
 
 
-def _overlap(
-    a_low: Any, a_high: Any, b_low: Any, b_high: Any, axis: int, shift: float, least: float
-) -> Any:
-    high = np.minimum(a_high[:, axis] + shift, b_high[:, axis])
-    return high - np.maximum(a_low[:, axis] + shift, b_low[:, axis]) > least
+def _overlap(a_low: Any, a_high: Any, b_low: Any, b_high: Any, shift: Any, least: float) -> Any:
+    return np.minimum(a_high + shift, b_high) - np.maximum(a_low + shift, b_low) > least
 
 
-def _alike(a_low: Any, a_high: Any, b_low: Any, b_high: Any, axis: int, shift: float) -> Any:
-    low = np.abs(a_low[:, axis] + shift - b_low[:, axis])
-    high = np.abs(a_high[:, axis] + shift - b_high[:, axis])
+def _alike(a_low: Any, a_high: Any, b_low: Any, b_high: Any, shift: Any) -> Any:
+    low, high = np.abs(a_low + shift - b_low), np.abs(a_high + shift - b_high)
     return np.maximum(low, high) < TOLERANCE
 
 

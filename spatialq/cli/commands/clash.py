@@ -1,7 +1,7 @@
 """`spatialq clash`: what clashes in building models."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -9,6 +9,11 @@ from spatialq.cli.jobs import Executor, Resume, Tasks, Workers, run_job
 from spatialq.cli.options import Device, IfcGeometry, Json, with_parameters
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import note, note_limit, rounded, show, show_json
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from spatialq.workflows.clash_files import Asked
 
 BRIEF = (
     "relation", "penetration", "thickness", "volume", "distance", "a_class", "a_name", "a_storey",
@@ -51,12 +56,12 @@ def clash(
     geometry: IfcGeometry = "auto",
     device: Device = "auto",
     output: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
             "--output",
             "-o",
             help="File to write: .html, .bcf, .ifc, .glb, .xlsx, .parquet, .csv or .json; .png, a "
-            "picture of the clash matrix; or the folder of a job.",
+            "picture of the clash matrix; or the folder of a job. May be given several times.",
         ),
     ] = None,
     limit: Annotated[int, typer.Option(min=0, help="Maximum number of pairs to print.")] = LIMIT,
@@ -125,14 +130,13 @@ def clash(
     """Find what clashes in building models: common interiors, or distances below a limit."""
     from spatialq.data.units import metres
     from spatialq.database.element_sets import say_left_out
-    from spatialq.database.table_files import require_output, write_table
-    from spatialq.export.atomic import require_writable
+    from spatialq.database.table_files import require_output
+    from spatialq.export.atomic import require_different, require_writable
     from spatialq.functions.sql_text import literal
     from spatialq.workflows import clash_matrix
     from spatialq.workflows.clash import counts, find_clashes, left_out
     from spatialq.workflows.clash_bcf import SUFFIXES
-    from spatialq.workflows.clash_files import SHEETS, Asked, groups_sql, query_of
-    from spatialq.workflows.clash_files import pictures as pictures_of
+    from spatialq.workflows.clash_files import SHEETS, Asked, groups_sql
     from spatialq.workflows.clash_rules import counts as counts_by_rule
     from spatialq.workflows.clash_rules import read_rules
     from spatialq.workflows.places import places, readable
@@ -152,7 +156,7 @@ def clash(
         run_job(
             "intersects_with",
             models,
-            None if output is None else [output],
+            output,
             tasks,
             device=device,
             memory=None,
@@ -171,18 +175,19 @@ def clash(
             **chosen,
         )
         return
-    is_picture = output is not None and output.suffix.lower() == clash_matrix.PICTURE
-    if output is not None and is_picture:
-        require_writable(output)
-    elif output is not None:
-        require_output(output, takes=("rows",) if matrix else ("rows", "clashes", "GlobalIds"))
-    if bcf_version is not None and (output is None or output.suffix.lower() not in SUFFIXES):
-        got = "no file" if output is None else repr(str(output))
+    outputs = output or []
+    endings = {each.suffix.lower() for each in outputs}
+    for each in outputs:
+        if each.suffix.lower() == clash_matrix.PICTURE:
+            require_writable(each)
+        else:
+            require_output(each, takes=("rows",) if matrix else ("rows", "clashes", "GlobalIds"))
+    require_different("clash", outputs)
+    got = ", ".join(f"'{each}'" for each in outputs) or "no file"
+    if bcf_version is not None and not endings & {*SUFFIXES}:
         message = f"clash: --bcf-version is for -o of {' or '.join(SUFFIXES)}, got {got}"
         raise ValueError(message)
-    is_workbook = output is not None and output.suffix.lower() == SHEETS
-    if not pictures and not is_workbook:
-        got = "no file" if output is None else repr(str(output))
+    if not pictures and SHEETS not in endings:
         message = f"clash: --no-pictures is for -o of {SHEETS}, got {got}"
         raise ValueError(message)
     ruled = () if rules is None else read_rules(rules)
@@ -214,20 +219,14 @@ def clash(
     per = None if group is None else literal(clash_matrix.UNIFIED.get(group, group))
     if per is not None:
         con.execute(GROUPED.format(per=per, distance=reach))
-    if output is not None:
-        if is_picture:
-            rows = clash_matrix.write_picture(con, matrix or clash_matrix.default_per(con), output)
-        else:
-            asked = Asked(said, per, reach, topics, matrix, bool(ruled), options["volume"])
-            query, sheets = query_of(con, output.suffix.lower(), asked)
-            is_shown = pictures and is_workbook and not matrix
-            drawn = pictures_of(con, output, asked) if is_shown else None
-            rows = write_table(
-                con, query, output, bcf_version=bcf_version, sheets=sheets, pictures=drawn
-            )
-        written = {"output": str(output), "rows": rows}
+    if outputs:
+        asked = Asked(said, per, reach, topics, matrix, bool(ruled), options["volume"])
+        written = [
+            {"output": str(each), "rows": _write(con, each, asked, bcf_version, pictures=pictures)}
+            for each in outputs
+        ]
         more = {"left_out": excluded} | ({"statuses": statuses} if project else {})
-        show([written | more if as_json else written], as_json=as_json)
+        show([each | more if as_json else each for each in written], as_json=as_json)
         if excluded:
             note(say_left_out(excluded))
         return
@@ -269,3 +268,34 @@ def clash(
         note(say_left_out(excluded))
     if has_more:
         note_limit(limit, "pairs" if per is None else "groups", "; -o writes all")
+
+
+def _write(
+    con: "duckdb.DuckDBPyConnection",
+    output: Path,
+    asked: "Asked",
+    bcf_version: str | None,
+    *,
+    pictures: bool,
+) -> int:
+    """Write a file of clashes; give its rows."""
+    from spatialq.database.table_files import write_table
+    from spatialq.workflows import clash_matrix
+    from spatialq.workflows.clash_bcf import SUFFIXES
+    from spatialq.workflows.clash_files import SHEETS, query_of
+    from spatialq.workflows.clash_files import pictures as pictures_of
+
+    suffix = output.suffix.lower()
+    if suffix == clash_matrix.PICTURE:
+        per = asked.matrix or clash_matrix.default_per(con)
+        return clash_matrix.write_picture(con, per, output)
+    query, sheets = query_of(con, suffix, asked)
+    is_shown = pictures and suffix == SHEETS and not asked.matrix
+    return write_table(
+        con,
+        query,
+        output,
+        bcf_version=bcf_version if suffix in SUFFIXES else None,
+        sheets=sheets,
+        pictures=pictures_of(con, output, asked) if is_shown else None,
+    )

@@ -23,6 +23,7 @@ from spatialq.cluster.methods.clash_tasks import (
 )
 from spatialq.cluster.models import MODELS, read_models
 from spatialq.cluster.task import Task, name_of
+from spatialq.database.connection import connect_quietly
 from spatialq.database.element_sets import RELATED as RELATED_RULES
 from spatialq.database.element_sets import RULES, rules_of
 from spatialq.execution.units import Fitted
@@ -102,7 +103,8 @@ def _check(function: str, more: Mapping[str, Any], tile_size: float | None) -> N
         _refuse(f"cell_elements must be a whole number >= 1, got {most!r}")
     rules_of(CALLER, more["exclude"], KNOWN[function])
     require_meshes(CALLER, more["geometry"])
-    clash.require_sides(more["a"], more["b"])
+    with connect_quietly() as con:
+        clash.require_sides(con, more["a"], more["b"])
 
 
 def _refuse(reason: str) -> NoReturn:

@@ -85,7 +85,8 @@ def selector_sql(caller: str, selector: str | None, objects: str | None) -> str:
         If the selector is none, or names a class or an attribute that no schema has.
     """
     if selector is None or not selector.strip():
-        message = f"{caller}: selector must be a text such as 'IfcWall, Name=W1', got {selector!r}"
+        got = "NULL" if selector is None else repr(selector)
+        message = f"{caller}: selector must be a text such as 'IfcWall, Name=W1', got {got}"
         raise ValueError(message)
     if objects is None:
         message = f"{caller}: objects must be the name of a table, got NULL"

@@ -33,7 +33,9 @@ class Table:
 
     def with_row(self, asked: str = f"'' AS {ASKED}") -> str:
         """Write its rows and one more: it says what is asked for, also of a table without rows."""
-        return f"(FROM {self.rows} UNION ALL BY NAME SELECT {self.absent}, {asked})"
+        # first, so that a column of the table with its name is the one that DuckDB renames
+        rows = f"FROM (SELECT NULL::VARCHAR AS {ASKED}, * FROM {self.rows})"
+        return f"({rows} UNION ALL BY NAME SELECT {self.absent}, {asked})"
 
     def within(self, inside: str) -> "Table":
         """Give the table without the rows that are not inside; all stay if columns are wrong.

@@ -131,6 +131,10 @@ class Request:
 
     def _choose(self, function: Function, caller: str) -> tuple[Parameters, str]:
         named = {name: value for name, value in self.options.items() if name not in OF_CALLS}
+        device = self.options["device"]
+        if device is None:
+            message = f"{caller}: device must not be NULL"
+            raise ValueError(message)
         for each in function.parameters:
             if not each.is_optional and named.get(each.name, 0) is None:
                 message = f"{caller}: {each.name} must not be NULL"
@@ -146,7 +150,6 @@ class Request:
                     )
                     raise ValueError(message)
                 named[each.name] = stated[0]
-        device = self.options["device"]
         require_device(caller, device)
         self.within_memory(caller)
         return function.choose(named, caller), device
