@@ -114,8 +114,8 @@ def main():
             counts[said] += 1
             case = {
                 "model": name, "seed": seed, "changes": chosen.changes, "points": len(x),
-                "said": said, "mm": round(1000 * float(off[0]), 2), "degrees": round(float(off[1]), 4),
-                "processor_seconds": round(seconds, 1),
+                "said": said, "mm": round(1000 * float(off[0]), 2),
+                "degrees": round(float(off[1]), 4), "processor_seconds": round(seconds, 1),
             }  # fmt: skip
             add_cases(chosen.out, "registration", chosen.commit, [case])
             if said != "found":
