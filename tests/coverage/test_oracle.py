@@ -141,12 +141,13 @@ def test_an_element_with_a_face_of_its_own_is_installed_beside_a_flush_one():
     assert statuses(found) == ["installed", "installed"]
 
 
-def test_a_narrow_panel_between_its_neighbours_is_missing():
+@pytest.mark.parametrize("far", [[], [(300.0, 300.0, 100.0)]], ids=["alone", "on a large site"])
+def test_a_narrow_panel_between_its_neighbours_is_missing(far):
     """Oblique rays through a gap of 0.2 m end on the wall behind, not on the panels beside it."""
     panels = [box((x, 0, 0), (x + 0.2, 0.03, 2.5)) for x in (1.5, 1.7, 1.9, 2.1, 2.3)]
     beside = FRONT[(abs(FRONT[:, 0] - 2) < 0.5) & (abs(FRONT[:, 0] - 2) > 0.1)]
     behind = grid((0, 0.6, 0), (4, 0, 0), (0, 0, 2.5), seed=5)
-    points = np.concatenate([beside, behind, GROUND])
+    points = np.concatenate([beside, behind, GROUND, np.reshape(far, (-1, 3))])
     given = {**dict(zip("xyz", points.T.copy(), strict=True)), "point_id": None}
     elements, options = scanner.Meshes.of(panels), Options(scanner=(3.5, -2.0, 1.5))
     found = cpu.run(**given, elements=elements, options=options)
