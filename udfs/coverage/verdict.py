@@ -198,7 +198,7 @@ def _status(sums: Any, area: Any, is_off: Any, near: Any, options: Options) -> A
     is_seen &= ~is_off | may_be_moved
     may_be = (seen >= options.min_area) & (share >= options.min_uncertain)
     may_be &= may_be_moved
-    may_be |= (shared >= options.min_area) & (shared > seen)
+    may_be |= (seen + shared >= options.min_area) & ((seen < options.min_area) | (shared > seen))
     cases = [
         area <= 0,
         is_seen & is_off,

@@ -36,6 +36,10 @@ SAME = 0.1, 1.0
 """Metres and degrees: candidates that differ less are one before they are settled."""
 SAME_EXACTLY = 0.015, 0.2
 """The same, of those that are settled."""
+AGREE = 0.95
+"""Share of what a placement explains that must be on the right side of its faces, or the sides are
+not used: of a building that was scanned from outside, too, and cut out, they are those of nothing.
+"""
 LEAST_SURFELS = 100
 """Of the scan: with fewer nothing is found."""
 LEAST_EXPLAINED = 0.5
@@ -123,9 +127,21 @@ def candidates(
     if len(scan) < LEAST_SURFELS or not len(model):
         return []
     sample = some(scan, SAMPLE)
-    sample = facing(sample, some(sample, COARSE))
-    small = some(sample, COARSE)
-    axis = main_axis(model)
+    faced = facing(sample, some(sample, COARSE))
+    listed = _listed(scan, faced, model, faces, tilt=tilt, placed=placed)
+    if listed:
+        axis, best = main_axis(model), listed[0]
+        whichever = judge(faces, sample, best.pose, axis, FOUR)
+        if best.explained < AGREE * whichever.explained:
+            listed = _listed(scan, sample, model, faces, tilt=tilt, placed=placed)
+    return listed
+
+
+def _listed(
+    scan: Surfels, sample: Surfels, model: Surfels, faces: Faces, *, tilt: bool, placed: bool
+) -> list[Candidate]:
+    """List the placements by a sample of the scan; see `candidates`."""
+    small, axis = some(sample, COARSE), main_axis(model)
     rough = []
     for _, pose in poses_near(small, model) if placed else poses(scan, model):
         moved = refine(faces, small, pose, RADII)
