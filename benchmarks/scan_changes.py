@@ -35,30 +35,20 @@ def main_normal(meshes: Meshes, row: int) -> Any:
     return across[np.argmax(area)] / area.max()
 
 
-def case(
-    meshes: Meshes,
-    seed: int,
-    *,
-    changes: int = 20,
-    stations: int = 8,
-    beams: int = 200_000,
-    clutter: int = 10,
-) -> Case:
-    """Change some of the elements that can be seen, and scan.
+def changed(
+    meshes: Meshes, plain: scanner.Scan, count: int, rng: np.random.Generator
+) -> dict[int, Change]:
+    """Change so many of the elements that a scan with few beams shows.
 
     Each in turn is moved along its main normal by 10 to 300 mm, or missing. What is changed is at
     least a hand's breadth from what was changed before.
     """
-    rng = np.random.default_rng(seed)
-    places = scanner.stations_in(meshes, stations, seed=seed)
-    others = scanner.clutter(meshes, scanner.places_in(meshes, seed=seed), clutter, seed=seed)
-    plain = scanner.scan(meshes, places, others=others, beams=20_000, seed=seed)
     seen = np.bincount(plain.element[plain.element >= 0], minlength=len(meshes))
     limits = boxes.of(meshes)
     chosen: list[int] = []
     made: dict[int, Change] = {}
     for row in rng.permutation(np.flatnonzero(seen > 100)):
-        if len(made) == changes:
+        if len(made) == count:
             break
         gap = [
             np.maximum(limits[row, :3] - limits[k, 3:], limits[k, :3] - limits[row, 3:]).max()
@@ -73,6 +63,24 @@ def case(
         length = rng.choice([-1, 1]) * 0.01 * 30 ** rng.random()
         x, y, z = (length * main_normal(meshes, row)).tolist()
         made[int(row)] = Change(shift=(x, y, z))
+    return made
+
+
+def case(
+    meshes: Meshes,
+    seed: int,
+    *,
+    changes: int = 20,
+    stations: int = 8,
+    beams: int = 200_000,
+    clutter: int = 10,
+) -> Case:
+    """Change some of the elements that can be seen, see `changed`, and scan."""
+    rng = np.random.default_rng(seed)
+    places = scanner.stations_in(meshes, stations, seed=seed)
+    others = scanner.clutter(meshes, scanner.places_in(meshes, seed=seed), clutter, seed=seed)
+    plain = scanner.scan(meshes, places, others=others, beams=20_000, seed=seed)
+    made = changed(meshes, plain, changes, rng)
     return Case(
         meshes,
         scanner.scan(meshes, places, others=others, changes=made, beams=beams, seed=seed),

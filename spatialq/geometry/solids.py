@@ -1,10 +1,15 @@
 """Properties of meshes as solids: closed or open, orientation, connected parts."""
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from spatialq.runtime.compile_cache import njit
+
+from . import boxes
+
+if TYPE_CHECKING:
+    from spatialq.data.meshes import Meshes
 
 ONE = np.uint64(0x9E3779B97F4A7C15)
 TWO = np.uint64(0xC2B2AE3D27D4EB4F)
@@ -29,6 +34,19 @@ class Solids(NamedTuple):
     parts: Any
     cluster_starts: Any
     clusters: Any
+
+
+def sides(meshes: "Meshes") -> Any:
+    """Say which meshes are closed: int8[k], 1, or -1 with their inside out; 0 for open ones."""
+    side = np.empty(len(meshes), np.int8)
+    label = np.empty(len(meshes.vertices), np.int32)
+    parts = np.empty(len(meshes), np.int32)
+    vertices, *rest = meshes.arrays
+    limits = boxes.of(meshes)
+    describe(
+        vertices, vertices.view(np.uint64), *rest, limits, 0, len(meshes), side, label, parts
+    )  # fmt: skip
+    return side
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

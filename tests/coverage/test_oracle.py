@@ -117,12 +117,37 @@ def test_a_covered_face_is_not_missing():
     assert statuses(found) == ["occluded", "installed"]
 
 
-def test_a_narrow_panel_between_its_neighbours_is_missing():
+@pytest.mark.parametrize("scanner_at", [STATION, None])
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]], ids=["wall first", "post first"])
+def test_a_face_in_that_of_another_element_tells_of_neither(order, scanner_at):
+    """A post within a wall, flush with its front: the points there are on the wall all the same."""
+    post = box((1.0, 0, 0), (1.3, 0.15, 2.5))
+    parts, points = [WALL, post], np.concatenate([FRONT, GROUND])
+    given = {**dict(zip("xyz", points.T.copy(), strict=True)), "point_id": None}
+    elements = scanner.Meshes.of([parts[k] for k in order])
+    found = cpu.run(**given, elements=elements, options=Options(scanner=scanner_at))
+    assert [statuses(found)[order.index(k)] for k in (0, 1)] == ["installed", "uncertain"]
+
+
+def test_an_element_with_a_face_of_its_own_is_installed_beside_a_flush_one():
+    """A post that stands out 0.1 m behind a low wall, both flush in front, as is its upper half."""
+    low, post = box((0, 0, 0), (4, 0.2, 1.2)), box((1.0, 0, 0), (1.3, 0.3, 2.5))
+    above = (FRONT[:, 2] < 1.2) | ((FRONT[:, 0] > 1.0) & (FRONT[:, 0] < 1.3))
+    points = np.concatenate([FRONT[above], GROUND])
+    given = {**dict(zip("xyz", points.T.copy(), strict=True)), "point_id": None}
+    found = cpu.run(
+        **given, elements=scanner.Meshes.of([low, post]), options=Options(scanner=STATION)
+    )
+    assert statuses(found) == ["installed", "installed"]
+
+
+@pytest.mark.parametrize("far", [[], [(300.0, 300.0, 100.0)]], ids=["alone", "on a large site"])
+def test_a_narrow_panel_between_its_neighbours_is_missing(far):
     """Oblique rays through a gap of 0.2 m end on the wall behind, not on the panels beside it."""
     panels = [box((x, 0, 0), (x + 0.2, 0.03, 2.5)) for x in (1.5, 1.7, 1.9, 2.1, 2.3)]
     beside = FRONT[(abs(FRONT[:, 0] - 2) < 0.5) & (abs(FRONT[:, 0] - 2) > 0.1)]
     behind = grid((0, 0.6, 0), (4, 0, 0), (0, 0, 2.5), seed=5)
-    points = np.concatenate([beside, behind, GROUND])
+    points = np.concatenate([beside, behind, GROUND, np.reshape(far, (-1, 3))])
     given = {**dict(zip("xyz", points.T.copy(), strict=True)), "point_id": None}
     elements, options = scanner.Meshes.of(panels), Options(scanner=(3.5, -2.0, 1.5))
     found = cpu.run(**given, elements=elements, options=options)

@@ -13,7 +13,7 @@ AREA, VIEW, THROUGH = 0.332, 0.106, 0.055
     ("seen", "expected"), [(0.0, "not found"), (0.005, "not found"), (0.024, "not enough data")]
 )
 def test_points_on_a_tenth_of_what_is_in_view_are_no_empty_place(seen, expected):
-    sums = np.array([[seen, seen, VIEW, THROUGH, 0, 0, 0, 0, 0, 0.0]])
+    sums = np.array([[seen, seen, VIEW, THROUGH, 0, 0, 0, 0, 0, 0, 0, 0.0]])
     options = Options(scanner=(0.0, 0.0, 0.0))
     assert seen < options.min_area, "too little to be called uncertain"
     (code,) = _status(sums, np.array([AREA]), np.array([False]), np.array([True]), options)
@@ -22,7 +22,7 @@ def test_points_on_a_tenth_of_what_is_in_view_are_no_empty_place(seen, expected)
 
 @pytest.mark.parametrize(("before", "expected"), [(0.05, "not found"), (0.06, "not enough data")])
 def test_points_close_in_front_of_more_than_is_seen_through_may_be_the_element(before, expected):
-    sums = np.array([[0, 0, VIEW, THROUGH, before, 0, 0, 0, 0, 0.0]])
+    sums = np.array([[0, 0, VIEW, THROUGH, before, 0, 0, 0, 0, 0, 0, 0.0]])
     options = Options(scanner=(0.0, 0.0, 0.0))
     (code,) = _status(sums, np.array([AREA]), np.array([False]), np.array([True]), options)
     assert STATUSES[code] == expected

@@ -70,6 +70,58 @@ def test_two_layers_of_the_only_wall_along_an_axis_are_ambiguous():
         assert np.linalg.norm(off - [0, expected, 0], axis=1).min() < 0.01
 
 
+@pytest.mark.slow
+def test_the_back_of_a_pane_is_not_seen_from_the_front():
+    """The only wall along an axis is a pane, and the scan shows the side of the room."""
+    parts = [
+        box((0, 0, -T), (7, 5, 0)), box((0, 0, 3), (7, 5, 3 + T)),
+        box((0, 0, 0), (T, 5, 3)), box((7 - T, 0, 0), (7, 5, 3)), box((2.5, 1, 0), (2.6, 5, 3)),
+        box((0, 0, 0), (7, GAP, 3)),
+    ]  # fmt: skip
+    points = scan(Meshes.of(parts), 4, low=(T, GAP / 2, -0.05), high=(7 - T, 4.9, 3.05))
+    status, off = listed(points, Meshes.of(parts))
+    assert status == "found"
+    assert np.linalg.norm(off[0]) < 0.01
+
+
+def cells(points):
+    return surfels.of_cloud(*np.ascontiguousarray(points.T), 1.0, 0.2)
+
+
+def test_normals_point_into_the_room_that_was_scanned():
+    low, high = np.array([T, T, 0.0]), np.array([4.1, 5.3, 2.8])
+    room = cells(scan(HOUSE, 1, low=low - 0.05, high=high + 0.05, clutter=0))
+    faced = surfels.facing(room, room)
+    assert faced.is_sided.mean() > 0.95
+    inwards = ((low + high) / 2 - faced.places) * faced.normals
+    assert (inwards.sum(axis=1)[faced.is_sided] > 0).all()
+    np.testing.assert_array_equal(abs(faced.normals), abs(room.normals))
+
+
+def test_no_side_is_known_of_a_wall_with_a_room_on_either_side():
+    house = cells(scan(HOUSE, 1, clutter=0))
+    faced = surfels.facing(house, house)
+    x, y, z = house.places.T
+    is_between = (abs(x - 4.2) < T) & (y > 1) & (y < 4.5) & (z > 0.5) & (z < 2.3)
+    assert is_between.sum() > 50
+    assert not faced.is_sided[is_between].any()
+
+
+@pytest.mark.parametrize(
+    ("votes", "expected"),
+    [
+        ([8, 8, 8], True), ([80, 80], False), ([8, 8, 4, 4], True), ([8, 8, 8, -8], False),
+        ([8, 8, 8, 8, 8, -8], True), ([8, 8, 8, 8, 8, -8, -8], False), ([], False),
+    ],
+)  # fmt: skip
+def test_three_layers_must_speak_for_a_placement(votes, expected):
+    """Each counts once, however large it is; and three times as many as those against it."""
+    votes = np.array(votes, np.int64)
+    layer = np.repeat(np.arange(len(votes)), abs(votes))
+    layers = decide.Layers(layer % 3, layer * 0.6)
+    assert layers.speak_for(np.repeat(np.sign(votes), abs(votes))) is expected
+
+
 def two_storeys(differing):
     """The same storey twice, but for some parts that are `GAP` off in the upper one."""
     upper = storey(3.0)
@@ -97,3 +149,34 @@ def test_storeys_are_told_apart_by_more_than_one_layer(differing, expected):
     assert np.linalg.norm(off, axis=1).min() < 0.01
     if expected == "ambiguous":
         assert np.linalg.norm(off - [0, 0, -3.0], axis=1).min() < 0.02
+
+
+def double_house(differing):
+    """A storey and the same one after half a turn, but for some parts that are `GAP` off there."""
+    other = storey()
+    for part, shift in differing.items():
+        vertices, faces = other[part]
+        other[part] = vertices + np.array(shift), faces
+    turned = [(v * [-1, -1, 1] + [24.0, 9.0, 0.0], faces) for v, faces in other]
+    return Meshes.of([*storey(), *turned])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("differing", "expected"),
+    [
+        ({}, "ambiguous"),
+        ({4: (GAP, 0, 0), 5: (0, GAP, 0)}, "ambiguous"),
+        ({4: (GAP, 0, 0), 5: (0, GAP, 0), 6: (-GAP, 0, 0), 9: (0, 0, GAP)}, "found"),
+    ],
+    ids=["nothing", "two walls", "three walls and a ceiling"],
+)
+def test_half_a_turn_is_told_by_more_than_two_layers(differing, expected):
+    houses = double_house(differing)
+    points = scan(houses, 3, low=(0.1, 0.1, -0.05), high=(11.9, 8.9, 2.85), clutter=3)
+    status, off = listed(points, houses)
+    assert status == expected
+    assert np.linalg.norm(off, axis=1).min() < 0.01
+    # the middle of the part that was scanned is 12 m from where half a turn puts it
+    is_turned = np.abs(np.linalg.norm(off[:, :2], axis=1) - 12.0) < 0.3
+    assert is_turned.any() == (expected == "ambiguous")

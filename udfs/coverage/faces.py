@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from spatialq.data.meshes import Meshes
-from spatialq.geometry import boxes
-from spatialq.geometry.solids import describe
+from spatialq.geometry.solids import sides
 from spatialq.runtime.compile_cache import njit
 
 PARALLEL = 0.9998
@@ -68,7 +67,7 @@ class Faces:
         there = twice > 1e-10
         corners, element = corners[there], meshes.face_mesh[there]
         normal, area = across[there] / twice[there, None], twice[there] / 2
-        side = _sides(meshes)[element]
+        side = sides(meshes)[element]
         normal *= np.where(side < 0, -1.0, 1.0)[:, None]
         # the largest of an element come first: a face has the plane of its largest triangle
         order = np.lexsort((-area, element))
@@ -94,18 +93,6 @@ class Faces:
         areas = np.bincount(face_of, area[order], count)
         origin, u, v = np.ascontiguousarray(frames.swapaxes(0, 1))
         return cls(element[order][first], normals, areas, origin, u, v, starts, room)
-
-
-def _sides(meshes: Meshes) -> Any:
-    """Say which meshes are closed with their inside out: int8[k], -1 for these."""
-    limits = boxes.of(meshes)
-    side = np.empty(len(meshes), np.int8)
-    label = np.empty(len(meshes.vertices), np.int32)
-    parts = np.empty(len(meshes), np.int32)
-    arrays = meshes.arrays
-    bits = arrays[0].view(np.uint64)
-    describe(arrays[0], bits, *arrays[1:], limits, 0, len(meshes), side, label, parts)
-    return side
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -32,6 +32,9 @@ THICK = 0.1
 one are told by the support of both faces."""
 NEARER = 0.006
 """Metres by which it must be nearer to that face."""
+SHARED = 0.002
+"""Metres: a point as far from a face of another element may as well be on that one, which lies in
+the same plane."""
 SAME_AXIS = 0.97
 """Cosine between normals that are one direction of movement: 14 degrees."""
 FARTHER_COSTS = 0.15
@@ -51,10 +54,10 @@ THIN = 0.1
 AXIS_COLUMNS = 12
 """Of an axis of an element: its direction (3); offset, slopes along two tangents (3); area that
 supports it, area in view (2); extents along the tangents (2); spread; area."""
-FACE_COLUMNS = 10
+FACE_COLUMNS = 12
 """Of a face: area with points, the same in view, in view, seen through, behind points within
 `search`, hidden by the model; points; sum and count of offsets; area in view without points on it
-or behind it."""
+or behind it; area whose points may as well be on another element, the same in view."""
 
 
 @dataclass(frozen=True)
@@ -238,6 +241,12 @@ def _is_elsewhere(row, e, o, owner, nearest):  # type: ignore[no-untyped-def]
     other = nearest[row, 1 if owner[row] == e else 0]
     own = nearest[row, 0] if owner[row] == e and abs(o) > THICK else np.inf
     return (other <= ON and other + NEARER < abs(o)) or (own <= ON_OWN and own + NEARER < abs(o))
+
+
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _is_shared(row, e, o, owner, nearest):  # type: ignore[no-untyped-def]
+    """Whether a point is as near to another element, which has a face in the same plane."""
+    return abs(nearest[row, 1 if owner[row] == e else 0] - abs(o)) <= SHARED
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -504,13 +513,14 @@ def _measure(  # type: ignore[no-untyped-def]
                     for k in range(3):
                         d = centres[c, k] - centre[k]
                         place += sign * (axes[e, a, 4] * p[k] + axes[e, a, 5] * q[k]) * d
-                is_on, is_behind, is_before = False, False, False
+                is_on, is_own, is_behind, is_before = False, False, False, False
                 for t in range(touch_starts[c], touch_starts[c + 1]):
                     o, row = offset[t], sample[t]
                     is_other = _is_elsewhere(row, e, o, owner, nearest)
                     far = abs(o - place)
                     if not is_other and far <= (window if sight[c] >= 2 else 2.0 * STEP):
                         is_on = True
+                        is_own = is_own or not _is_shared(row, e, o, owner, nearest)
                         found[f, 6] += counts[row]
                         found[f, 7] += o
                         found[f, 8] += 1.0
@@ -520,6 +530,7 @@ def _measure(  # type: ignore[no-untyped-def]
                         is_before = True
                 if is_on:
                     found[f, 0] += cell_area[c]
+                    found[f, 10] += 0.0 if is_own else cell_area[c]
                 if sight[c] == 0:
                     found[f, 5] += cell_area[c]
                 elif sight[c] == 3 and not is_on and height[c] > place + CLEAR:
@@ -528,6 +539,7 @@ def _measure(  # type: ignore[no-untyped-def]
                     found[f, 2] += cell_area[c]
                     if is_on:
                         found[f, 1] += cell_area[c]
+                        found[f, 11] += 0.0 if is_own else cell_area[c]
                     elif sight[c] == 3 and (
                         height[c] < place - CLEAR or (is_behind and not is_before)
                     ):

@@ -25,8 +25,10 @@ DISC, BARE = 1.0, 0.5
 """Radius of the disc of a point, which stops a ray, in edges of these cubes: none passes between
 points that are some cubes of the sample apart. Where the surface is not known, the disc faces the
 ray and is smaller."""
-MAX_CUBES = 500_000_000
-"""Cubes through which rays are followed: they are larger where there would be more."""
+BRICK = 3
+"""Bits of a cube's place within a brick of 8 x 8 x 8 of them: only bricks with points are kept."""
+MAX_BRICKS = 100_000_000
+"""Bricks of the box around all points: cubes are larger where there would be more."""
 
 
 def look(
@@ -52,7 +54,7 @@ def look(
         Metres above the face where the ray through a `FREE` cell ends on points, negative behind
         it: the lowest from any station; NaN elsewhere.
     """
-    cubes, coarse = _cubes(samples)
+    bricks, cubes, coarse = _cubes(samples)
     size = coarse * samples.size
     n = len(faces.centres)
     normal = np.ascontiguousarray(faces.normal[faces.cell_face])
@@ -69,37 +71,54 @@ def look(
         def march(span: tuple[int, int], front: Any = front, station: Any = station) -> None:
             _march(
                 front, *span, faces.centres, normal, station, samples.keys, samples.slots,
-                samples.points, samples.normals, samples.low, size, cubes, coarse, search, halt,
-                sight, height,
+                samples.points, samples.normals, samples.low, size, bricks, cubes, coarse, search,
+                halt, sight, height,
             )  # fmt: skip
 
         in_threads(march, len(front), worth=1 << 10)
     return sight, height
 
 
-def _cubes(samples: Samples) -> tuple[Any, int]:
-    """Mark the cubes that have points, uint8[a, b, c]; and count those of the sample along one."""
-    mask = (1 << AXIS_BITS) - 1
+def _cubes(samples: Samples) -> tuple[Any, Any, int]:
+    """Mark the cubes that have points; and count those of the sample along one.
+
+    Returns
+    -------
+    bricks : int32[a, b, c]
+        The row of each brick, -1 where it has no point.
+    cubes : uint8[n, 8, 8, 8]
+        1 for those with points.
+    coarse : int
+    """
+    mask, within = (1 << AXIS_BITS) - 1, (1 << BRICK) - 1
     keys = samples.keys
     places = [keys >> (2 * AXIS_BITS), (keys >> AXIS_BITS) & mask, keys & mask]
     step = COARSE
     while True:
-        shape = [int(each.max(initial=0)) // step + 2 for each in places]
-        if shape[0] * shape[1] * shape[2] <= MAX_CUBES:
+        shape = [(int(each.max(initial=0)) // step >> BRICK) + 1 for each in places]
+        if shape[0] * shape[1] * shape[2] <= MAX_BRICKS:
             break
         step += 1
-    cubes = np.zeros(shape, np.uint8)
-    cubes[tuple(each // step for each in places)] = 1
-    return cubes, step
+    at = [each // step for each in places]
+    brick = np.ravel_multi_index(tuple(each >> BRICK for each in at), shape)
+    known, row = np.unique(brick, return_inverse=True)
+    bricks = np.full(shape, -1, np.int32)
+    bricks.ravel()[known] = np.arange(len(known))
+    cubes = np.zeros((len(known), *(1 << BRICK,) * 3), np.uint8)
+    cubes[row, at[0] & within, at[1] & within, at[2] & within] = 1
+    return bricks, cubes, step
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _march(  # type: ignore[no-untyped-def]
-    front, first, stop, centres, normal, station, keys, slots, points, normals, low, size, cubes,
-    coarse, search, halt, sight, height,
+    front, first, stop, centres, normal, station, keys, slots, points, normals, low, size, bricks,
+    cubes, coarse, search, halt, sight, height,
 ):  # fmt: skip
     """Follow the rays from a station through cells to the first disc of a point."""
-    shape = cubes.shape
+    shape = np.empty(3, np.int64)
+    for k in range(3):
+        shape[k] = bricks.shape[k] << BRICK
+    within = (1 << BRICK) - 1
     cell, step, limit = np.empty(3, np.int64), np.empty(3, np.int64), np.empty(3)
     delta, place, way = np.empty(3), np.empty(3), np.empty(3)
     for n in range(first, stop):
@@ -137,7 +156,11 @@ def _march(  # type: ignore[no-untyped-def]
                     k = 1
                 if limit[2] < limit[k]:
                     k = 2
-                if cubes[cell[0], cell[1], cell[2]]:
+                brick = bricks[cell[0] >> BRICK, cell[1] >> BRICK, cell[2] >> BRICK]
+                if (
+                    brick >= 0
+                    and cubes[brick, cell[0] & within, cell[1] & within, cell[2] & within]
+                ):
                     for a in range(cell[0] * coarse, (cell[0] + 1) * coarse):
                         for b in range(cell[1] * coarse, (cell[1] + 1) * coarse):
                             for c in range(cell[2] * coarse, (cell[2] + 1) * coarse):

@@ -168,7 +168,9 @@ def _near(elements: Meshes, samples: Samples, reach: float) -> Any:
 
 def _status(sums: Any, area: Any, is_off: Any, near: Any, options: Options) -> Any:
     """Choose the status of each row: int64[n], a place in `STATUSES`."""
-    seen, seen_in_view, view, through, before, _, _, _, _, empty = sums.T
+    seen, seen_in_view, view, through, before, _, _, _, _, empty, shared, shared_in_view = sums.T
+    # what is on a face in the plane of another element's tells nothing of either
+    seen, seen_in_view, view = seen - shared, seen_in_view - shared_in_view, view - shared_in_view
     has_stations = options.scanner is not None
     if has_stations:
         least = np.maximum(options.min_area, IN_VIEW * area)
@@ -196,6 +198,7 @@ def _status(sums: Any, area: Any, is_off: Any, near: Any, options: Options) -> A
     is_seen &= ~is_off | may_be_moved
     may_be = (seen >= options.min_area) & (share >= options.min_uncertain)
     may_be &= may_be_moved
+    may_be |= (seen + shared >= options.min_area) & ((seen < options.min_area) | (shared > seen))
     cases = [
         area <= 0,
         is_seen & is_off,

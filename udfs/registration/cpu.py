@@ -72,7 +72,7 @@ def run(
         return _rows([], 1.0, AXES["z"], Frame(np.zeros(3), np.zeros(3)), least=min(1, x.size))
     # numbers near zero: coordinates of a survey have seven digits before the point
     datum = (model.places.min(axis=0) + model.places.max(axis=0)) / 2
-    model = surfels.Surfels(model.places - datum, model.normals, model.area)
+    model = model.moved(-datum)
     origin = np.array([float(np.median(values)) for values in (x, y, z)])
     x, y, z = (values - start for values, start in zip((x, y, z), origin, strict=True))
     faces = Faces.of(model)

@@ -7,7 +7,7 @@ import numpy as np
 
 from .refine import FINE, FOUR, RADII, SIX, Faces, refine
 from .search import Pose, axes_of, classes_of, main_axis, poses, poses_near, weights_of
-from .surfels import Surfels
+from .surfels import Surfels, facing
 
 TOLERANCE = 0.05
 """Metres: a surfel of the scan that is nearer to a face of its direction is explained by it."""
@@ -36,6 +36,10 @@ SAME = 0.1, 1.0
 """Metres and degrees: candidates that differ less are one before they are settled."""
 SAME_EXACTLY = 0.015, 0.2
 """The same, of those that are settled."""
+AGREE = 0.95
+"""Share of what a placement explains that must be on the right side of its faces, or the sides are
+not used: of a building that was scanned from outside, too, and cut out, they are those of nothing.
+"""
 LEAST_SURFELS = 100
 """Of the scan: with fewer nothing is found."""
 LEAST_EXPLAINED = 0.5
@@ -56,6 +60,12 @@ TIMES = 3.0
 APART = 0.5
 """Metres: surfels of one direction that follow each other less far apart are of one layer, such as
 the faces of a wall. It was built at its place or not, so it counts as one."""
+WHOLE = 8.0
+"""Surfels by which one candidate must explain more of a layer than another one for it to count
+fully; it counts the less, the fewer they are."""
+LAYERS = 3.0
+"""Layers that must speak for a candidate: one or two elements may have been built just as the model
+has them in another place."""
 MARGIN = 0.03
 """Share of the surface by which it must explain more at least."""
 SIGMA = 0.02, 0.2
@@ -116,8 +126,22 @@ def candidates(
     """
     if len(scan) < LEAST_SURFELS or not len(model):
         return []
-    sample, small = some(scan, SAMPLE), some(scan, COARSE)
-    axis = main_axis(model)
+    sample = some(scan, SAMPLE)
+    faced = facing(sample, some(sample, COARSE))
+    listed = _listed(scan, faced, model, faces, tilt=tilt, placed=placed)
+    if listed:
+        axis, best = main_axis(model), listed[0]
+        whichever = judge(faces, sample, best.pose, axis, FOUR)
+        if best.explained < AGREE * whichever.explained:
+            listed = _listed(scan, sample, model, faces, tilt=tilt, placed=placed)
+    return listed
+
+
+def _listed(
+    scan: Surfels, sample: Surfels, model: Surfels, faces: Faces, *, tilt: bool, placed: bool
+) -> list[Candidate]:
+    """List the placements by a sample of the scan; see `candidates`."""
+    small, axis = some(sample, COARSE), main_axis(model)
     rough = []
     for _, pose in poses_near(small, model) if placed else poses(scan, model):
         moved = refine(faces, small, pose, RADII)
@@ -183,8 +207,7 @@ def _settled(
         if _is_same(best.pose, each.pose, middle, NEAR):
             is_told = _is_more(difference, cubes, SURE_NEAR, 0.0)
         else:
-            rest = np.where(layers.strongest(difference), 0.0, difference)
-            is_told = is_better(best, each, cubes) and _is_more(rest, cubes, SURE, MARGIN)
+            is_told = layers.speak_for(difference)
         if not is_told:
             rivals.append(each)
     return [judge(faces, sample, each.pose, axis, free) for each in (best, *rivals)]
@@ -268,17 +291,23 @@ class Layers:
     classes: Any
     depth: Any
 
-    def strongest(self, difference: Any) -> Any:
-        """Say which surfels are of the layer whose differences have the largest sum: bool[n]."""
+    def speak_for(self, difference: Any) -> bool:
+        """Whether enough layers say that of two candidates the first one is right.
+
+        Parameters
+        ----------
+        difference : float64[n]
+            1 for surfels that only the first one explains, -1 for those that only the other does.
+        """
         rows = np.flatnonzero(difference)
+        if not len(rows):
+            return False
         rows = rows[np.lexsort((self.depth[rows], self.classes[rows]))]
         is_next = (np.diff(self.depth[rows]) > APART) | (np.diff(self.classes[rows]) != 0)
-        layer = np.concatenate([[0], np.cumsum(is_next)])[: len(rows)]
-        is_strongest = np.zeros(len(difference), np.bool_)
-        if len(rows):
-            sums = np.bincount(layer, difference[rows])
-            is_strongest[rows[layer == np.argmax(sums)]] = True
-        return is_strongest
+        layer = np.concatenate([[0], np.cumsum(is_next)])
+        votes = np.clip(np.bincount(layer, difference[rows]) / WHOLE, -1.0, 1.0)
+        more, less = votes[votes > 0].sum(), -votes[votes < 0].sum()
+        return bool(more - less >= LAYERS and more >= TIMES * less)
 
 
 def layers_of(sample: Surfels, pose: Pose, axis: float) -> Layers:

@@ -59,8 +59,9 @@ class Faces:
         distance = np.empty(len(scan))
         _measure(
             scan.places, scan.normals, pose.turn, pose.shift, scan.places.mean(axis=0),
-            self.surfels.places, self.surfels.normals, self.low, self.shape, self.starts,
-            CELL, radius, self.beside, COSINE, distance, jacobian,
+            self.surfels.places, self.surfels.normals, scan.is_sided, self.surfels.is_sided,
+            self.low, self.shape, self.starts, CELL, radius, self.beside, COSINE,
+            distance, jacobian,
         )  # fmt: skip
         return distance
 
@@ -120,8 +121,8 @@ def _rotation(vector: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _measure(  # type: ignore[no-untyped-def]
-    places, normals, turn, shift, middle, at, facing, low, shape, starts, cell, radius,
-    beside, cosine, distance, jacobian,
+    places, normals, turn, shift, middle, at, facing, is_sided, is_closed, low, shape, starts, cell,
+    radius, beside, cosine, distance, jacobian,
 ):  # fmt: skip
     """Find the face that is nearest along its normal to each surfel; see `Faces.measure`."""
     mx = turn[0, 0] * middle[0] + turn[0, 1] * middle[1] + turn[0, 2] * middle[2]
@@ -157,7 +158,8 @@ def _measure(  # type: ignore[no-untyped-def]
                     continue
                 for j in range(starts[row + first], starts[row + last + 1]):
                     fx, fy, fz = facing[j, 0], facing[j, 1], facing[j, 2]
-                    if abs(fx * nx + fy * ny + fz * nz) < cosine:
+                    along = fx * nx + fy * ny + fz * nz
+                    if abs(along) < cosine or (along < 0.0 and is_sided[i] and is_closed[j]):
                         continue
                     dx, dy, dz = x - at[j, 0], y - at[j, 1], z - at[j, 2]
                     along = fx * dx + fy * dy + fz * dz

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.points import read_only
+from spatialq.geometry.solids import sides
 from spatialq.runtime.compile_cache import njit
-from spatialq.runtime.threads import steps
+from spatialq.runtime.threads import in_threads, steps
 
 if TYPE_CHECKING:
     from spatialq.data.meshes import Meshes
@@ -29,6 +30,14 @@ SPACING = 0.1
 MAX_SURFELS = 3_000_000
 """Of a model: a larger one has wider spacing."""
 AXIS_BITS = 21
+AHEAD, ASIDE = 0.3, 0.5
+"""Metres that a surfel is above another one at least, and its height as a share of the distance, to
+be before that."""
+SEEN_TO = 5.0
+"""Metres from a surfel within which others say on which side of it the scanner was."""
+LEAST_BEFORE, MOST_BEHIND = 5, 0.02
+"""Surfels before another one, at least, and those behind it as a share of these, at most, where its
+side is known."""
 GOLDEN = (0.7548776662466927, 0.5698402909980532)
 """Steps of the R2 sequence, whose points cover a square evenly."""
 
@@ -40,25 +49,33 @@ class Surfels:
     Parameters
     ----------
     places, normals : float64[n, 3]
-        Metres, and unit vectors. The side of a normal of a cloud is arbitrary.
+        Metres, and unit vectors.
     area : float64[n]
         Square metres of surface that each stands for.
+    is_sided : bool[n], optional
+        Which normals point to the side from which the surface can be seen; others either way. By
+        default none is known to.
     """
 
     places: Any
     normals: Any
     area: Any
+    is_sided: Any = None
+
+    def __post_init__(self) -> None:
+        if self.is_sided is None:
+            object.__setattr__(self, "is_sided", np.zeros(len(self.places), np.bool_))
 
     def __len__(self) -> int:
         return len(self.places)
 
     def take(self, rows: Any) -> "Surfels":
         """Take some."""
-        return Surfels(self.places[rows], self.normals[rows], self.area[rows])
+        return Surfels(self.places[rows], self.normals[rows], self.area[rows], self.is_sided[rows])
 
     def moved(self, by: Any) -> "Surfels":
         """Move all."""
-        return Surfels(self.places + by, self.normals, self.area)
+        return Surfels(self.places + by, self.normals, self.area, self.is_sided)
 
 
 def of_cloud(
@@ -115,6 +132,44 @@ def of_cloud(
 
 def _table(size: int) -> tuple[Any, Any, Any]:
     return np.full(size, -1, np.int64), np.zeros((size, 10)), np.zeros(1, np.int64)
+
+
+def facing(scan: Surfels, others: Surfels) -> Surfels:
+    """Turn normals to the side where the scanner was, if other surfels of the scan are only there.
+
+    A scanner sees what is around it: the floor before a wall, and what is opposite. So nothing
+    behind a surface was scanned from before it, but what is seen through a door or a window.
+    """
+    normals, is_sided = scan.normals.copy(), np.zeros(len(scan), np.bool_)
+    in_threads(
+        lambda span: _face(scan.places, others.places, *span, normals, is_sided),
+        len(scan), most=1 << 10,
+    )  # fmt: skip
+    return Surfels(scan.places, normals, scan.area, is_sided)
+
+
+@njit(cache=True, nogil=True)
+def _face(places, others, first, stop, normals, is_sided):  # type: ignore[no-untyped-def]
+    """Find the sides of the surfels first to stop."""
+    for i in range(first, stop):
+        before = behind = 0
+        for j in range(others.shape[0]):
+            height = square = 0.0
+            for k in range(3):
+                d = others[j, k] - places[i, k]
+                height += d * normals[i, k]
+                square += d * d
+            if square > SEEN_TO**2 or abs(height) < AHEAD or height**2 < ASIDE**2 * square:
+                continue
+            if height > 0.0:
+                before += 1
+            else:
+                behind += 1
+        if behind > before:
+            before, behind = behind, before
+            for k in range(3):
+                normals[i, k] = -normals[i, k]
+        is_sided[i] = before >= LEAST_BEFORE and behind <= MOST_BEHIND * before
 
 
 @njit(cache=True, nogil=True)
@@ -177,12 +232,18 @@ def _move(keys, moments, to_keys, to_moments, used):  # type: ignore[no-untyped-
 
 
 def of_meshes(meshes: "Meshes", most: int = MAX_SURFELS) -> Surfels:
-    """Spread surfels evenly over the faces of meshes, so many at most."""
+    """Spread surfels evenly over the faces of meshes, so many at most.
+
+    Those of closed meshes can be seen from outside only.
+    """
     corners = meshes.vertices[meshes.global_faces]
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     double = np.linalg.norm(across, axis=1)
     is_face = double > 0
+    side = sides(meshes)[meshes.face_mesh]
+    across[side < 0] *= -1
     corners, across, area = corners[is_face], across[is_face], double[is_face] / 2
+    is_closed = side[is_face] != 0
     cell = max(SPACING**2, float(area.sum()) / most)
     # small faces of a finely divided surface share their surfels by their running sum
     ends = np.floor(np.cumsum(area) / cell).astype(np.int64)
@@ -194,4 +255,5 @@ def of_meshes(meshes: "Meshes", most: int = MAX_SURFELS) -> Surfels:
     s, t = np.where(outside, 1 - s, s)[:, None], np.where(outside, 1 - t, t)[:, None]
     a, b, c = (corners[face, k] for k in range(3))
     normals = across[face] / (2 * area[face])[:, None]
-    return Surfels(a + s * (b - a) + t * (c - a), normals, np.full(len(face), cell))
+    places = a + s * (b - a) + t * (c - a)
+    return Surfels(places, normals, np.full(len(face), cell), is_closed[face])
