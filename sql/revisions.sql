@@ -1,5 +1,5 @@
 -- The rows of a table of all revisions side by side, which load(..., revision) has put into schemas
--- of their own; by default the files that are in them.
+-- of their own; by default the files that are in them. Both are as they were committed last.
 -- table_name: Name of a table that revisions have, such as 'elements', 'objects' or 'points'; NULL lists their files.
 -- gives: revision model, which is the name of the file if rows have one, and the columns of the
 --     table; of files table_name path kind row_count loaded_at

@@ -137,7 +137,7 @@ def test_names_without_a_schema_mean_the_revision_in_use(con, tmp_path):
     for revision in ("may", "june"):
         con.execute(f"USE {revision}")
         counts[revision] = con.sql(pairs.format("elements")).fetchall()
-        assert con.sql(walls).fetchall()
+        assert con.sql(walls).fetchall() == [({"may": 2, "june": 3}[revision],)]
         spatialq.load(con, write_las(tmp_path / f"{revision}.las", 10))  # into the one in use
         with pytest.raises(ValueError, match=f"^unload: revision '{revision}' is the current sche"):
             spatialq.unload(con, revision=revision)
@@ -227,3 +227,39 @@ def test_the_command_line(tmp_path):
     again = spatialq_command("unload", *database, "--revision", "2024-05")
     assert again.returncode == 1
     assert "unload: revision must be one of '2024-06', got '2024-05'" in again.stderr
+
+
+def test_the_case_of_a_name_does_not_matter(con, tmp_path):
+    file = write(tmp_path / "a.ifc", 2)
+    spatialq.load(con, file, revision="May")
+    write(file, 3)
+    spatialq.load(con, file, revision="may")
+    assert con.sql("SELECT DISTINCT revision FROM revisions('elements')").fetchall() == [("May",)]
+    con.execute("USE may")
+    spatialq.load(con, write_las(tmp_path / "a.las", 10))
+    con.execute("USE main")
+    assert spatialq.unload(con, file, revision="MAY")
+    assert spatialq.unload(con, revision="mAY")
+    assert con.sql("FROM revisions()").fetchall() == []
+
+
+def test_a_revision_in_the_search_path_is_not_removed(con, tmp_path):
+    spatialq.load(con, write(tmp_path / "a.ifc", 2), revision="may")
+    con.execute("SET search_path = 'main,may'")
+    with pytest.raises(ValueError, match="'may' is the current schema; USE another one before"):
+        spatialq.unload(con, revision="may")
+    assert con.sql("SELECT count(*) FROM revisions()").fetchall() == [(1,)]
+
+
+def test_tables_may_have_columns_called_as_those_of_revisions(con, tmp_path):
+    for revision in ("may", "june"):
+        spatialq.load(con, write(tmp_path / "a.ifc", 2), revision=revision)
+        con.execute(f"CREATE TABLE {revision}.mine AS SELECT 1 AS model, 2 AS file_name")
+    found = con.sql("SELECT revision, model FROM revisions('mine') ORDER BY ALL").fetchall()
+    assert found == [("june", "2"), ("may", "2")]
+
+
+@pytest.mark.parametrize("revision", ["", " ", 2024])
+def test_what_is_no_name_is_refused(con, tmp_path, revision):
+    with pytest.raises(ValueError, match="^load: revision must be a name without"):
+        spatialq.load(con, write(tmp_path / "a.ifc", 2), revision=revision)

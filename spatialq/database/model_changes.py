@@ -221,7 +221,7 @@ def _details(
 
 
 def _object(column: str, row: dict[str, Any]) -> dict[str, Any]:
-    """Understand a column of JSON, which people may have written where it is of a table.
+    """Understand a column of JSON, which users may have written themselves.
 
     Raises
     ------

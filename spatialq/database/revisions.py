@@ -51,7 +51,7 @@ def check_name(con: "duckdb.DuckDBPyConnection", caller: str, revision: str) -> 
         name for (name,) in con.execute("SELECT database_name FROM duckdb_databases()").fetchall()
     }
     reason = None
-    if not revision or not revision.isprintable():
+    if not isinstance(revision, str) or not revision.strip() or not revision.isprintable():
         reason = "must be a name without line breaks and other control characters"
     elif revision.lower() in {*RESERVED, *map(str.lower, databases)}:
         reason = "must be another name than those of schemas of DuckDB and of databases"
@@ -86,20 +86,22 @@ def transaction_in(con: "duckdb.DuckDBPyConnection", revision: str | None) -> It
 def require(
     con: "duckdb.DuckDBPyConnection", caller: str, revision: str, *, is_dropped: bool
 ) -> None:
-    """Reject the name of a revision that is not there, or is the current schema and is dropped.
+    """Reject the name of a revision that is not there, or is in use and is dropped.
 
     Raises
     ------
     ValueError
         With the names of those that are.
     """
-    ((database, current),) = con.execute("SELECT current_database(), current_schema()").fetchall()
+    ((database, path),) = con.execute(
+        "SELECT current_database(), current_schemas(false)"
+    ).fetchall()
     known = dict.fromkeys(schema for schema, *_ in con.execute(COLUMNS, [database]).fetchall())
     if revision.lower() not in map(str.lower, known):
-        there = f"one of {', '.join(map(repr, known))}" if known else "loaded: there is none"
+        there = f"one of {', '.join(map(repr, known))}" if known else "loaded first, none is"
         message = f"{caller}: revision must be {there}, got {revision!r}"
         raise ValueError(message)
-    if is_dropped and revision.lower() == current.lower():
+    if is_dropped and revision.lower() in map(str.lower, path):
         message = f"{caller}: revision {revision!r} is the current schema; USE another one before"
         raise ValueError(message)
 
@@ -124,12 +126,11 @@ def revisions_sql(database: str, table: str | None) -> str:
     for schema, name, columns in tables:
         if name.lower() == wanted:
             file = next((each for each in ("file_name", "path") if each in columns), None)
-            model = "NULL::VARCHAR" if file is None else f"parse_filename({file})"
+            model = "NULL::VARCHAR" if file is None else f"parse_filename({file}::VARCHAR)"
             path = ".".join(map(identifier, (database, schema, name)))
             chosen = "*" if table is not None else ", ".join(LISTED)
-            queries.append(
-                f"SELECT {literal(schema)} AS revision, {model} AS model, {chosen} FROM {path}"
-            )
+            said = f"{literal(schema)} AS revision, {model} AS model"
+            queries.append(f"FROM (SELECT {said}, {chosen} FROM {path})")
     if table is None:
         empty = ", ".join(f"NULL::{kind} AS {name}" for name, kind in LISTED.items())
         queries.append(

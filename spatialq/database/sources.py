@@ -23,7 +23,7 @@ from spatialq.io.access import for_connection
 if TYPE_CHECKING:
     import duckdb
 
-HERE = "database_name = current_database() AND schema_name = current_schema()"
+HERE = "database_name = current_database() AND lower(schema_name) = lower(current_schema())"
 ID = "CASE WHEN json_valid(comment) THEN comment ->> '$.spatialq' END"
 """The identity of a row of `duckdb_tables()`; its comment may be any text of the user's."""
 FILES = """

@@ -14,7 +14,7 @@ from spatialq.runtime.callers import level_of_caller
 def warn_of_doubt(
     function: Function, arguments: Mapping[str, Any], options: Parameters, metres: float
 ) -> None:
-    """Warn of what the declaration of a function says of the arguments, if anything is.
+    """Warn with the sentence that the `doubt` of a declaration gives for the arguments, if any.
 
     Parameters
     ----------

@@ -162,6 +162,8 @@ class Device:
             into = np.empty(array.shape, array.dtype)
         elif self._is_pinned(into):
             return self.xp.asnumpy(array, out=into)
+        assert into.flags.c_contiguous
+        assert (into.shape, into.dtype) == (array.shape, array.dtype)
         self._cuda.get_current_stream().synchronize()
         there = into.reshape(-1).view(np.uint8)
         pieces = [
@@ -277,7 +279,7 @@ class Device:
                 finally:  # no copy goes on with memory that may be freed
                     lane.stop()
 
-        with workers(n) as pool:
+        with progress.nested(), workers(n) as pool:
             pool.map(through, self._lanes[:n])
 
     def _is_pinned(self, array: Any) -> bool:

@@ -45,7 +45,7 @@ def refused(con, query):
         ("example_scale := 1e308", "example_scale must be from 2, two cells along x, to 10, all"),
         ("methods := ['pac']", "no method 'pac'; there is pca, stat, pca_ternary, stat_centred"),
         ("methods := []", "methods must be one or more, all different, got []"),
-        ("device := NULL", "device must be 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'"),
+        ("device := NULL", "device must not be NULL"),
         ("nodata := -9999", "nodata, band, to_crs and resolution are for files, got the table"),
         ("band := 2", "nodata, band, to_crs and resolution are for files, got the table 'cells'"),
         ("band := NULL", "band must not be NULL"),

@@ -9,8 +9,8 @@ BYTES_IN = 24 + 8 + 8
 """Of a point: coordinates, colour, point_id."""
 BYTES_SAMPLE = 41
 """Of a point or a voxel in the result."""
-BYTES_DEVICE = 85, 80
-"""Of a point and of a voxel on the device: input, sorted points, their order; masks and sums."""
+BYTES_DEVICE = 95, 80
+"""Of a point and of a voxel on the device: input and the sorting of its order; masks and sums."""
 BYTES_KEPT = 8, 16
 """Of a point and a voxel of a tree that is built."""
 BYTES_HOST = 172, 65

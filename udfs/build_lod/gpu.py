@@ -12,8 +12,8 @@ from spatialq.runtime import cuda, progress
 
 from . import Options, tiles
 from .attributes import with_attributes
-from .cost import BYTES_GRID, TILE, bytes_device, bytes_kept
-from .samples_gpu import CloudThere, colours, columns
+from .cost import BYTES_GRID, BYTES_SAMPLE, TILE, bytes_device, bytes_kept
+from .samples_gpu import AT_ONCE, CloudOnGpu, colours, columns
 from .split_gpu import MAX_POINTS, Records, bounds, split
 from .table import no_rows
 from .tiles_gpu import grow
@@ -70,12 +70,12 @@ def run(
         in_one_memory(device, options.function, (x, y, z, point_id))
         given = x, y, z, point_id, red, green, blue, intensity, classification
         progress.stage("points", 0.1)
-        nodes = _there(device, given, options)
+        nodes = _of_gpu(device, given, options)
         if nodes is None:
             given = tuple(_brought(device, each) for each in given)
             if not given[0].size:
                 return with_attributes(no_rows(), None, attributes)
-            nodes = _from_here(device, validate(*given), options)
+            nodes = _from_host(device, validate(*given), options)
         more = {name: _brought(device, each) for name, each in attributes.items()}
         return with_attributes(nodes, _brought(device, point_id), more)
 
@@ -85,7 +85,7 @@ def _brought(device: cuda.Device, array: Any) -> Any:
     return device.download(device.view(array)) if device.is_here(array) else array
 
 
-def _there(device: cuda.Device, given: Sequence[Any], options: Options) -> dict[str, Any] | None:
+def _of_gpu(device: cuda.Device, given: Sequence[Any], options: Options) -> dict[str, Any] | None:
     """Give the table of points that are on the device, without ids, with all their attributes.
 
     None of others, and of those that are too many or not good: `validation.validate` takes points
@@ -106,29 +106,29 @@ def _there(device: cuda.Device, given: Sequence[Any], options: Options) -> dict[
         return None
     if classes is None:
         classes = device.filled(0, n)
-    cloud = CloudThere(Points(x, y, z, colours(device, channels, n), None), classes)
+    cloud = CloudOnGpu(Points(x, y, z, colours(device, channels, n), None), classes)
     budget = capacity(options)
     if n > budget:
-        budget = capacity(options, n * bytes_kept(options))
+        budget = capacity(options, n * bytes_kept(options) + AT_ONCE * BYTES_SAMPLE)
     if budget < min(n, max(TILE, options.max_points)):
         return None
     return _grown(device, cloud, cube_around(low, high), options, budget)
 
 
-def _from_here(device: cuda.Device, cloud: Cloud, options: Options) -> dict[str, Any]:
+def _from_host(device: cuda.Device, cloud: Cloud, options: Options) -> dict[str, Any]:
     """Give the table of points in main memory, tile by tile if they are many."""
     points, n = cloud.points, len(cloud.points.x)
     if not options.max_points < n <= capacity(options):
         progress.stage("octree", 1.0)
         return tiles.run(cloud, options, build_and_bring, capacity(options))
     *arrays, classes = device.upload([*vars(points).values(), cloud.classification])
-    nodes = _grown(device, CloudThere(Points(*arrays), classes), cloud.cube, options, n)
+    nodes = _grown(device, CloudOnGpu(Points(*arrays), classes), cloud.cube, options, n)
     assert nodes is not None  # it is not divided
     return nodes
 
 
 def _grown(
-    device: cuda.Device, cloud: CloudThere, cube: Cube, options: Options, budget: int
+    device: cuda.Device, cloud: CloudOnGpu, cube: Cube, options: Options, budget: int
 ) -> dict[str, Any] | None:
     """Build the octree of points on the device, and collect its samples there."""
 

@@ -30,7 +30,7 @@ OF_VOXELS = ("code", "colour", "representative")
 
 
 @dataclass(frozen=True)
-class CloudThere:
+class CloudOnGpu:
     """Points on the device.
 
     Parameters
@@ -49,14 +49,14 @@ class CloudThere:
         points = self.points
         return points.x, points.y, points.z, points.colour, self.classification
 
-    def take(self, device: cuda.Device, position: Any) -> "CloudThere":
+    def take(self, device: cuda.Device, position: Any) -> "CloudOnGpu":
         """Copy the points at some positions (uint32[m] of the device), without their ids."""
         m, empty = len(position), device.xp.empty
         colour = empty((m, len(CHANNELS)), np.uint16)
         x, y, z = (empty(m, np.float64) for _ in "xyz")
         classes = empty(m, np.uint8)
         over(device, "lod_points", m, position, m, *self.arrays, x, y, z, colour, classes)
-        return CloudThere(Points(x, y, z, colour, None), classes)
+        return CloudOnGpu(Points(x, y, z, colour, None), classes)
 
 
 class Forest:
@@ -87,11 +87,15 @@ class Forest:
         """
         if tree.order is not None:
             self.order[first : first + len(tree.order)] = tree.order
-        self.trees.append(replace(tree, order=None, first=tree.first + first))
+        kept = replace(tree, order=None, mass=None, sums=None, first=tree.first + first)
+        self.trees.append(kept)
 
     def tree(self) -> Tree:
-        """Give the tree of all points; `first` says of an inner node where its voxels begin."""
-        trees = self.trees
+        """Give the tree of all points; `first` says of an inner node where its voxels begin.
+
+        The trees are gone then.
+        """
+        trees, self.trees = self.trees, []
         given = [name for tree in trees for name in tree.names()]
         ranked = np.array(sorted(range(len(given)), key=lambda k: (len(given[k]), given[k])))
         number = {given[k]: i for i, k in enumerate(ranked.tolist())}
@@ -108,6 +112,10 @@ class Forest:
                 [np.diff(tree.voxel_first) for tree in trees],
             )
         )
+        voxels = {}
+        for name in OF_VOXELS:  # one after the other, so that only one is there twice
+            voxels[name] = self._joined([getattr(tree, name) for tree in trees])
+            trees = [replace(tree, **{name: None}) for tree in trees]
         return Tree(
             level=level,
             cell=cell,
@@ -118,7 +126,7 @@ class Forest:
             points=points,
             order=self.order,
             voxel_first=np.cumsum([0, *count]),
-            **{name: self._joined([getattr(tree, name) for tree in trees]) for name in OF_VOXELS},
+            **voxels,
             mass=None,
             sums=None,
         )
@@ -135,7 +143,7 @@ class Forest:
         return result
 
 
-def nodes_here(device: cuda.Device, tree: Tree) -> Tree:
+def nodes_on_host(device: cuda.Device, tree: Tree) -> Tree:
     """Copy `OF_NODES` of a tree to main memory."""
     return replace(tree, **{name: device.download(getattr(tree, name)) for name in OF_NODES})
 
@@ -160,7 +168,7 @@ def colours(device: cuda.Device, channels: Sequence[Any], n: int) -> Any:
 
 
 def columns(
-    device: cuda.Device, forest: Forest, cloud: CloudThere, cube: Cube, options: "Options"
+    device: cuda.Device, forest: Forest, cloud: CloudOnGpu, cube: Cube, options: "Options"
 ) -> dict[str, Any]:
     """Give the columns of the result, as `table.columns` does, in main memory."""
     tree, ids = forest.tree(), cloud.points.point_id

@@ -1,4 +1,4 @@
-"""Clouds that fit on the GPU where one tree of all their points does not: tiles one by one."""
+"""Clouds on the GPU whose tree does not fit beside them as a whole: it is built tile by tile."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,7 @@ from spatialq.runtime import cuda, progress
 
 from . import chunks, cpu
 from .chunks import Counts, Step
-from .samples_gpu import OF_VOXELS, CloudThere, Forest, nodes_here, over
+from .samples_gpu import OF_VOXELS, CloudOnGpu, Forest, nodes_on_host, over
 from .split import Leaves
 from .tiles import Part, Rows, Tiler, leaf
 from .tree import Cube, Points, Root, Tree
@@ -31,14 +31,14 @@ class _Trees(Tiler):
 
 
 def divide(
-    device: cuda.Device, cloud: CloudThere, cube: Cube, budget: int
+    device: cuda.Device, cloud: CloudOnGpu, cube: Cube, budget: int
 ) -> tuple[Leaves, Any] | None:
     """Divide a cloud into the coarsest cells of the cube that have few enough points.
 
     Parameters
     ----------
     device : Device
-    cloud : CloudThere
+    cloud : CloudOnGpu
     cube : Cube
     budget : int
         Points of a tile.
@@ -73,7 +73,7 @@ def divide(
 
 
 def grow(
-    device: cuda.Device, cloud: CloudThere, cube: Cube, options: "Options", budget: int,
+    device: cuda.Device, cloud: CloudOnGpu, cube: Cube, options: "Options", budget: int,
     build: "Callable[..., Tree]",
 ) -> Forest | None:  # fmt: skip
     """Build the tree of a cloud, tile by tile if it has more points than the budget.
@@ -81,7 +81,7 @@ def grow(
     Parameters
     ----------
     device : Device
-    cloud : CloudThere
+    cloud : CloudOnGpu
     cube : Cube
     options : Options
     budget : int
@@ -97,7 +97,7 @@ def grow(
     n = len(cloud.points.x)
     forest = Forest(device, n)
     if n <= budget:
-        forest.add(nodes_here(device, build(cloud.points, cube, options)), 0)
+        forest.add(nodes_on_host(device, build(cloud.points, cube, options)), 0)
         return forest
     divided = divide(device, cloud, cube, budget)
     if divided is None:
@@ -116,7 +116,7 @@ def grow(
         ids = inside.astype(np.int64) if options.strategy == "random" else None
         points = replace(cloud.take(device, inside).points, point_id=ids)
         with progress.nested():
-            tree = nodes_here(device, build(points, cube, options, root))
+            tree = nodes_on_host(device, build(points, cube, options, root))
         del points
         for each in (tree.order, tree.representative):
             over(device, "lod_of_cloud", len(each), inside, len(each), each)
@@ -139,13 +139,13 @@ def _with_voxels(device: cuda.Device, tree: Tree) -> Tree:
     return replace(tree, **dict(zip(OF_VOXELS, there, strict=True)))
 
 
-def _points_of(device: cuda.Device, cloud: CloudThere, root: Root, inside: Any) -> Part:
+def _points_of(device: cuda.Device, cloud: CloudOnGpu, root: Root, inside: Any) -> Part:
     """Give a leaf and its points, in main memory."""
     m = len(inside)
     return _part(device, cloud, leaf(root, m, np.arange(m, dtype=np.uint32)), inside)
 
 
-def _first_node(device: cuda.Device, cloud: CloudThere, tree: Tree) -> Part:
+def _first_node(device: cuda.Device, cloud: CloudOnGpu, tree: Tree) -> Part:
     """Give the first node of a tree and the points that represent its voxels, in main memory."""
     n = int(tree.voxel_first[1])
     of_voxels = {name: device.download(getattr(tree, name)[:n]) for name in (*OF_VOXELS, "mass")}
@@ -161,7 +161,7 @@ def _first_node(device: cuda.Device, cloud: CloudThere, tree: Tree) -> Part:
     return _part(device, cloud, node, device.upload([kept])[0])
 
 
-def _part(device: cuda.Device, cloud: CloudThere, tree: Tree, position: Any) -> Part:
+def _part(device: cuda.Device, cloud: CloudOnGpu, tree: Tree, position: Any) -> Part:
     """Give a node and points at some positions, which are their ids, in main memory."""
     there = cloud.take(device, position).arrays
     x, y, z, colour, classes = (device.download(each) for each in there)
