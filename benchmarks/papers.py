@@ -53,7 +53,7 @@ def main() -> None:
     rows = PAPERS[chosen.name].figures(chosen)
     report = {
         "experiment": chosen.name,
-        "command": f"python -m benchmarks.papers {chosen.name}" + " --small" * chosen.small,
+        "command": " ".join(["python -m benchmarks.papers", *sys.argv[1:]]),
         "commit": chosen.commit,
         "date": datetime.now(UTC).date().isoformat(),
         "machine": {"cpu": cpu_name(), "threads": n_threads()},

@@ -261,5 +261,5 @@ def test_tables_may_have_columns_called_as_those_of_revisions(con, tmp_path):
 
 @pytest.mark.parametrize("revision", ["", " ", 2024])
 def test_what_is_no_name_is_refused(con, tmp_path, revision):
-    with pytest.raises(ValueError, match="^load: revision must be a name without"):
+    with pytest.raises(ValueError, match=r"^load: revision must be a name without"):
         spatialq.load(con, write(tmp_path / "a.ifc", 2), revision=revision)

@@ -184,7 +184,9 @@ def _add(archive: zipfile.ZipFile, name: str, data: bytes, *, is_packed: bool = 
 def _xml(root: Element) -> bytes:
     indent(root)
     # with an encoding, ElementTree writes each piece through a coder of its own
-    return f"{DECLARATION}\n{tostring(root, encoding='unicode')}\n".encode()
+    return f"{DECLARATION}\n{tostring(root, encoding='unicode')}\n".encode(
+        "utf-8", "xmlcharrefreplace"
+    )
 
 
 def _when(date: datetime) -> str:

@@ -229,6 +229,7 @@ def _classify(
     for start, stop in chunks(points.point_id.size):
         is_kept = IS_KEPT[points.classes[points.point_id[start:stop]]]
         found["is_ground"][start:stop] &= ~is_kept
+        found["margin"][start:stop][is_kept] = np.nan  # their class does not follow from a height
     return found, used
 
 

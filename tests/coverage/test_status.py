@@ -26,3 +26,11 @@ def test_points_close_in_front_of_more_than_is_seen_through_may_be_the_element(b
     options = Options(scanner=(0.0, 0.0, 0.0))
     (code,) = _status(sums, np.array([AREA]), np.array([False]), np.array([True]), options)
     assert STATUSES[code] == expected
+
+
+def test_what_another_element_may_have_the_points_of_is_no_empty_place():
+    """A floor of 30 square metres, all of it scanned and in the plane of another's face."""
+    sums = np.array([[30.0, 30.0, 33.3, 0.69, 0, 0, 0, 0, 0, 2.6, 29.55, 29.55]])
+    options = Options(scanner=(0.0, 0.0, 0.0))
+    (code,) = _status(sums, np.array([66.6]), np.array([False]), np.array([True]), options)
+    assert STATUSES[code] == "uncertain"

@@ -180,3 +180,22 @@ def test_half_a_turn_is_told_by_more_than_two_layers(differing, expected):
     # the middle of the part that was scanned is 12 m from where half a turn puts it
     is_turned = np.abs(np.linalg.norm(off[:, :2], axis=1) - 12.0) < 0.3
     assert is_turned.any() == (expected == "ambiguous")
+
+
+@pytest.mark.slow
+def test_a_building_that_is_seen_from_outside_only():
+    """The sides of its faces are guessed wrong: most of what was scanned is inside of the hull."""
+    parts = [
+        ((0, 0, -T), (8, 6, 0)), ((0, 0, 3), (8, 6, 3 + T)), ((0, 0, 0), (T, 6, 3)),
+        ((8 - T, 0, 0), (8, 6, 3)), ((0, 0, 0), (8, T, 3)), ((0, 6 - T, 0), (8, 6, 3)),
+        ((8, 1, -T), (11, 4, 0)), ((8, 1, 2), (11, 4, 2 + T)), ((11 - T, 1, 0), (11, 4, 2)),
+        ((8, 1, 0), (11, 1 + T, 2)), ((8, 4 - T, 0), (11, 4, 2)), ((3, T, 0), (3.1, 6 - T, 3)),
+    ]  # fmt: skip
+    house = Meshes.of([box(*each) for each in parts])
+    points = scan(house, 2, clutter=0, density=1000, noise=0.005)
+    hidden = [((0.05, 0.05, -1), (7.95, 5.95, 3.15)), ((7.9, 1.05, -1), (10.95, 3.95, 2.15))]
+    for low, high in hidden:
+        points = points[~((points > low) & (points < high)).all(axis=1)]
+    state, offs = listed(points[points[:, 2] > -0.15], house)
+    assert state in ("found", "ambiguous")
+    assert np.linalg.norm(offs, axis=1).min() < 0.01

@@ -169,7 +169,9 @@ def _near(elements: Meshes, samples: Samples, reach: float) -> Any:
 def _status(sums: Any, area: Any, is_off: Any, near: Any, options: Options) -> Any:
     """Choose the status of each row: int64[n], a place in `STATUSES`."""
     seen, seen_in_view, view, through, before, _, _, _, _, empty, shared, shared_in_view = sums.T
-    # what is on a face in the plane of another element's tells nothing of either
+    # what is on a face in the plane of another element's tells nothing of either, but that no
+    # place is empty there
+    in_place, in_any_view = seen_in_view, view
     seen, seen_in_view, view = seen - shared, seen_in_view - shared_in_view, view - shared_in_view
     has_stations = options.scanner is not None
     if has_stations:
@@ -183,11 +185,12 @@ def _status(sums: Any, area: Any, is_off: Any, near: Any, options: Options) -> A
         # where nothing is behind, what is around an element says that the scan reaches it
         through = through + np.where(near, empty, 0.0)
         may_be_moved = seen_in_view >= least
-        sees_through = (through >= least) & (through >= options.min_seen * view)
+        sees_through = (through >= least) & (through >= options.min_seen * in_any_view)
         # points close in front of more than is seen through may be the element, moved there
         sees_through &= through >= before
         # few points in view are too little for a movement, and too many for an empty place
         sees_through &= share < options.min_uncertain
+        sees_through &= in_place < options.min_uncertain * in_any_view
         is_out_of_view = view < least
     else:
         share = (seen >= options.min_area).astype(np.float64)

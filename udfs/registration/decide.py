@@ -134,6 +134,10 @@ def candidates(
         whichever = judge(faces, sample, best.pose, axis, FOUR)
         if best.explained < AGREE * whichever.explained:
             listed = _listed(scan, sample, model, faces, tilt=tilt, placed=placed)
+        elif best.status == "not found":  # the sides may have led to the wrong place
+            others = _listed(scan, sample, model, faces, tilt=tilt, placed=placed)
+            if others and others[0].explained > best.explained:
+                listed = others
     return listed
 
 

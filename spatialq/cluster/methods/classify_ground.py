@@ -124,7 +124,9 @@ def write_by_class(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
     def rows(part: CorePart) -> Any:
         found = make(part)
         if CLASS in found:
-            found["is_ground"] &= ~IS_KEPT[found[CLASS]]
+            is_kept = IS_KEPT[found[CLASS]]
+            found["is_ground"] &= ~is_kept
+            found["margin"][is_kept] = np.nan
         return found
 
     return write_part(part, rows, path)
