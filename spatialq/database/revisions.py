@@ -98,7 +98,9 @@ def require(
     ).fetchall()
     known = dict.fromkeys(schema for schema, *_ in con.execute(COLUMNS, [database]).fetchall())
     if revision.lower() not in map(str.lower, known):
-        there = f"one of {', '.join(map(repr, known))}" if known else "loaded first, none is"
+        there = (
+            f"one of {', '.join(map(repr, known))}" if known else "one that is loaded, and none is"
+        )
         message = f"{caller}: revision must be {there}, got {revision!r}"
         raise ValueError(message)
     if is_dropped and revision.lower() in map(str.lower, path):

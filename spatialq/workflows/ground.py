@@ -410,4 +410,5 @@ def _ends(values: "NDArray[np.float64]", height: "NDArray[np.float64]") -> tuple
 def _write_table(found: "dict[str, NDArray[Any]]", target: Path) -> None:
     import pyarrow as pa
 
-    write_arrow(pa.table(found), target)
+    columns = {name: pa.array(values, from_pandas=True) for name, values in found.items()}
+    write_arrow(pa.table(columns), target)  # no value is NaN in a kernel, and NULL in a table
