@@ -3,20 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.data.columns import NUMPY_TYPES
 from spatialq.runtime import buffers, cuda, progress
 
-from . import CHANNELS, SAMPLE
+from . import CHANNELS, SAMPLE, Options
 from .colours import MID_GREY
 from .table import Places, of_nodes
 from .tree import Cube, Points, Tree
-
-if TYPE_CHECKING:
-    from . import Options
 
 SOURCE = Path(__file__).parent / "samples.cu"
 THREADS = 256
@@ -168,7 +165,7 @@ def colours(device: cuda.Device, channels: Sequence[Any], n: int) -> Any:
 
 
 def columns(
-    device: cuda.Device, forest: Forest, cloud: CloudOnGpu, cube: Cube, options: "Options"
+    device: cuda.Device, forest: Forest, cloud: CloudOnGpu, cube: Cube, options: Options
 ) -> dict[str, Any]:
     """Give the columns of the result, as `table.columns` does, in main memory."""
     tree, ids = forest.tree(), cloud.points.point_id

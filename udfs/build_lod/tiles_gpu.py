@@ -1,23 +1,19 @@
 """Clouds on the GPU whose tree does not fit beside them as a whole: it is built tile by tile."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.runtime import cuda, progress
 
-from . import chunks, cpu
+from . import Options, chunks, cpu
 from .chunks import Counts, Step
 from .samples_gpu import OF_VOXELS, CloudOnGpu, Forest, nodes_on_host, over
 from .split import Leaves
 from .tiles import Part, Rows, Tiler, leaf
 from .tree import Cube, Points, Root, Tree
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from . import Options
 
 DEPTH = 7
 """Levels down to which cells are tiles."""
@@ -73,8 +69,8 @@ def divide(
 
 
 def grow(
-    device: cuda.Device, cloud: CloudOnGpu, cube: Cube, options: "Options", budget: int,
-    build: "Callable[..., Tree]",
+    device: cuda.Device, cloud: CloudOnGpu, cube: Cube, options: Options, budget: int,
+    build: Callable[..., Tree],
 ) -> Forest | None:  # fmt: skip
     """Build the tree of a cloud, tile by tile if it has more points than the budget.
 

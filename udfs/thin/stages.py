@@ -1,19 +1,17 @@
 """`thin` in parts: voxels with points of a core are whole within its halo."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from spatialq.functions.stages import Columns, Part, PointWork
 
-if TYPE_CHECKING:
-    from . import Options
+from . import Options
 
 FUNCTION = "thin"
 
 
-def thin(work: "PointWork[Options]") -> None:
+def thin(work: PointWork[Options]) -> None:
     """Choose among the points of all cores.
 
     Raises
@@ -32,7 +30,7 @@ def thin(work: "PointWork[Options]") -> None:
     work.rows(choose, options, halo=1.001 * options.distance)
 
 
-def choose(part: Part, options: "Options") -> Columns:
+def choose(part: Part, options: Options) -> Columns:
     """Give the points of a core that are kept."""
     rows = part.points()
     kept = part.call(FUNCTION, rows, replace(options, bounds=None))
