@@ -88,7 +88,7 @@ def test_parts_have_the_rows_of_one_piece(at_once, plain, tmp_path, name, tile_s
     expected = in_one_piece(plain, **options)
     assert of_job(tmp_path / "out") == expected
     assert result["rows"] == len(expected) > 1000
-    assert 0.1 < np.mean([is_ground for *_, is_ground in expected]) < 1.0
+    assert 0.1 < np.mean([is_ground for *_, is_ground, _ in expected]) < 1.0
     assert not (tmp_path / "out" / "stages").exists()
 
 
