@@ -209,7 +209,8 @@ def test_the_examples_of_the_macros(con):
                 if macro.name == "check_ids":
                     continue  # the folder of the files that the tables name was renamed
                 rows = con.execute(example).fetchall()
-                assert rows or path.stem in ELEMENT_MACROS, example
+                # no revision is loaded here
+                assert rows or path.stem in ELEMENT_MACROS | {"revisions"}, example
                 ran.add(path.stem)
     assert ran >= ELEMENT_MACROS | {"detect_planes", "plane_points", "pops_features", "build_lod"}
 
