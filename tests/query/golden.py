@@ -94,7 +94,7 @@ WITH tile AS (
 ), tile_2 AS (
     FROM tile JOIN classify_ground('tile.laz') USING (point_id)
 )
-SELECT * EXCLUDE (tile_2.height, tile_2.is_ground)
+SELECT * EXCLUDE (tile_2.height, tile_2.is_ground, tile_2.margin)
 FROM tile_2 JOIN classify_ground('tile_2', cell_size := 0) USING (point_id)""",
     heights: """\
 SELECT is_ground, count(*) AS n, max(height) AS top

@@ -15,7 +15,7 @@ BY_HAND = {
               FROM classify_ground('part', object_width := 40)) USING (point_id)
         WHERE height > 2""",
     "ground_and_planes": """
-        SELECT p.*, g.height, g.is_ground, q.plane_id, q.distance
+        SELECT p.*, g.height, g.is_ground, g.margin, q.plane_id, q.distance
         FROM points AS p JOIN classify_ground('points') AS g USING (point_id)
         JOIN plane_points('points', phi_num := 45) AS q USING (point_id)""",
     "ground_twice": """
