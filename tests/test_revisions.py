@@ -11,20 +11,11 @@ from spatialq.database.model_tables import PARTS, beside_elements
 from spatialq.errors import FileError
 from spatialq.functions.sql_text import identifier
 from tests.command_line import spatialq_command
-from tests.io.ifc_models import Builder
 from tests.test_load import write_las
+from tests.test_unload import write
 
 TABLES = ("elements", *PARTS, "load_errors")
 MAIN = "main"
-
-
-def write(path, boxes):
-    builder = Builder()
-    builder.boxes(boxes)
-    if boxes % 2:
-        builder.wall_with_window()
-    builder.write(path)
-    return path
 
 
 def rows(con, schema=MAIN, elements="elements"):

@@ -13,7 +13,7 @@ from spatialq.runtime import cuda, progress
 from . import Options, tiles
 from .attributes import with_attributes
 from .cost import BYTES_GRID, BYTES_SAMPLE, TILE, bytes_device, bytes_kept
-from .samples_gpu import AT_ONCE, CloudOnGpu, colours, columns
+from .samples_gpu import AT_ONCE, colours, columns
 from .split_gpu import MAX_POINTS, Records, bounds, split
 from .table import no_rows
 from .tiles_gpu import grow
@@ -101,34 +101,34 @@ def _of_gpu(device: cuda.Device, given: Sequence[Any], options: Options) -> dict
         None if each is None else device.xp.ascontiguousarray(device.view(each))
         for each in (*xyz, *attributes)
     ]
-    low, high = ends_of((x, y, z))
-    if not np.isfinite([low, high]).all():
-        return None
-    if classes is None:
-        classes = device.filled(0, n)
-    cloud = CloudOnGpu(Points(x, y, z, colours(device, channels, n), None), classes)
     budget = capacity(options)
     if n > budget:
         budget = capacity(options, n * bytes_kept(options) + AT_ONCE * BYTES_SAMPLE)
     if budget < min(n, max(TILE, options.max_points)):
         return None
-    return _grown(device, cloud, cube_around(low, high), options, budget)
+    low, high = ends_of((x, y, z))
+    if not np.isfinite([low, high]).all():
+        return None
+    if classes is None:
+        classes = device.filled(0, n)
+    points = Points(x, y, z, colours(device, channels, n), None)
+    return _grown(device, Cloud(points, classes, cube_around(low, high)), options, budget)
 
 
 def _from_host(device: cuda.Device, cloud: Cloud, options: Options) -> dict[str, Any]:
     """Give the table of points in main memory, tile by tile if they are many."""
-    points, n = cloud.points, len(cloud.points.x)
-    if not options.max_points < n <= capacity(options):
+    n, budget = len(cloud.points.x), capacity(options)
+    if not options.max_points < n <= budget:
         progress.stage("octree", 1.0)
-        return tiles.run(cloud, options, build_and_bring, capacity(options))
-    *arrays, classes = device.upload([*vars(points).values(), cloud.classification])
-    nodes = _grown(device, CloudOnGpu(Points(*arrays), classes), cloud.cube, options, n)
+        return tiles.run(cloud, options, build_and_bring, budget)
+    *arrays, classes = device.upload([*vars(cloud.points).values(), cloud.classification])
+    nodes = _grown(device, Cloud(Points(*arrays), classes, cloud.cube), options, budget)
     assert nodes is not None  # it is not divided
     return nodes
 
 
 def _grown(
-    device: cuda.Device, cloud: CloudOnGpu, cube: Cube, options: Options, budget: int
+    device: cuda.Device, cloud: Cloud, options: Options, budget: int
 ) -> dict[str, Any] | None:
     """Build the octree of points on the device, and collect its samples there."""
 
@@ -137,11 +137,11 @@ def _grown(
         return replace(tree, order=ascending(tree))
 
     progress.stage("octree", 0.4)
-    forest = grow(device, cloud, cube, options, budget, in_order)
+    forest = grow(device, cloud, options, budget, in_order)
     if forest is None:
         return None
     progress.stage("samples", 1.0)
-    return columns(device, forest, cloud, cube, options)
+    return columns(device, forest, cloud, options)
 
 
 def capacity(options: Options, kept: int = 0) -> int:

@@ -1,7 +1,7 @@
 """The table of a tree whose points are on the GPU: its samples are collected there; samples.cu."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,9 @@ from spatialq.runtime import buffers, cuda, progress
 
 from . import CHANNELS, SAMPLE, Options
 from .colours import MID_GREY
-from .table import Places, of_nodes
-from .tree import Cube, Points, Tree
+from .table import Places, level_order, of_nodes
+from .tree import Points, Tree
+from .validation import Cloud
 
 SOURCE = Path(__file__).parent / "samples.cu"
 THREADS = 256
@@ -24,36 +25,6 @@ OF_NODES = ("level", "cell", "parent", "children", "first", "points", "voxel_fir
 """What the table needs of the nodes of a tree, in main memory."""
 OF_VOXELS = ("code", "colour", "representative")
 """What it needs of voxels, on the device."""
-
-
-@dataclass(frozen=True)
-class CloudOnGpu:
-    """Points on the device.
-
-    Parameters
-    ----------
-    points : Points
-        `point_id` is None where ids are positions.
-    classification : uint8[n]
-    """
-
-    points: Points
-    classification: Any
-
-    @property
-    def arrays(self) -> tuple[Any, ...]:
-        """What kernels read of points: x, y, z, colour and class."""
-        points = self.points
-        return points.x, points.y, points.z, points.colour, self.classification
-
-    def take(self, device: cuda.Device, position: Any) -> "CloudOnGpu":
-        """Copy the points at some positions (uint32[m] of the device), without their ids."""
-        m, empty = len(position), device.xp.empty
-        colour = empty((m, len(CHANNELS)), np.uint16)
-        x, y, z = (empty(m, np.float64) for _ in "xyz")
-        classes = empty(m, np.uint8)
-        over(device, "lod_points", m, position, m, *self.arrays, x, y, z, colour, classes)
-        return CloudOnGpu(Points(x, y, z, colour, None), classes)
 
 
 class Forest:
@@ -93,10 +64,7 @@ class Forest:
         The trees are gone then.
         """
         trees, self.trees = self.trees, []
-        given = [name for tree in trees for name in tree.names()]
-        ranked = np.array(sorted(range(len(given)), key=lambda k: (len(given[k]), given[k])))
-        number = {given[k]: i for i, k in enumerate(ranked.tolist())}
-        parents = [number.get(given[k][:-1], -1) for k in ranked.tolist()]
+        ranked, parent = level_order([name for tree in trees for name in tree.names()])
         level, cell, children, points, first = (
             np.concatenate([getattr(tree, name) for tree in trees])[ranked]
             for name in ("level", "cell", "children", "points", "first")
@@ -116,7 +84,7 @@ class Forest:
         return Tree(
             level=level,
             cell=cell,
-            parent=np.array(parents, np.int32),
+            parent=parent,
             first_child=None,
             children=children,
             first=np.where(children == 0, first, begin),
@@ -145,6 +113,22 @@ def nodes_on_host(device: cuda.Device, tree: Tree) -> Tree:
     return replace(tree, **{name: device.download(getattr(tree, name)) for name in OF_NODES})
 
 
+def arrays_of(cloud: Cloud) -> tuple[Any, ...]:
+    """Give what kernels read of the points of a cloud: x, y, z, colour and class."""
+    points = cloud.points
+    return points.x, points.y, points.z, points.colour, cloud.classification
+
+
+def take(device: cuda.Device, cloud: Cloud, position: Any) -> Cloud:
+    """Copy the points at some positions (uint32[m] of the device), without their ids."""
+    m, empty = len(position), device.xp.empty
+    colour = empty((m, len(CHANNELS)), np.uint16)
+    x, y, z = (empty(m, np.float64) for _ in "xyz")
+    classes = empty(m, np.uint8)
+    over(device, "lod_points", m, position, m, *arrays_of(cloud), x, y, z, colour, classes)
+    return Cloud(Points(x, y, z, colour, None), classes, cloud.cube)
+
+
 def colours(device: cuda.Device, channels: Sequence[Any], n: int) -> Any:
     """Combine the colour channels of points as `colours.colours` does: uint16[n, 4] on the device.
 
@@ -164,12 +148,10 @@ def colours(device: cuda.Device, channels: Sequence[Any], n: int) -> Any:
     return result
 
 
-def columns(
-    device: cuda.Device, forest: Forest, cloud: CloudOnGpu, cube: Cube, options: Options
-) -> dict[str, Any]:
+def columns(device: cuda.Device, forest: Forest, cloud: Cloud, options: Options) -> dict[str, Any]:
     """Give the columns of the result, as `table.columns` does, in main memory."""
     tree, ids = forest.tree(), cloud.points.point_id
-    places = Places.of(tree, cube, options)
+    places = Places.of(tree, cloud.cube, options)
     n = int(places.offsets[-1])
     of_tree = device.upload(
         [
@@ -180,7 +162,7 @@ def columns(
             places.spacing,
         ]
     )
-    of_points = *cloud.arrays, device.filled(0, 8) if ids is None else ids, int(ids is not None)
+    of_points = *arrays_of(cloud), device.filled(0, 8) if ids is None else ids, int(ids is not None)
     kinds = {name: NUMPY_TYPES[kind] for name, kind in SAMPLE.items()}
     samples = {name: buffers.empty(n, kind) for name, kind in kinds.items()}
     found = [device.xp.empty(min(n, AT_ONCE), kind) for kind in kinds.values()]

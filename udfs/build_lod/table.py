@@ -130,6 +130,22 @@ def concatenate(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {name: _concatenate([table[name] for table in tables]) for name in tables[0]}
 
 
+def level_order(names: Sequence[str]) -> tuple[Any, Any]:
+    """Order nodes level by level, as in a tree that is built at once, by their names.
+
+    Returns
+    -------
+    ranked : int64[n]
+        The numbers of the nodes in that order.
+    parent : int32[n]
+        In that order: the place of the parent of each node in it, -1 where it is none of them.
+    """
+    ranked = sorted(range(len(names)), key=lambda k: (len(names[k]), names[k]))
+    place = {names[k]: i for i, k in enumerate(ranked)}
+    parent = [place.get(names[k][:-1], -1) for k in ranked]
+    return np.array(ranked), np.array(parent, np.int32)
+
+
 def by_level(tables: list[dict[str, Any]]) -> dict[str, Any]:
     """Merge the tables of a tree level by level, in the order of a tree that is built at once.
 
@@ -140,11 +156,10 @@ def by_level(tables: list[dict[str, Any]]) -> dict[str, Any]:
     if len(tables) == 1:
         return tables[0]
     given = [name for table in tables for name in table["node"].names]
-    ranked = np.array(sorted(range(len(given)), key=lambda k: (len(given[k]), given[k])))
+    ranked, parents = level_order(given)
     names = [given[k] for k in ranked]
-    number = {name: k for k, name in enumerate(names)}
-    above = -1 if names[0] == "r" else len(names)  # of the first node
-    parents = np.array([number.get(name[:-1], above) for name in names])
+    if names[0] != "r":  # the first node is a tile
+        parents[0] = len(names)
     counts = np.concatenate([table["count"] for table in tables])[ranked]
     offsets = np.cumsum([0, *counts])
     slots = np.empty(len(ranked), np.int64)

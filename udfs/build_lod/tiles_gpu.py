@@ -10,10 +10,11 @@ from spatialq.runtime import cuda, progress
 
 from . import Options, chunks, cpu
 from .chunks import Counts, Step
-from .samples_gpu import OF_VOXELS, CloudOnGpu, Forest, nodes_on_host, over
+from .samples_gpu import OF_VOXELS, Forest, arrays_of, nodes_on_host, over, take
 from .split import Leaves
 from .tiles import Part, Rows, Tiler, leaf
-from .tree import Cube, Points, Root, Tree
+from .tree import Points, Root, Tree
+from .validation import Cloud
 
 DEPTH = 7
 """Levels down to which cells are tiles."""
@@ -26,16 +27,14 @@ class _Trees(Tiler):
         return {"part": part}
 
 
-def divide(
-    device: cuda.Device, cloud: CloudOnGpu, cube: Cube, budget: int
-) -> tuple[Leaves, Any] | None:
+def divide(device: cuda.Device, cloud: Cloud, budget: int) -> tuple[Leaves, Any] | None:
     """Divide a cloud into the coarsest cells of the cube that have few enough points.
 
     Parameters
     ----------
     device : Device
-    cloud : CloudOnGpu
-    cube : Cube
+    cloud : Cloud
+        On the device; `point_id` is None where ids are positions.
     budget : int
         Points of a tile.
 
@@ -49,8 +48,8 @@ def divide(
     """
     n, empty = len(cloud.points.x), device.xp.empty
     code, counts = empty(n, np.uint32), device.filled(0, 4 << 3 * DEPTH).view(np.uint32)
-    corner = (np.float64(each) for each in (cube.x0, cube.y0, cube.z0, cube.size))
-    over(device, "lod_cells", n, *cloud.arrays[:3], *corner, DEPTH, n, code, counts)
+    corner = map(np.float64, vars(cloud.cube).values())
+    over(device, "lod_cells", n, *arrays_of(cloud)[:3], *corner, DEPTH, n, code, counts)
     points = device.download(counts).astype(np.int64)
     key = np.flatnonzero(points)
     step = Step(0, DEPTH, np.empty(0, np.int64))
@@ -69,7 +68,7 @@ def divide(
 
 
 def grow(
-    device: cuda.Device, cloud: CloudOnGpu, cube: Cube, options: Options, budget: int,
+    device: cuda.Device, cloud: Cloud, options: Options, budget: int,
     build: Callable[..., Tree],
 ) -> Forest | None:  # fmt: skip
     """Build the tree of a cloud, tile by tile if it has more points than the budget.
@@ -77,8 +76,8 @@ def grow(
     Parameters
     ----------
     device : Device
-    cloud : CloudOnGpu
-    cube : Cube
+    cloud : Cloud
+        On the device; `point_id` is None where ids are positions.
     options : Options
     budget : int
         Points that `build` accepts at once, more than a leaf may have.
@@ -93,9 +92,9 @@ def grow(
     n = len(cloud.points.x)
     forest = Forest(device, n)
     if n <= budget:
-        forest.add(nodes_on_host(device, build(cloud.points, cube, options)), 0)
+        forest.add(nodes_on_host(device, build(cloud.points, cloud.cube, options)), 0)
         return forest
-    divided = divide(device, cloud, cube, budget)
+    divided = divide(device, cloud, budget)
     if divided is None:
         return None
     tiles, position = divided
@@ -110,9 +109,9 @@ def grow(
             forest.add(_with_voxels(device, replace(leaf(root, m, None), order=inside)), first)
             return _points_of(device, cloud, root, inside)
         ids = inside.astype(np.int64) if options.strategy == "random" else None
-        points = replace(cloud.take(device, inside).points, point_id=ids)
+        points = replace(take(device, cloud, inside).points, point_id=ids)
         with progress.nested():
-            tree = nodes_on_host(device, build(points, cube, options, root))
+            tree = nodes_on_host(device, build(points, cloud.cube, options, root))
         del points
         for each in (tree.order, tree.representative):
             over(device, "lod_of_cloud", len(each), inside, len(each), each)
@@ -121,7 +120,7 @@ def grow(
             return _points_of(device, cloud, root, inside)
         return _first_node(device, cloud, tree)
 
-    trees = _Trees(cube, options, cpu.build, budget)
+    trees = _Trees(cloud.cube, options, cpu.build, budget)
     for found in trees.of_tiles(tiles, Root(), tile):
         tree, points = found["part"].tree, found["part"].points
         ids = points.point_id[tree.representative].astype(np.uint32)
@@ -135,13 +134,13 @@ def _with_voxels(device: cuda.Device, tree: Tree) -> Tree:
     return replace(tree, **dict(zip(OF_VOXELS, there, strict=True)))
 
 
-def _points_of(device: cuda.Device, cloud: CloudOnGpu, root: Root, inside: Any) -> Part:
+def _points_of(device: cuda.Device, cloud: Cloud, root: Root, inside: Any) -> Part:
     """Give a leaf and its points, in main memory."""
     m = len(inside)
     return _part(device, cloud, leaf(root, m, np.arange(m, dtype=np.uint32)), inside)
 
 
-def _first_node(device: cuda.Device, cloud: CloudOnGpu, tree: Tree) -> Part:
+def _first_node(device: cuda.Device, cloud: Cloud, tree: Tree) -> Part:
     """Give the first node of a tree and the points that represent its voxels, in main memory."""
     n = int(tree.voxel_first[1])
     of_voxels = {name: device.download(getattr(tree, name)[:n]) for name in (*OF_VOXELS, "mass")}
@@ -157,9 +156,9 @@ def _first_node(device: cuda.Device, cloud: CloudOnGpu, tree: Tree) -> Part:
     return _part(device, cloud, node, device.upload([kept])[0])
 
 
-def _part(device: cuda.Device, cloud: CloudOnGpu, tree: Tree, position: Any) -> Part:
+def _part(device: cuda.Device, cloud: Cloud, tree: Tree, position: Any) -> Part:
     """Give a node and points at some positions, which are their ids, in main memory."""
-    there = cloud.take(device, position).arrays
+    there = arrays_of(take(device, cloud, position))
     x, y, z, colour, classes = (device.download(each) for each in there)
     ids = device.download(position).astype(np.int64)
     return Part(tree, Points(x, y, z, colour, ids), classes)

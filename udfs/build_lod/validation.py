@@ -19,7 +19,7 @@ MAX_POINTS = 2**32 - 1
 
 @dataclass(frozen=True)
 class Cloud:
-    """Validated points, their classes (uint8[n]) and the cube around them."""
+    """Validated points, their classes (uint8[n]) and the cube around them; in one memory."""
 
     points: Points
     classification: Bytes
