@@ -26,7 +26,7 @@ from .test_forks import ROWS
 PAGE = 4096
 SHARES = (0.0, 0.4, 0.9)
 """Of the space that is needed."""
-NOISE = "compiling functions"
+NOISE = ("compiling functions", "warning: ")
 COMMANDS = {
     "ground laz": "ground cloud.laz -o full/a.laz --device cpu",
     "ground several": "ground cloud.laz -o full/a.laz -o full/a.tif -o full/a.png -o full/t/ "

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import zipfile
 from pathlib import Path
 
@@ -119,3 +120,64 @@ def test_a_folder_of_a_fixed_name_is_held_by_one(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match="File exists"), held_folder(tmp_path / "file"):
         pass
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from spatialq.runtime.temporary import temporary_folder
+
+calls = 0
+
+def killed(event, arguments):
+    global calls
+    if event in ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "open"):
+        if sys.argv[1] in str(arguments[0]):
+            calls += 1
+            if calls == int(sys.argv[2]):
+                os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(killed)
+with temporary_folder("spatialq_ifc_", Path(sys.argv[1])) as folder:
+    (folder / "parts").mkdir()
+    (folder / "parts" / "a").write_text("a part")
+    (folder / "model.ifc").write_text("a model")
+"""
+
+
+def test_a_process_that_is_killed_at_any_step_leaves_what_the_next_removes(tmp_path):
+    step, codes = 1, []
+    while not codes or codes[-1] == -signal.SIGKILL:
+        done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), str(step)], check=False)
+        codes.append(done.returncode)
+        with temporary_folder("spatialq_ifc_", tmp_path) as own:
+            # a lock's file that has nothing in it yet is not known to be of this system
+            assert [path for path in tmp_path.iterdir() if path != own and not is_new(path)] == []
+        step += 1
+    assert codes[-1] == 0
+    assert len(codes) > 8
+
+
+def is_new(folder):
+    there = list(folder.iterdir())
+    return [path.name for path in there] == ["owner.new"] and there[0].stat().st_size == 0
+
+
+def test_a_folder_is_made_beside_processes_that_remove_abandoned_ones(tmp_path):
+    ends = threading.Event()
+
+    def remove():
+        while not ends.is_set():
+            temporary.remove_abandoned("spatialq_ifc_", tmp_path)
+
+    remover = threading.Thread(target=remove)
+    remover.start()
+    try:
+        for k in range(300):
+            with temporary_folder("spatialq_ifc_", tmp_path) as own:
+                (own / "model.ifc").write_text(str(k))
+                assert (own / "model.ifc").read_text() == str(k)
+    finally:
+        ends.set()
+        remover.join()
+    assert list(tmp_path.iterdir()) == []

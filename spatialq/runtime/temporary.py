@@ -24,6 +24,8 @@ ROOM = 1 << 18
 """Bytes that a disk must have to be not full."""
 LOCK = "owner"
 """The file that the process of a folder keeps locked, with the name of the running system."""
+NEW_LOCK = f"{LOCK}.new"
+"""Its name until it is locked."""
 
 
 @contextlib.contextmanager
@@ -39,8 +41,18 @@ def temporary_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
     """
     parent = Path(tempfile.gettempdir()) if parent is None else parent
     remove_abandoned(prefix, parent)
-    with tempfile.TemporaryDirectory(prefix=prefix, dir=parent) as name, _locked(Path(name)):
-        yield Path(name)
+    with contextlib.ExitStack() as cleanup:
+        yield _new_folder(prefix, parent, cleanup)
+
+
+def _new_folder(prefix: str, parent: Path, cleanup: contextlib.ExitStack) -> Path:
+    """Make a folder and lock it; the stack removes it."""
+    while True:
+        made = tempfile.TemporaryDirectory(prefix=prefix, dir=parent)
+        folder = Path(cleanup.enter_context(made))
+        with contextlib.suppress(FileNotFoundError):  # removed as abandoned before it had its lock
+            cleanup.enter_context(_locked(folder))
+            return folder
 
 
 def why_full(folder: Path) -> str | None:
@@ -64,15 +76,31 @@ def not_written(folder: Path, said: str) -> str:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder, which the system gives up when the process ends, however."""
-    new = folder / f"{LOCK}.new"
+    """Hold the lock of a folder, which the system gives up when the process ends, however.
+
+    At the end everything but the lock is removed, so that what a killed process leaves has it.
+    """
+    new = folder / NEW_LOCK
     with new.open("w", encoding="utf-8") as file:
-        if fcntl is not None:
-            fcntl.flock(file, fcntl.LOCK_EX)
         file.write(_system())
         file.flush()
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX)
         new.rename(folder / LOCK)  # nobody sees it without its lock
-        yield
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):  # what cannot be removed is told by the caller
+                _empty(folder)
+
+
+def _empty(folder: Path) -> None:
+    """Remove everything but the lock."""
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.name != LOCK:
+            path.unlink()
 
 
 @contextlib.contextmanager
@@ -133,7 +161,8 @@ def remove_abandoned(prefix: str, parent: Path) -> None:
     """Remove folders whose owner is dead: of this user, made on this running system.
 
     A lock tells that, also between containers, which do not see each other's processes. Another
-    system may have the same folder, but not the same locks.
+    system may have the same folder, but not the same locks. A process that was killed before it had
+    the lock, or when it had removed it, leaves an empty folder or the lock's first name.
     """
     with contextlib.suppress(OSError):  # the folder of somebody else, who may not be listed
         _remove_abandoned(prefix, parent)
@@ -145,7 +174,11 @@ def _remove_abandoned(prefix: str, parent: Path) -> None:
             state = folder.lstat()
             if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.geteuid():
                 continue
-            with (folder / LOCK).open(encoding="utf-8") as file:
+            there = [name for name in (LOCK, NEW_LOCK) if (folder / name).exists()]
+            if not there:
+                folder.rmdir()  # an OSError unless it is empty
+                continue
+            with (folder / there[0]).open(encoding="utf-8") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # an OSError while it is held
                 if file.read() == _system():
                     shutil.rmtree(folder, ignore_errors=True)
