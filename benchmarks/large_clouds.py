@@ -3,13 +3,15 @@
     python benchmarks/large_clouds.py make FOLDER --points N [--tile-points N]
     python benchmarks/large_clouds.py run FOLDER --memory 2GB [--temp FOLDER] [function ...]
     python benchmarks/large_clouds.py run FOLDER --device gpu --memory '' [function ...]
+    python benchmarks/large_clouds.py run FOLDER --memory 2GB --tile-size 200m job:classify_noise
 
 `make` writes a survey of 8 points per square metre as tiles: the terrain of the demo, mirrored
 again and again, with houses and trees. `run` runs commands, which write what they find under the
 folder of temporary files, and functions in SQL, each in a process of its own, on all tiles:
 `seconds` of everything, `kernel_seconds` as the log has them, `points_per_second`, `user_seconds`
 and `system_seconds` of all cores, and `peak_bytes`, the peak of the process's resident memory. With
-an empty `--memory` there is no budget.
+an empty `--memory` there is no budget. `clip` writes the points in a square of every second block.
+`job:` before a function makes it a job of square tiles with one worker, of which `peak_bytes` are.
 """
 
 import argparse
@@ -31,7 +33,8 @@ DENSITY = 8.0
 SCALE = 0.001
 BLOCK = 50.0  # side of the squares of which each has a house and some trees
 TREES = 6
-COMMANDS = ["ground", "planes", "lod"]
+COMMANDS = ["ground", "planes", "lod", "noise", "thin", "clip"]
+JOB = "job:"
 FUNCTIONS = ["owm_ground", "classify_ground", "detect_planes"]
 
 
@@ -127,11 +130,54 @@ def run_function(name, folder, memory, device):
     )  # fmt: skip
 
 
+def write_polygons(folder, path):
+    """Write squares that together have an eighth of the survey, as GeoJSON."""
+    low, high = [], []
+    for tile in folder.glob("*.laz"):
+        with laspy.open(tile) as file:
+            low.append(file.header.mins[:2])
+            high.append(file.header.maxs[:2])
+    (west, south), (east, north) = np.min(low, axis=0), np.max(high, axis=0)
+    squares = []
+    for k, x in enumerate(np.arange(west, east, BLOCK)):
+        for y in np.arange(south + BLOCK * (k % 2), north, 2 * BLOCK):
+            ring = [[float(x + u * BLOCK / 2), float(y + v * BLOCK / 2)]
+                    for u, v in ((0, 0), (1, 0), (1, 1), (0, 1), (0, 0))]  # fmt: skip
+            shape = {"type": "Polygon", "coordinates": [ring]}
+            squares.append({"type": "Feature", "properties": {}, "geometry": shape})
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": squares}), "ascii")
+
+
+def run_job(name, folder, memory, device, temp, tile_size):
+    """Run a function as a job with one worker, and print the line."""
+    from spatialq import cluster
+
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory(dir=temp) as out:
+        made = cluster.run(
+            name, f"{folder}/*.laz", f"{out}/job", workers=1, device=device, memory=memory or None,
+            tile_size=tile_size,
+        )  # fmt: skip
+    seconds = time.perf_counter() - started
+    report(
+        job=name, points=made["points"], rows=made["rows"], device=device, memory=memory,
+        tile_size=tile_size, parts=made["parts"], seconds=seconds,
+        points_per_second=made["points"] / seconds,
+        peak_bytes=resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10,
+        **processor_seconds(resource.RUSAGE_CHILDREN),
+    )  # fmt: skip
+
+
 def run_command(name, folder, memory, device, temp):
     """Run a command in a process of its own, and print the line."""
     with tempfile.TemporaryDirectory(dir=temp) as out:
         output = f"{out}/lod.parquet" if name == "lod" else f"{out}/{name}/"
-        options = ["-o", output, "--device", device, "--json"]
+        options = ["-o", output, "--json"]
+        if name == "clip":
+            write_polygons(folder, Path(out, "squares.json"))
+            options += ["--within", f"{out}/squares.json"]
+        else:
+            options += ["--device", device]
         options += ["--memory", memory] if memory else []
         started = time.perf_counter()
         command = [sys.executable, "-m", "spatialq", name, f"{folder}/*.laz", *options]
@@ -167,6 +213,7 @@ def main():
     parser.add_argument("--memory", default="2GB")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--temp", type=Path)
+    parser.add_argument("--tile-size", help="of jobs; by default each file is a task")
     given = parser.parse_intermixed_args()
     if given.task == "make":
         make(given.folder, given.points, given.tile_points)
@@ -175,8 +222,12 @@ def main():
         if given.task == "run":
             options = ["--memory", given.memory, "--device", given.device]
             options += ["--temp", given.temp] if given.temp else []
+            options += ["--tile-size", given.tile_size] if given.tile_size else []
             own = [sys.executable, __file__, "one", given.folder, name, *options]
             subprocess.run([str(each) for each in own], check=False)
+        elif name.startswith(JOB):
+            name = name.removeprefix(JOB)
+            run_job(name, given.folder, given.memory, given.device, given.temp, given.tile_size)
         elif name in COMMANDS:
             run_command(name, given.folder, given.memory, given.device, given.temp)
         else:

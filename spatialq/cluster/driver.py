@@ -63,9 +63,10 @@ def run(
     Parameters
     ----------
     function : str
-        'owm_ground', 'classify_ground', 'ground_surface', 'detect_planes', 'plane_points',
-        'build_lod', 'pops_features', 'pops_patches', 'distance' with a `max_distance`,
-        'deviation', 'plane_elements' and 'point_elements' with `elements`, 'points_within' with
+        'owm_ground', 'classify_ground', 'classify_noise', 'point_features', 'thin' by voxels,
+        'ground_surface', 'detect_planes', 'plane_points', 'build_lod', 'pops_features',
+        'pops_patches', 'distance' with a `max_distance`, 'deviation', 'plane_elements' and
+        'point_elements' with `elements`, 'points_within' with
         `polygons`, or 'intersects_with', which gives the rows of `spatialq clash`.
     source : path or paths
         Point clouds, patterns of them, or folders: together one cloud, whose `point_id` runs on

@@ -12,7 +12,7 @@ from spatialq.errors import FileError
 from spatialq.execution.call import call_as_given
 from spatialq.export.spatial_order import cells_of, hilbert
 from spatialq.functions.catalogue import catalogue
-from spatialq.functions.declaration import Parameters
+from spatialq.functions.declaration import Parameters, PointsInput
 from spatialq.functions.stages import Box, Columns
 from spatialq.io.filters import INFINITY
 from spatialq.io.formats import open_source
@@ -102,12 +102,14 @@ class CorePart:
 
     @property
     def _types(self) -> dict[str, Any]:
-        return TYPES | ({CLASS: np.uint8} if self.data["left_out"] else {})
+        inputs = catalogue()[self.data["caller"]].inputs
+        asked = isinstance(inputs, PointsInput) and CLASS in inputs.attributes
+        return TYPES | ({CLASS: np.uint8} if asked or self.data["left_out"] else {})
 
     def _batches(self) -> Iterator[dict[str, Array]]:
         """Read points with the ids of the survey.
 
-        Where classes are left out, points have their `classification`, 0 where a file has none.
+        Their `classification`, where it is read, is 0 where a file has none.
         """
         data, kinds = self.data, self._types
         box, hint = read_box(data)

@@ -11,7 +11,7 @@ CHECK = ', "check": "'
 """Before the digest of a line of a journal."""
 
 
-PACKAGES = ("spatialq.udfs.", "spatialq.cluster.")
+PACKAGES = ("spatialq.udfs.", "spatialq.functions.", "spatialq.cluster.")
 """Where the functions and classes are that tasks name."""
 
 

@@ -85,8 +85,8 @@ class Part(Protocol):
         Returns
         -------
         dict of arrays
-            x, y, and z as the kernel gets it; `point_id`; `classification`, where some classes are
-            left out.
+            x, y, and z as the kernel gets it; `point_id`; `classification`, where the function
+            takes it or some classes are left out; 0 of a file that has none.
         """
 
     def batches(self) -> "Iterator[dict[str, NDArray[Any]]]":

@@ -1,5 +1,6 @@
 """`classify_noise` on the CPU."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from spatialq.runtime.arrays import Bytes, Floats, Ints
 from spatialq.runtime.compile_cache import njit
 
 from . import HIGH_NOISE, LOW_NOISE, NEVER_CLASSIFIED, Options
-from .limit import RUN, limit_of
+from .limit import limit_of, total_of
 
 
 def run(
@@ -65,7 +66,11 @@ def run(
         near = _classify(options, x[rows], y[rows], z[rows], some)
         found[rows] = some
         far = np.column_stack([values[stray[0]] for values in (x, y, z)])
-        near.nearest(far, options.mean_k, lambda some: _level(some, 0, far, near, stray[0], found))
+        near.nearest(
+            far,
+            options.mean_k,
+            lambda some: low_or_high(some, 0, far, near.xyz[2], stray[0], found),
+        )
     return {"point_id": ids_of(point_id, x.size), "classification": found}
 
 
@@ -78,28 +83,31 @@ def _classify(options: Options, x: Any, y: Any, z: Any, found: Any) -> Neighbour
     if options.method == "isolated":
         alone = near.alone(options.voxel_size, options.max_points)
         points, rows = near.points[alone], near.order[alone]
-        near.nearest(points, k, lambda some: _level(some, 1, points, near, rows, found))
+        near.nearest(points, k, lambda some: low_or_high(some, 1, points, near.xyz[2], rows, found))
         return near
     distance, level = buffers.empty(x.size), buffers.empty(x.size, np.uint8)
 
     def measure(some: NeighbourLists) -> None:
-        _mean_distance(some.starts, some.squared, some.first, near.order, distance)
-        _level(some, 1, near.points, near, near.order, level)
+        mean_distance(some, near.order, distance)
+        low_or_high(some, 1, near.points, near.xyz[2], near.order, level)
 
     near.nearest(near.points, k, measure)
     if x.size > 1:
-        limit = limit_of(distance, options.multiplier, np.empty, _add)
+        limit = limit_of(x.size, options.multiplier, partial(total_of, distance))
         np.copyto(found, level, where=distance > limit)
     return near
 
 
-def _level(
-    some: NeighbourLists, skip: int, queries: Any, near: Neighbours, rows: Any, level: Any
+def mean_distance(some: NeighbourLists, rows: Any, distance: Any) -> None:
+    """Give queries, of which the first neighbour is the query itself, their mean distance."""
+    _mean_distance(some.starts, some.squared, some.first, rows, distance)
+
+
+def low_or_high(
+    some: NeighbourLists, skip: int, queries: Any, z: Any, rows: Any, level: Any
 ) -> None:
     """Give queries their class of noise; the first neighbours may be the queries themselves."""
-    _low_or_high(
-        some.starts, some.rows, some.first, skip, read_only(queries), near.xyz[2], rows, level
-    )
+    _low_or_high(some.starts, some.rows, some.first, skip, read_only(queries), z, rows, level)
 
 
 @njit(cache=True, nogil=True)
@@ -110,17 +118,6 @@ def _mean_distance(starts, squared, first, order, distance):  # type: ignore[no-
         for i in range(starts[q] + 1, starts[q + 1]):
             total += np.sqrt(squared[i])
         distance[order[first + q]] = total / count if count > 0 else 0.0
-
-
-@njit(cache=True, nogil=True)
-def _add(values, centre, power, sums):  # type: ignore[no-untyped-def]
-    """Add up, of each run, how far values are from the centre, or the squares of that."""
-    for run in range(sums.size):
-        total = 0.0
-        for i in range(run * RUN, min((run + 1) * RUN, values.size)):
-            value = values[i] - centre
-            total += value if power == 1 else value * value
-        sums[run] = total
 
 
 @njit(cache=True, nogil=True)

@@ -11,9 +11,11 @@ from spatialq.geometry.neighbours_gpu import THREADS, NeighboursOnGpu, finite_po
 from spatialq.runtime import cuda, progress
 
 from . import NEVER_CLASSIFIED, Options
-from .limit import limit_of
+from .limit import EXPONENTS, limit_of, whole
 
 SOURCE = Path(__file__).parent / "kernels.cu"
+RUN = 256
+"""Distances that a thread adds up."""
 
 
 def run(
@@ -80,11 +82,13 @@ def _classify(device: cuda.Device, options: Options, there: Any, classes: Any) -
     distance, level = xp.empty(n), xp.empty(n, np.uint8)
     near.launch_nearest(SOURCE, "classify_noise_distances", n, k, distance, level)
 
-    def add(values: Any, centre: float, power: int, sums: Any) -> None:
-        _launch(device, "add", len(sums), values, len(values), np.float64(centre), power, sums)
+    def total(centre: float, power: int) -> int:
+        sums = xp.zeros((2, EXPONENTS), np.uint64)
+        _launch(device, "add", -(-n // RUN), distance, n, np.float64(centre), power, *sums)
+        return whole(*device.download(sums))
 
     if n > 1:
-        limit = limit_of(distance, options.multiplier, xp.empty, add)
+        limit = limit_of(n, options.multiplier, total)
         _launch(device, "mark", n, distance, n, np.float64(limit), level, classes)
     return near
 

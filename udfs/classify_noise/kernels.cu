@@ -2,7 +2,10 @@
 #include "geometry/neighbours.cuh"
 
 const unsigned char LOW_NOISE = 7, HIGH_NOISE = 18;  // classes of ASPRS
-const i64 RUN = 256;                                 // as in limit.py
+const i64 RUN = 256;                                 // values that a thread adds up
+const int LOW = 26;                                  // as in limit.py
+
+typedef unsigned long long u64;
 
 // The class of noise at a height, of neighbours of which the first may be the point itself.
 __device__ inline unsigned char low_or_high(const Tree& t, const Nearest& found, i64 skip,
@@ -35,18 +38,34 @@ extern "C" __global__ void classify_noise_distances(const double* points, const 
     }
 }
 
-// classify_noise_add: sums, of runs of values, of how far they are from a centre, or its squares.
-// thread   one run
+// classify_noise_add: sums of how far values are from a centre, or of its squares: of whole numbers,
+// which no order changes. None is below 0.
+// thread   one run of values
+// adds     the upper and lower bits of their mantissas to high and low of their exponent
 extern "C" __global__ void classify_noise_add(const double* values, i64 n, double centre,
-                                              i64 power, double* sums) {
+                                              i64 power, u64* high, u64* low) {
     const i64 run = blockIdx.x * (i64)blockDim.x + threadIdx.x;
-    if (run * RUN >= n) return;
-    double total = 0.0;
+    i64 exponent = 0;  // of those that are still to be added
+    u64 upper = 0, lower = 0;
     for (i64 i = run * RUN; i < n && i < (run + 1) * RUN; ++i) {
-        const double value = values[i] - centre;
-        total += power == 1 ? value : value * value;
+        const double away = values[i] - centre;
+        const u64 bits = (u64)__double_as_longlong(power == 1 ? away : away * away);
+        const u64 fraction = bits & ((1ull << 52) - 1);
+        const i64 own = (i64)(bits >> 52);
+        if (own != exponent) {
+            atomicAdd(high + exponent, upper);
+            atomicAdd(low + exponent, lower);
+            exponent = own;
+            upper = lower = 0;
+        }
+        const u64 mantissa = own > 0 ? fraction | 1ull << 52 : fraction;
+        upper += mantissa >> LOW;
+        lower += mantissa & ((1ull << LOW) - 1);
     }
-    sums[run] = total;
+    if (run * RUN < n) {
+        atomicAdd(high + exponent, upper);
+        atomicAdd(low + exponent, lower);
+    }
 }
 
 // classify_noise_mark: points beyond the limit get the class that they have as noise.

@@ -1,42 +1,78 @@
-"""The limit beyond which distances are those of noise, from sums in one order on all devices."""
+"""The limit beyond which distances are those of noise, from sums that no order changes.
+
+A float64 that is not below 0 is a whole number of 2^-1074. As such, distances are added up without
+rounding: the sum is the same in any order, and of any parts that were added up before.
+"""
 
 from collections.abc import Callable
-from math import sqrt
+from math import inf, sqrt
 from typing import Any
+
+import numpy as np
 
 from spatialq.runtime.arrays import Floats
 
-RUN = 256
-"""Values that are added up one after the other; their sums then likewise."""
+UNIT = 1074
+"""Sums are whole numbers of 2^-UNIT, the least float64."""
+EXPONENTS, FRACTION, LOW = 1 << 11, 52, 26
+"""Exponents of float64 as they are stored, with that of infinity; bits of a fraction; those of its
+lower part."""
+AT_ONCE = 1 << 16
 
 
-def limit_of(
-    distance: Floats,
-    multiplier: float,
-    empty: Callable[[int], Any],
-    add: Callable[[Any, float, int, Any], None],
-) -> float:
-    """Give the mean of distances plus so many standard deviations, with n - 1 in these.
+def limit_of(n: int, multiplier: float, total: Callable[[float, int], int]) -> float:
+    """Give the mean of n distances plus so many standard deviations, with n - 1 in these.
 
     Parameters
     ----------
-    distance : float64[n], n > 1
+    n : int
+        At least 2.
     multiplier : float
-    empty : callable
-        Makes float64[m] where the distances are.
-    add : callable
-        Gets values, float64[m]; a centre; the power, 1 or 2, of their differences from it that is
-        added up; and where the sum of each run goes, float64[m / RUN] rounded up.
+    total : callable
+        Gets a centre, and a power of the differences of distances from it; adds these up, as
+        `total_of`.
     """
+    mean = mean_of(total(0.0, 1), n)
+    return mean if mean == inf else mean + multiplier * sqrt(mean_of(total(mean, 2), n - 1))
 
-    def total(centre: float, power: int) -> float:
-        values = distance
-        while len(values) > 1:
-            sums = empty(-(-len(values) // RUN))
-            add(values, centre, power, sums)
-            values, centre, power = sums, 0.0, 1
-        return float(values[0])
 
-    n = len(distance)
-    mean = total(0.0, 1) / n
-    return mean + multiplier * sqrt(total(mean, 2) / (n - 1))
+def mean_of(total: int, n: int) -> float:
+    """Divide a sum, and round once; infinite where numbers are."""
+    return total / (n << UNIT) if total < n << UNIT + 1023 else inf
+
+
+def total_of(values: Floats, centre: float, power: int) -> int:
+    """Add up powers of the differences of numbers from a centre, in units of 2^-UNIT.
+
+    Parameters
+    ----------
+    values : float64[n]
+    centre : float
+    power : int
+        1, if none is below the centre, or 2.
+    """
+    high, low = np.zeros((2, EXPONENTS), np.uint64)
+    for first in range(0, len(values), AT_ONCE):
+        away = values[first : first + AT_ONCE] - centre
+        bits = (away if power == 1 else away * away).view(np.int64)
+        exponent = bits >> FRACTION
+        mantissa = bits & ((1 << FRACTION) - 1) | (exponent > 0).astype(np.int64) << FRACTION
+        # sums of so few such parts are exact in float64, too
+        for sums, part in ((high, mantissa >> LOW), (low, mantissa & ((1 << LOW) - 1))):
+            sums += np.bincount(exponent, part, EXPONENTS).astype(np.uint64)
+    return whole(high, low)
+
+
+def whole(high: Any, low: Any) -> int:
+    """Give a sum in units of 2^-UNIT from those of the parts of mantissas.
+
+    Parameters
+    ----------
+    high, low : uint64[EXPONENTS]
+        Of all numbers with an exponent, the sums of their mantissas without the LOW last bits, and
+        of these bits.
+    """
+    return sum(
+        ((int(high[exponent]) << LOW) + int(low[exponent])) << max(exponent - 1, 0)
+        for exponent in np.flatnonzero(high | low).tolist()
+    )

@@ -1,5 +1,7 @@
 """`point_features` on the CPU."""
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,8 @@ from . import FEATURES, MODES, Options
 
 FLAT = 1e-12
 """Share of the largest eigenvalue below which the next one is rounding: the points are a line."""
+BITS = 60
+"""A sum of products that are at most 1 is below 2^BITS of the whole numbers that are added up."""
 NO_REACH = 1e-100
 """A ball of this radius has no volume: points divided by its third power would be infinite."""
 
@@ -53,31 +57,63 @@ def run(x: Floats, y: Floats, z: Floats, point_id: Ints | None, options: Options
     """
     progress.stage("order", 0.2)
     near = Neighbours.of(options.function, x, y, z, point_id)
-    count = buffers.empty(x.size, np.int32)
-    features = buffers.empty((len(FEATURES), x.size))
+    count, features = room_for(x.size)
+    describe = describes(options, near.xyz, near.points, near.order, count, features)
+    progress.stage("features", 1.0)
+    if options.radius is None:
+        near.nearest(near.points, options.k + 1, describe)
+    else:
+        near.within(near.points, options.radius, describe)
+    return {"point_id": ids_of(point_id, x.size), **named(count, features)}
+
+
+def room_for(n: int) -> tuple[Any, Any]:
+    """Make the arrays of n points that `describes` fills in."""
+    return buffers.empty(n, np.int32), buffers.empty((len(FEATURES), n))
+
+
+def named(count: Any, features: Any) -> dict[str, Any]:
+    """Give what `describes` has filled in by the names of columns."""
+    return {"neighbours": count, **dict(zip(FEATURES, features, strict=True))}
+
+
+def describes(
+    options: Options, xyz: Any, queries: Any, places: Any, count: Any, features: Any
+) -> Callable[[NeighbourLists], None]:
+    """Make what fills in the features of some queries, of which neighbours were found.
+
+    Parameters
+    ----------
+    options : Options
+    xyz : three of float64[n]
+        The points among which neighbours are, read-only.
+    queries : float64[m, 3]
+    places : int64[m]
+        Where in count and features those of each query are.
+    count : int32[l]
+    features : float64[len(FEATURES), l]
+    """
     radius = 0.0 if options.radius is None else options.radius
     mode = MODES.index(options.mode)
 
     def describe(found: NeighbourLists) -> None:
         _describe(
-            found.starts, found.rows, found.squared, found.first, near.points, near.order,
-            *near.xyz, radius, options.min_k, mode, count, features,
+            found.starts, found.rows, found.squared, found.first, queries, places, *xyz,
+            radius, options.min_k, mode, count, features,
         )  # fmt: skip
 
-    progress.stage("features", 1.0)
-    if options.radius is None:
-        near.nearest(near.points, options.k + 1, describe)
-    else:
-        near.within(near.points, radius, describe)
-    named = dict(zip(FEATURES, features, strict=True))
-    return {"point_id": ids_of(point_id, x.size), "neighbours": count, **named}
+    return describe
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _describe(  # type: ignore[no-untyped-def]
     starts, rows, squared, first, points, order, x, y, z, radius, min_k, mode, count, features
 ):
-    """Fill in the features of some queries; sums are relative to the query, and so accurate."""
+    """Fill in the features of some queries.
+
+    Sums are relative to the query, and so accurate; they are those of whole numbers, shares of the
+    distance of the farthest neighbour, and so the same in any order of the neighbours.
+    """
     values, vectors = np.empty(3), np.empty((3, 3))
     for q in range(starts.size - 1):
         begin, end = starts[q], starts[q + 1]
@@ -88,20 +124,34 @@ def _describe(  # type: ignore[no-untyped-def]
             features[feature, at] = np.nan
         if n < min_k:
             continue
-        px, py, pz = points[first + q, 0], points[first + q, 1], points[first + q, 2]
-        sx, sy, sz, farthest = 0.0, 0.0, 0.0, 0.0
+        farthest = 0.0
         for i in range(begin, end):
-            sx, sy, sz = sx + (x[rows[i]] - px), sy + (y[rows[i]] - py), sz + (z[rows[i]] - pz)
             farthest = max(farthest, squared[i])
-        mx, my, mz = sx / n, sy / n, sz / n
-        xx, xy, xz, yy, yz, zz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        reach = np.sqrt(farthest)
+        unit = math.ldexp(1.0, -math.frexp(reach)[1])
+        whole = math.ldexp(1.0, BITS - math.frexp(float(n))[1])
+        px, py, pz = points[first + q, 0], points[first + q, 1], points[first + q, 2]
+        sx = sy = sz = xx = xy = xz = yy = yz = zz = np.int64(0)
         for i in range(begin, end):
-            dx, dy, dz = x[rows[i]] - px - mx, y[rows[i]] - py - my, z[rows[i]] - pz - mz
-            xx, xy, xz = xx + dx * dx, xy + dx * dy, xz + dx * dz
-            yy, yz, zz = yy + dy * dy, yz + dy * dz, zz + dz * dz
-        m = n - 1.0
-        eigen(xx / m, xy / m, xz / m, yy / m, yz / m, zz / m, values, vectors)
-        reach = radius if radius > 0.0 else np.sqrt(farthest)
+            dx, dy, dz = (
+                (x[rows[i]] - px) * unit,
+                (y[rows[i]] - py) * unit,
+                (z[rows[i]] - pz) * unit,
+            )
+            ux, uy, uz = dx * whole, dy * whole, dz * whole
+            sx, sy, sz = sx + _near(ux), sy + _near(uy), sz + _near(uz)
+            xx, xy, xz = xx + _near(dx * ux), xy + _near(dx * uy), xz + _near(dx * uz)
+            yy, yz, zz = yy + _near(dy * uy), yz + _near(dy * uz), zz + _near(dz * uz)
+        mx, my, mz = sx / whole, sy / whole, sz / whole
+        m = (n - 1.0) * unit
+        eigen(
+            (xx / whole - mx * mx / n) / m / unit, (xy / whole - mx * my / n) / m / unit,
+            (xz / whole - mx * mz / n) / m / unit, (yy / whole - my * my / n) / m / unit,
+            (yz / whole - my * mz / n) / m / unit, (zz / whole - mz * mz / n) / m / unit,
+            values, vectors,
+        )  # fmt: skip
+        if radius > 0.0:
+            reach = radius
         if reach > NO_REACH:
             features[13, at] = n / (4.0 / 3.0 * np.pi * reach * reach * reach)
         least, middle, most = values[0], values[1], values[2]
@@ -137,3 +187,8 @@ def _describe(  # type: ignore[no-untyped-def]
         features[10, at] = entropy
         features[11, at] = total
         features[12, at] = least / total
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _near(value):  # type: ignore[no-untyped-def]
+    return np.int64(np.rint(value))

@@ -6,27 +6,23 @@
 const double FLAT = 1e-12, NO_REACH = 1e-100;  // as in cpu.py
 const double PI = 3.141592653589793;
 const i64 FEATURES = 14;
+const int BITS = 60;  // as in cpu.py
 
 struct Options {
     double radius;
     i64 min_k, mode;
 };
 
-// Fills in the features of the query q; visit(use) calls use(place, squared) for its neighbours,
-// in one order each time.
+// Fills in the features of the query q; visit(use) calls use(place, squared) for its neighbours.
 template <typename Visit>
 __device__ inline void describe(const Tree& t, i64 q, Options options, Visit visit, int* count,
                                 double* features) {
     const double* p = t.points + 3 * q;
     const i64 row = t.order[q];
     i64 n = 0;
-    double sx = 0.0, sy = 0.0, sz = 0.0, farthest = 0.0;
-    visit([&](i64 at, double squared) {
-        const double* o = t.points + 3 * at;
+    double farthest = 0.0;
+    visit([&](i64, double squared) {
         ++n;
-        sx = sx + (o[0] - p[0]);
-        sy = sy + (o[1] - p[1]);
-        sz = sz + (o[2] - p[2]);
         farthest = larger(farthest, squared);
     });
     count[row] = (int)n;
@@ -34,23 +30,32 @@ __device__ inline void describe(const Tree& t, i64 q, Options options, Visit vis
     const double NOTHING = __longlong_as_double(0x7FF8000000000000ll);
     for (i64 feature = 0; feature < FEATURES; ++feature) of_row[feature * t.n] = NOTHING;
     if (n < options.min_k) return;
-    const double mx = sx / n, my = sy / n, mz = sz / n;
-    double sums[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
+    double reach = sqrt(farthest);
+    int exponent;
+    frexp(reach, &exponent);
+    const double unit = ldexp(1.0, -exponent);
+    frexp((double)n, &exponent);
+    const double whole = ldexp(1.0, BITS - exponent);
+    i64 first[3] = {0, 0, 0}, second[6] = {0, 0, 0, 0, 0, 0};
     visit([&](i64 at, double) {
         const double* o = t.points + 3 * at;
-        const double dx = o[0] - p[0] - mx, dy = o[1] - p[1] - my, dz = o[2] - p[2] - mz;
-        sums[0] = sums[0] + dx * dx;
-        sums[1] = sums[1] + dx * dy;
-        sums[2] = sums[2] + dx * dz;
-        sums[3] = sums[3] + dy * dy;
-        sums[4] = sums[4] + dy * dz;
-        sums[5] = sums[5] + dz * dz;
+        double d[3], u[3];
+        for (int k = 0; k < 3; ++k) {
+            d[k] = (o[k] - p[k]) * unit;
+            u[k] = d[k] * whole;
+            first[k] += (i64)rint(u[k]);
+        }
+        for (int k = 0, pair = 0; k < 3; ++k)
+            for (int l = k; l < 3; ++l, ++pair) second[pair] += (i64)rint(d[k] * u[l]);
     });
-    const double m = n - 1.0;
-    for (int k = 0; k < 6; ++k) sums[k] = sums[k] / m;
+    const double m = (n - 1.0) * unit;
+    double sums[6];
+    for (int k = 0, pair = 0; k < 3; ++k)
+        for (int l = k; l < 3; ++l, ++pair)
+            sums[pair] = (second[pair] / whole - first[k] / whole * (first[l] / whole) / n) / m / unit;
     double values[3], v[9];
     eigen(sums, values, v);
-    const double reach = options.radius > 0.0 ? options.radius : sqrt(farthest);
+    if (options.radius > 0.0) reach = options.radius;
     if (reach > NO_REACH) of_row[13 * t.n] = n / (4.0 / 3.0 * PI * reach * reach * reach);
     const double least = values[0], middle = values[1], most = values[2];
     if (most == 0.0) return;

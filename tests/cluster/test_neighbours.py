@@ -1,0 +1,130 @@
+"""`classify_noise` and `point_features` as jobs: the rows of one call on all files, to the bit."""
+
+import numpy as np
+import pytest
+
+import spatialq
+from spatialq import cluster
+from spatialq.functions import neighbour_stages
+from tests.cluster import surveys
+from tests.conftest import made_once
+from tests.examples import combinations
+
+BOUNDS = (1012.0, 5007.5, 1071.25, 5048.0)
+CASES = {
+    "statistical": ("classify_noise", {}),
+    "statistical, many neighbours": ("classify_noise", {"mean_k": 90, "multiplier": 0.5}),
+    "statistical, bounds": ("classify_noise", {"multiplier": 1.0, "bounds": BOUNDS}),
+    "isolated": ("classify_noise", {"method": "isolated", "voxel_size": 3.0}),
+    "isolated, large voxels": (
+        "classify_noise", {"method": "isolated", "voxel_size": 11.0, "max_points": 150},
+    ),
+    "nearest": ("point_features", {}),
+    "nearest, many": ("point_features", {"k": 70, "mode": "raw"}),
+    "nearest, bounds": ("point_features", {"k": 4, "bounds": BOUNDS}),
+    "more than points": ("point_features", {"k": 9, "bounds": (1000.0, 5000.0, 1000.5, 5009.0)}),
+    "a radius": ("point_features", {"radius": 2.0, "mode": "normalized"}),
+    "a wide radius": ("point_features", {"radius": 19.0}),
+}  # fmt: skip
+
+
+def make(folder):
+    """Write six tiles, one of them almost empty, and points above and below the others."""
+    surveys.make(folder, columns=3, rows=2)
+    x = np.array([1033.0, 1034.5, 1061.2, 1079.9])
+    z = np.array([18.0, 12.5, -9.0, 3.1])
+    surveys.write_tile(folder / "tile_1_1.laz", x, x + 4000, z)
+    far = np.array([1007.0, 1030.0, 1031.0, 1089.0])
+    surveys.write_tile(folder / "zenith.laz", far, far[::-1] + 3970, np.array([19.0, -11, 16, 14]))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tiles(tmp_path_factory):
+    return made_once(tmp_path_factory, "tiles_with_noise", make)
+
+
+def of_call(function, source, options):
+    given = "".join(
+        f", {key} := {list(value) if isinstance(value, tuple) else repr(value)}"
+        for key, value in options.items()
+    )
+    return surveys.rows_of_call(f"{function}('{source}'{given})")
+
+
+@pytest.mark.parametrize(("name", "tile_size"), combinations(CASES, [None, 17.0, 41.0]))
+def test_rows_are_those_of_one_call(at_once, tiles, tmp_path, name, tile_size):
+    function, more = CASES[name]
+    options = surveys.QUIET | more
+    made = cluster.run(function, f"{tiles}/*.laz", tmp_path / "out", tile_size=tile_size, **options)
+    expected = of_call(function, f"{tiles}/*.laz", options)
+    assert surveys.of_job(tmp_path / "out") == expected
+    assert made["rows"] == made["points"] == len(expected) > 0
+
+
+@pytest.mark.parametrize("width", [0.01, 1.0, 1000.0])
+@pytest.mark.parametrize("name", ["statistical", "isolated", "nearest"])
+def test_the_width_of_halos_decides_nothing(at_once, tiles, tmp_path, monkeypatch, name, width):
+    monkeypatch.setattr(neighbour_stages, "WIDTH", width)
+    counts, gather = [], neighbour_stages.gather
+
+    def gather_and_count(found):
+        counts.append(gather(found))
+        return counts[-1]
+
+    monkeypatch.setattr(neighbour_stages, "gather", gather_and_count)
+    gather_and_count.__module__, gather_and_count.__qualname__ = gather.__module__, "gather"
+    function, more = CASES[name]
+    options = surveys.QUIET | more
+    source, out = f"{tiles}/*.laz", tmp_path / "out"
+    cluster.run(function, source, out, tile_size=17.0, **options)
+    assert surveys.of_job(out) == of_call(function, source, options)
+    (far,) = (each.facts["far"] for each in counts)
+    assert (far == 0) == (width == 1000.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", ["classify_noise", "point_features"])
+def test_processes_and_resume(tiles, tmp_path, function):
+    source, out = f"{tiles}/*.laz", tmp_path / "out"
+    options = surveys.QUIET | {"workers": 2, "memory": "200MB"}
+    cluster.run(function, source, out, **options)
+    expected = of_call(function, source, surveys.QUIET)
+    assert surveys.of_job(out) == expected
+    parts = sorted((out / "parts").iterdir())
+    for part in parts[:2]:
+        part.unlink()
+    made = cluster.run(function, source, out, resume=True, **options)
+    assert made["resumed"] == len(parts) - 2
+    assert surveys.of_job(out) == expected
+
+
+def test_classes_are_kept(at_once, tiles, tmp_path):
+    import laspy
+
+    (tmp_path / "tiles").mkdir()
+    for k, path in enumerate(sorted(tiles.iterdir())):
+        cloud = laspy.read(path)
+        cloud.classification = np.arange(len(cloud)) % 5 + k
+        cloud.write(tmp_path / "tiles" / path.name)
+    source, out = f"{tmp_path}/tiles/*.laz", tmp_path / "out"
+    cluster.run("classify_noise", source, out, tile_size=17.0, **surveys.QUIET)
+    expected = of_call("classify_noise", source, surveys.QUIET)
+    assert surveys.of_job(out) == expected
+    assert {row[1] for row in expected} > {0, 1, 7, 18}
+
+
+@pytest.mark.parametrize("function", ["classify_noise", "point_features"])
+def test_of_no_point_there_is_no_row(at_once, tiles, tmp_path, function):
+    nowhere = surveys.QUIET | {"bounds": (0.0, 0.0, 1.0, 1.0)}
+    with pytest.warns(spatialq.errors.FileWarning, match="no point is within the bounds"):
+        made = cluster.run(function, f"{tiles}/*.laz", tmp_path / "out", **nowhere)
+    assert made["rows"] == 0
+
+
+@pytest.mark.parametrize("function", ["classify_noise", "point_features"])
+def test_one_point(at_once, tmp_path, function):
+    path = tmp_path / "one.laz"
+    surveys.write_tile(path, *np.array([[1.0], [2.0], [3.0]]))
+    cluster.run(function, str(path), tmp_path / "out", **surveys.QUIET)
+    assert surveys.of_job(tmp_path / "out") == of_call(function, path, surveys.QUIET)
