@@ -66,8 +66,8 @@ def run(
         'owm_ground', 'classify_ground', 'classify_noise', 'point_features', 'thin' by voxels,
         'ground_surface', 'detect_planes', 'plane_points', 'build_lod', 'pops_features',
         'pops_patches', 'distance' with a `max_distance`, 'deviation', 'plane_elements' and
-        'point_elements' with `elements`, 'points_within' with
-        `polygons`, or 'intersects_with', which gives the rows of `spatialq clash`.
+        'point_elements' with `elements`, 'points_within' with `polygons`, 'terrain_derivatives',
+        or 'intersects_with', which gives the rows of `spatialq clash`.
     source : path or paths
         Point clouds, patterns of them, or folders: together one cloud, whose `point_id` runs on
         from file to file. Of 'pops_features' and 'pops_patches' grids, each one of its own; of
@@ -87,8 +87,9 @@ def run(
         such as '500m'; by default each file is one. 'build_lod' and 'intersects_with', which are
         divided otherwise, have none.
     part_format : str, optional
-        Of the parts: 'parquet', which is the default; also 'laz' of 'classify_ground' and
-        'plane_points', and 'tif' of 'classify_ground', which is the terrain, and 'pops_features'.
+        Of the parts: 'parquet', which is the default; also 'laz' of 'classify_ground',
+        'classify_noise', 'thin' and 'plane_points', and 'tif' of 'classify_ground', which is the
+        terrain, and 'pops_features'.
     resume : bool
         Go on with the job in the folder, if there is one: parts that are done and whole stay.
     device : 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1'

@@ -9,8 +9,9 @@ import numpy as np
 from spatialq.errors import files_read_by
 from spatialq.export.atomic import together
 from spatialq.io.source import LAS, Progress
-from spatialq.runtime import budget
+from spatialq.runtime import budget, buffers
 from spatialq.runtime.arrays import Array, Bools
+from spatialq.runtime.threads import chunks
 from spatialq.workflows.cloud_files import considered, las_outputs, open_clouds
 from spatialq.workflows.cloud_points import IS_NOISE, Points, checked_bounds, read_points
 from spatialq.workflows.ground import write_cloud
@@ -18,8 +19,9 @@ from spatialq.workflows.lengths import with_numbers
 from spatialq.workflows.outputs import Outputs, frame_of, input_files
 
 Paths = str | Path | Sequence[str | Path]
-Choose = Callable[[Points, "dict[str, Array]"], "Bools"]
-"""Gives, by position, which points to write, of the points and what a function finds of them."""
+Choose = Callable[[Points, "dict[str, Array]"], "Bools | None"]
+"""Gives, by position, which points to write, of the points and what a function finds of them; None
+for all."""
 
 
 @together()
@@ -56,12 +58,18 @@ def write_noise(
         As `write_ground`.
     """
 
-    def choose(points: Points, found: dict[str, Array]) -> Bools:
+    def choose(points: Points, found: dict[str, Array]) -> Bools | None:
         new = found["classification"]  # 0 where it is no noise, as the function gets no classes
         rows = np.flatnonzero(new)
         points.classes[points.point_id[rows]] = new[rows]
-        keep = np.ones(points.classes.size, np.bool_) if points.keep is None else points.keep
-        return keep & ~IS_NOISE[points.classes] if drop_noise else keep
+        if not drop_noise:
+            return points.keep
+        keep: Bools = buffers.empty(points.classes.size, np.bool_)
+        for start, stop in chunks(keep.size):
+            keep[start:stop] = ~IS_NOISE[points.classes[start:stop]]
+            if points.keep is not None:
+                keep[start:stop] &= points.keep[start:stop]
+        return keep
 
     return _write("noise", "classify_noise", source, outputs, choose, **options)
 
@@ -94,7 +102,7 @@ def write_thinned(source: Paths, outputs: Paths, **options: Any) -> dict[str, An
     """
 
     def choose(points: Points, found: dict[str, Array]) -> Bools:
-        keep = np.zeros(points.classes.size, np.bool_)
+        keep: Bools = buffers.zeros(points.classes.size, np.bool_)
         keep[found["point_id"]] = True
         return keep
 
@@ -155,13 +163,17 @@ def _write(
         keep = choose(points, found)
         for target, group in las_outputs(clouds, targets):
             write_cloud(group, target, points, keep, tick, crs)
-        is_noise = IS_NOISE[points.classes]
-        if points.keep is not None:
-            is_noise &= points.keep
+        noise = 0
+        for start, stop in chunks(points.classes.size):
+            is_noise = IS_NOISE[points.classes[start:stop]]
+            if points.keep is not None:
+                is_noise &= points.keep[start:stop]
+            noise += int(np.count_nonzero(is_noise))
+        written = points.count if keep is None else int(np.count_nonzero(keep))
     return {
         "points": points.count,
-        "noise_points": int(np.count_nonzero(is_noise)),
-        "points_written": int(np.count_nonzero(keep)),
+        "noise_points": noise,
+        "points_written": written,
         "device": used,
         "outputs": targets.names,
     }

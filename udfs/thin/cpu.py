@@ -1,5 +1,6 @@
 """`thin` on the CPU."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from spatialq.geometry.neighbours import Neighbours
 from spatialq.runtime import buffers, progress
 from spatialq.runtime.arrays import Floats, Ints
 from spatialq.runtime.compile_cache import njit
-from spatialq.runtime.threads import workers
+from spatialq.runtime.threads import chunks, workers
 
 from . import Options
 
@@ -68,17 +69,37 @@ def run(x: Floats, y: Floats, z: Floats, point_id: Ints | None, options: Options
 
         with workers() as pool:
             pool.map(choose, _slabs(x, options.distance))
-    return {"point_id": ids[keep]}
+    kept = buffers.empty(np.count_nonzero(keep), ids.dtype)
+    done = 0
+    for first, stop in chunks(x.size):
+        some = ids[first:stop][keep[first:stop]]
+        kept[done : done + some.size] = some
+        done += some.size
+    return {"point_id": kept}
 
 
-def _slabs(x: Any, edge: float) -> Any:
+def _slabs(x: Any, edge: float) -> list[Any]:
     """Divide points into parts that share no voxel, each small enough to be sorted at once."""
     sample = np.sort(x[:: max(1, x.size // SAMPLE)])
     inner = sample[:: max(1, sample.size * SORTED // max(x.size, 1))][1:]
     borders = np.unique(np.floor(inner / edge))
-    part = np.searchsorted(borders, np.floor(x / edge), side="right")
-    order = np.argsort(part, kind="stable")
-    return np.split(order, np.searchsorted(part[order], np.arange(1, borders.size + 1)))
+    part, order = buffers.empty(x.size, np.int32), buffers.empty(x.size, np.int64)
+    counts = np.zeros(borders.size + 1, np.int64)
+    for first, stop in chunks(x.size):
+        found = np.searchsorted(borders, np.floor(x[first:stop] / edge), side="right")
+        part[first:stop] = found
+        counts += np.bincount(found, minlength=counts.size)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    _in_parts(part, starts[:-1].copy(), order)
+    return [order[first:stop] for first, stop in pairwise(starts.tolist())]
+
+
+@njit(cache=True, nogil=True)
+def _in_parts(part, places, order):  # type: ignore[no-untyped-def]
+    """Put rows in the order of their parts, and of the input in each; each has its first place."""
+    for row in range(part.size):
+        order[places[part[row]]] = row
+        places[part[row]] += 1
 
 
 def _mixed(ids: Any) -> Any:

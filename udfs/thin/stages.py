@@ -33,6 +33,7 @@ def thin(work: PointWork[Options]) -> None:
 def choose(part: Part, options: Options) -> Columns:
     """Give the points of a core that are kept."""
     rows = part.points()
+    rows.pop("classification", None)
     kept = part.call(FUNCTION, rows, replace(options, bounds=None))
     chosen = np.isin(rows["point_id"], kept["point_id"])
     return part.own({name: values[chosen] for name, values in rows.items()})

@@ -1,14 +1,83 @@
 """Parts of jobs that are files of clouds, or have their names."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from spatialq.cluster.folder import PARTS
 from spatialq.cluster.job import Job
+from spatialq.cluster.layout import Core
+from spatialq.cluster.points import CorePart, open_cloud
+from spatialq.cluster.staged import StagedWork, Write
 from spatialq.errors import FileError
 from spatialq.io.storage import as_path
+from spatialq.runtime.arrays import Array, Ints
+from spatialq.workflows.cloud_points import NOISE
 from spatialq.workflows.outputs import Outputs
 
 LAZ = "laz"
+MORE = {"noise": True}
+"""An option of jobs: whether points that are classified as noise are considered."""
+
+
+class ConsideredWork(StagedWork):
+    """The stages of a job, in which noise may be left out."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job, () if job.call.more["noise"] else NOISE, whole=True)
+
+
+class CloudWork(ConsideredWork):
+    """The stages of such a job whose parts are clouds."""
+
+    writes: Write
+    """Writes a part."""
+
+    def __init__(self, job: Job) -> None:
+        self.names = names_of_clouds(job, job.call.function)
+        super().__init__(job)
+        self.write = type(self).writes
+
+    def named_cores(self) -> Iterator[tuple[str, Core]]:
+        """Give the name of each part, and its core."""
+        for core in self.layout.cores():
+            yield f"{core.name}.{LAZ}" if core.file is None else self.names[core.file], core
+
+
+class OwnPoints:
+    """All points of a core, those that are not considered, too, and the files that they are in.
+
+    Attributes
+    ----------
+    columns : dict of arrays
+        As of `CorePart.read`.
+    files : list of Path
+    n : int
+        Points of these files.
+    """
+
+    def __init__(self, part: CorePart) -> None:
+        data = part.data
+        every = CorePart(data | {"left_out": []})
+        self.columns: dict[str, Array] = every.own(every.read())
+        ids = np.sort(self.columns["point_id"])
+        clouds = [(open_cloud(data["caller"], path, stamp), first)
+                  for path, first, *stamp in data["sources"]]  # fmt: skip
+        ends = [np.searchsorted(ids, [first, first + cloud.rows]) for cloud, first in clouds]
+        chosen = [k for k, (low, high) in enumerate(ends) if low < high] or [0]
+        self.files = [clouds[k][0].path for k in chosen]
+        self._firsts = np.array([clouds[k][1] for k in chosen])
+        rows = [clouds[k][0].rows for k in chosen]
+        self._starts = np.concatenate([[0], np.cumsum(rows)])
+        self.n = int(self._starts[-1])
+
+    def positions(self, ids: Any) -> Ints:
+        """Say which rows of all files, one after the other, points with these ids are."""
+        file = np.searchsorted(self._firsts, ids, side="right") - 1
+        found: Ints = ids - self._firsts[file] + self._starts[file]
+        return found
 
 
 def names_of_clouds(job: Job, caller: str) -> list[str]:
