@@ -72,8 +72,8 @@ class Neighbours:
         self.xyz = x, y, z = read_only(x), read_only(y), read_only(z)
         self.levels = levels_of(n)
         self.points, self.order = buffers.empty((n, 3)), buffers.empty(n, np.int64)
-        self.boxes = np.empty(((2 << self.levels) - 1, 6))
-        self.lowest = np.empty((2 << self.levels) - 1, np.int64)
+        self.boxes = buffers.empty(((2 << self.levels) - 1, 6))
+        self.lowest = buffers.empty((2 << self.levels) - 1, np.int64)
         in_threads(lambda part: _fill(x, y, z, *part, self.points, self.order), n, worth=QUERIES)
         if n == 0:
             return
