@@ -19,7 +19,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # while modules are imported
     outcome = {"status": 1}
     atexit.register(_leave, outcome)  # the first one is called last
-    gc.disable()  # what is imported stays; looking through it takes a twentieth of a small command
+    gc.disable()  # what is imported stays, and to look through it again and again takes time
     from spatialq.cli.main import main as run
 
     gc.enable()
