@@ -1,6 +1,7 @@
 """`python -m spatialq` is the command line."""
 
 import atexit
+import gc
 import os
 import signal
 import sys
@@ -18,8 +19,10 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # while modules are imported
     outcome = {"status": 1}
     atexit.register(_leave, outcome)  # the first one is called last
+    gc.disable()  # what is imported stays, and to look through it again and again takes time
     from spatialq.cli.main import main as run
 
+    gc.enable()
     try:
         run()
     except SystemExit as end:

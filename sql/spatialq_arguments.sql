@@ -32,12 +32,9 @@ CREATE OR REPLACE MACRO spatialq_name(sentence, value) AS spatialq_table_name(se
 -- sentence: The error about a value of another type.
 -- value: The argument.
 -- example: SELECT spatialq_tables('f: points must be the name of a table, got ', ['a.laz', 'b.laz'])
-CREATE OR REPLACE MACRO spatialq_tables(sentence, value) AS CASE
-    WHEN regexp_full_match(typeof(value), 'VARCHAR|"NULL"|JSON|ENUM.*')
-    THEN to_json(value::VARCHAR)::VARCHAR
-    WHEN regexp_full_match(typeof(value), '(VARCHAR|"NULL"|JSON|ENUM.*)\[\d*\]')
-    THEN to_json(TRY_CAST(value AS VARCHAR[]))::VARCHAR
-    ELSE spatialq_refuse(sentence, spatialq_shown(value))::VARCHAR END;
+CREATE OR REPLACE MACRO spatialq_tables(sentence, value) AS spatialq_tables_udf(
+    sentence, typeof(value), value::VARCHAR, TRY_CAST(value AS VARCHAR[])
+);
 
 -- An argument of a macro as a number.
 -- sentence: The error about a value of another type.

@@ -219,7 +219,7 @@ def _create_functions(
                 owner.own(function),
                 list(map(type_of, function.parameters)),
                 type_of(function.returns),
-                type="arrow",
+                type="native" if function.is_native else "arrow",
                 null_handling="special",
                 side_effects=function.volatile,
             )

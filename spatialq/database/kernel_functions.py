@@ -31,7 +31,7 @@ def kernel_functions(function: Function, transport: Transport) -> tuple[SqlFunct
     def writes_query(module: str, *parameters: str) -> SqlFunction:
         return SqlFunction(
             f"spatialq_{function.name}_sql", (*parameters, "VARCHAR"), "VARCHAR",
-            f"{TRANSPORT}.{module}:query", (function, transport), volatile=False,
+            f"{TRANSPORT}.{module}:query", (function, transport), volatile=False, by_rows=True,
         )  # fmt: skip
 
     def runs(name: str, implementation: str, *parameters: str, returns: str = rows) -> SqlFunction:

@@ -336,13 +336,7 @@ ENGINE = (
         f"{TRANSPORT}.refusal:refuse",
         volatile=False,
     ),
-    SqlFunction(
-        "spatialq_shown_udf",
-        ("VARCHAR", "VARCHAR"),
-        "VARCHAR",
-        f"{TRANSPORT}.refusal:shown",
-        volatile=False,
-    ),
+    _writes("spatialq_shown_udf", ("VARCHAR", "VARCHAR"), f"{TRANSPORT}.refusal:shown"),
     SqlFunction(
         "spatialq_refuse_column",
         ("VARCHAR", "VARCHAR", "VARCHAR"),
@@ -357,20 +351,15 @@ ENGINE = (
         f"{TRANSPORT}.refusal:checked",
         volatile=False,
     ),
-    SqlFunction(
-        "spatialq_rows_sql",
-        ("VARCHAR", "VARCHAR", "VARCHAR[]"),
-        "VARCHAR",
-        f"{TRANSPORT}.table_rows:rows_sql",
-        volatile=False,
+    _writes(
+        "spatialq_rows_sql", ("VARCHAR", "VARCHAR", "VARCHAR[]"), f"{TRANSPORT}.table_rows:rows_sql"
     ),
-    SqlFunction(
-        "spatialq_table_name",
-        ("VARCHAR", "VARCHAR"),
-        "VARCHAR",
-        f"{TRANSPORT}.refusal:table_names",
-        volatile=False,
+    _writes(
+        "spatialq_tables_udf",
+        ("VARCHAR", "VARCHAR", "VARCHAR", "VARCHAR[]"),
+        f"{TRANSPORT}.refusal:tables",
     ),
+    _writes("spatialq_table_name", ("VARCHAR", "VARCHAR"), f"{TRANSPORT}.refusal:table_name"),
     SqlFunction(
         "spatialq_transform_udf",
         ("DOUBLE", "DOUBLE", "DOUBLE", "VARCHAR", "VARCHAR"),

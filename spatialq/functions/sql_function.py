@@ -1,4 +1,4 @@
-"""A scalar function that DuckDB calls with Arrow arrays; users call the macros that call these."""
+"""A scalar function that DuckDB calls; users call the macros that call these."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -53,9 +53,17 @@ class SqlFunction:
         names = [f"argument{k}" for k in range(len(self.parameters))]
         return Signature([Parameter(name, Parameter.POSITIONAL_ONLY) for name in names])
 
+    @property
+    def is_native(self) -> bool:
+        """Whether DuckDB gives it Python's values, not arrays, which take longer for one row.
+
+        Structs go in arrays, as fields that a dict lacks are NULL there, and an error else.
+        """
+        return self.by_rows and "STRUCT" not in self.returns
+
     def __call__(self, *arguments: Any) -> Any:
         """Import the implementation and call it."""
-        if not self.by_rows:
+        if self.is_native or not self.by_rows:
             return call(self.implementation, *self.bound, *arguments)
         rows = zip(*(each.to_pylist() for each in arguments), strict=True)
         found = [call(self.implementation, *self.bound, *row) for row in rows]

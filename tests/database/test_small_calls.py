@@ -48,6 +48,7 @@ def test_a_call_in_sql_is_bound_and_planned_once(con, counted):
     """Options are validated where the query is bound, and again as they reach the kernel."""
     con.execute(QUERY).fetchall()
     assert counted == {
+        "spatialq_tables_udf": 1,
         "spatialq_owm_ground_sql": 1,
         "spatialq_frame": 1,
         "validated": 2,

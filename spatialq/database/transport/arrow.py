@@ -1,6 +1,6 @@
 """What all transports share: lists in, lists of structs out."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,6 @@ from spatialq.runtime.threads import in_threads
 
 Columns = Mapping[str, pa.Array]
 """Of a table."""
-
-
-def written(write: Callable[..., str], *columns: pa.ChunkedArray) -> pa.Array:
-    """Write a text for each row of columns."""
-    rows = zip(*(column.to_pylist() for column in columns), strict=True)
-    return pa.array([write(*row) for row in rows], pa.string())
 
 
 def each_list(column: pa.ChunkedArray) -> Iterator[pa.Array]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from spatialq.database.transport.arrow import (
     each_list,
     list_of_structs,
     structs,
-    written,
 )
 from spatialq.database.transport.columns import given_by
 from spatialq.database.transport.queries import Source, call_of, lookups_of, names_of, request_of
@@ -38,14 +36,6 @@ FLAGS = np.array([*OF_RESULT, "a_duplicate_id", "b_duplicate_id"])
 once."""
 ROW = "{place: place, global_id: global_id, identity: identity, mesh: mesh}"
 """An element of a list, which may have them in any order: `place` says in which."""
-
-
-def query(function: Function, transport: Transport, *columns: pa.ChunkedArray) -> pa.Array:
-    """Write the query that calls a function of elements; parameters travel as JSON.
-
-    The columns are the callers, the tables and the parameters.
-    """
-    return written(partial(_query, function, transport), *columns)
 
 
 def of_sets(
@@ -174,9 +164,10 @@ def list_of(source: Source) -> str:
     return f"(SELECT list({ROW}) AS elements FROM {source.rows})"
 
 
-def _query(
+def query(
     function: Function, transport: Transport, caller: str, a: str | None, b: str | None, text: str
 ) -> str:
+    """Write the query that calls a function of elements; parameters travel as JSON."""
     for argument, name in (("a", a), ("b", b)):
         sentence = f"{caller}: {argument} must be the name of a table of elements, got "
         if name == "" or (name is None and argument == "a"):

@@ -7,7 +7,6 @@ one row per cell.
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +18,6 @@ from spatialq.database.transport.arrow import (
     each_list,
     list_of_structs,
     structs,
-    written,
 )
 from spatialq.database.transport.queries import call_of, lookups_of, names_of, request_of, table_of
 from spatialq.database.transport.request import Request, Transport
@@ -34,14 +32,6 @@ from spatialq.io.grid.grids import find_grids, plan_of, planned
 from spatialq.io.grid.source import GridSource
 from spatialq.io.reproject import utm_zone
 from spatialq.io.storage import as_path
-
-
-def query(function: Function, transport: Transport, *columns: pa.ChunkedArray) -> pa.Array:
-    """Write the query that calls a function of grids; parameters travel as JSON.
-
-    The columns are the grids, the arguments that belong to files, and the parameters.
-    """
-    return written(partial(_query, function, transport), *columns)
 
 
 def of_lists(function: Function, *columns: pa.ChunkedArray) -> pa.ListArray:
@@ -99,7 +89,7 @@ def answers(
         yield rows
 
 
-def _query(
+def query(
     function: Function,
     transport: Transport,
     grid: str | None,
@@ -109,6 +99,7 @@ def _query(
     resolution: float | None,
     options: str,
 ) -> str:
+    """Write the query that calls a function of grids; parameters travel as JSON."""
     if grid is None or band is None:
         message = f"{function.name}: {'grid' if grid is None else 'band'} must not be NULL"
         raise ValueError(message)

@@ -16,7 +16,7 @@ from spatialq.data.columns import whole_numbers
 from spatialq.data.points import to_host
 from spatialq.database import pins
 from spatialq.database.transport import clouds
-from spatialq.database.transport.arrow import Columns, list_of_structs, structs, written
+from spatialq.database.transport.arrow import Columns, list_of_structs, structs
 from spatialq.database.transport.columns import attributes_of, points_of
 from spatialq.database.transport.queries import (
     Source,
@@ -40,11 +40,6 @@ from spatialq.runtime.cuda import on_gpu
 
 MAX_ROWS = 2**31 - 1
 """Of a table whose rows go as lists, whose offsets have 32 bits."""
-
-
-def query(function: Function, transport: Transport, *columns: pa.ChunkedArray) -> pa.Array:
-    """Write the query that calls a function of points; parameters travel as JSON."""
-    return written(partial(_query, function, transport), *columns)
 
 
 def of_files(function: Function, requests: pa.ChunkedArray) -> pa.ListArray:
@@ -144,15 +139,16 @@ def _pin_of(function: Function, points: str, request: Request) -> pins.Lookup | 
     return pins.lookup(points, tuple(points_of(function)), on_gpu=may_be_on_gpu)
 
 
-def _query(function: Function, transport: Transport, given: str | None, text: str) -> str:
+def query(function: Function, transport: Transport, given: str | None, text: str) -> str:
+    """Write the query that calls a function of points; parameters travel as JSON."""
     points = clouds.given_points(function, given)
     of_files = clouds.request_of_files(function, text, points)
     if of_files is not None:
         read = f"spatialq_{function.name}_files({literal(of_files.text)})"
         lists = f"SELECT unnest({read}, max_depth := 2)"
-        query = call_of(function, transport, of_files, [], lists)
         more = _more_columns(function, of_files)
-        return with_columns(query, clouds.rows_of_files(function, of_files, more), more)
+        rows = clouds.rows_of_files(function, of_files, more)
+        return with_columns(call_of(function, transport, of_files, [], lists), rows, more)
     assert isinstance(points, str)
     request = Request.new(text)
     options, _ = request.choose(function)  # wrong ones are rejected while the query is bound

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +13,6 @@ from spatialq.database.transport.arrow import (
     each_list,
     list_of_structs,
     structs,
-    written,
 )
 from spatialq.database.transport.columns import TABLES, attributes_of, points_of
 from spatialq.database.transport.queries import Source, call_of, lookups_of, names_of, request_of
@@ -56,11 +54,6 @@ OTHERS = {
         elements.beside_points, elements.read, elements.named, list_of=elements.list_of
     ),
 }
-
-
-def query(function: Function, transport: Transport, *columns: pa.ChunkedArray) -> pa.Array:
-    """Write the query that calls a function of points and another table."""
-    return written(partial(_query, function, transport), *columns)
 
 
 def of_lists(function: Function, *arguments: pa.ChunkedArray) -> pa.ListArray:
@@ -162,9 +155,10 @@ def _each_table(function: Function, column: pa.ChunkedArray) -> Iterator[Columns
     return ({name: rows.field(name) for name in names} for rows in each_list(column))
 
 
-def _query(
+def query(
     function: Function, transport: Transport, given: str | None, other: str | None, text: str
 ) -> str:
+    """Write the query that calls a function of points and another table."""
     table, rows = clouds.given_points(function, given), _rows_of(function)
     what = "a table or a file" if rows.may_be_file else "a table"
     sentence = f"{function.name}: {function.inputs.other} must be the name of {what}, got "

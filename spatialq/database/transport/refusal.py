@@ -19,6 +19,8 @@ from spatialq.io.formats import MACROS, find_reader, means_file, means_no_rows
 WHOLE = r"U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?"
 NUMBER = rf"{WHOLE}|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)|BIGNUM"
 """The types of whole numbers, and of all, in Python's and DuckDB's regular expressions."""
+TEXT = 'VARCHAR|"NULL"|JSON|ENUM.*'
+"""The types of texts, and of NULL without a type."""
 FIELD = "spatialq column"
 """Begins the names of fields of the struct by whose type `checked` knows columns."""
 FIELDS = re.compile(rf'"{FIELD} \d+" ')
@@ -123,32 +125,45 @@ def refuse_column(
     raise ValueError(message)
 
 
-def shown(kinds: pa.ChunkedArray, values: pa.ChunkedArray) -> pa.Array:
-    """Say what values are, at most 80 characters of each, and their types.
+def shown(kind: str, value: str | None) -> str:
+    """Say what a value is, at most 80 characters of it, and its type.
 
     It is not SQL, since each expression of a macro takes DuckDB time to bind, also where the value
     is right.
     """
-    return pa.array(map(_shown, kinds.to_pylist(), values.to_pylist()), pa.string())
-
-
-def _shown(kind: str, value: str | None) -> str:
     text = f"'{(value or '')[:80]}'" if kind == "VARCHAR" else (value or "NULL")[:80]
     name = kind.replace('"', "")
     return f"{text} of type {name}"
 
 
-def table_names(sentences: pa.ChunkedArray, names: pa.ChunkedArray) -> pa.Array:
-    """Give names of tables as they are; one that means a file is refused.
+def tables(
+    sentence: str, kind: str, value: str | None, several: list[str | None] | None
+) -> str | None:
+    """Give what names a table or a file, or lists files, as JSON; None for NULL.
 
-    Raises
-    ------
-    ValueError
-        If one means a file that spatialq reads; the error says what makes a table of it.
+    Parameters
+    ----------
+    sentence : str
+        The error about a value of another type; it ends in "got ".
+    kind : str
+        The type of the value.
+    value : str, optional
+        The value as text.
+    several : list of str, optional
+        The texts of a list.
     """
-    for sentence, name in zip(sentences.to_pylist(), names.to_pylist(), strict=True):
-        require_table(sentence, name)
-    return pa.array(names.to_pylist(), pa.string())
+    if re.fullmatch(TEXT, kind):
+        return None if value is None else json.dumps(value)
+    if re.fullmatch(rf"({TEXT})\[\d*\]", kind):
+        return None if several is None else json.dumps(several)
+    message = f"{sentence}{shown(kind, value)}"
+    raise ValueError(message)
+
+
+def table_name(sentence: str, name: str) -> str:
+    """Give the name of a table as it is; see `require_table`."""
+    require_table(sentence, name)
+    return name
 
 
 def require_table(sentence: str, name: str) -> None:

@@ -3,10 +3,7 @@
 DuckDB's own error about a column that is not there is one about the text of the macro.
 """
 
-import pyarrow as pa
-
 from spatialq.data.arrow import MESH
-from spatialq.database.transport.arrow import written
 from spatialq.database.transport.refusal import NUMBER
 from spatialq.functions.sql_text import identifier, literal
 
@@ -28,24 +25,18 @@ TYPES = {
 """The SQL types of columns that tables must have, which are the same in all of them."""
 
 
-def rows_sql(
-    places: pa.ChunkedArray, tables: pa.ChunkedArray, columns: pa.ChunkedArray
-) -> pa.Array:
-    """Write the queries for the rows of tables that must have columns.
+def rows_sql(place: str, table: str, columns: list[str]) -> str:
+    """Write the query for the rows of a table that must have columns.
 
     Parameters
     ----------
-    places : array of str
+    place : str
         The function and its argument, such as 'contours: grid'.
-    tables : array of str
-        Names of tables.
-    columns : array of list of str
-        The columns that each must have.
+    table : str
+        Its name.
+    columns : list of str
+        The columns that it must have.
     """
-    return written(_rows, places, tables, columns)
-
-
-def _rows(place: str, table: str, columns: list[str]) -> str:
     names = [identifier(each) for each in columns]
     checked = ", ".join(
         f"{typed(place, each, f'{table!r} ')} AS {name}"
