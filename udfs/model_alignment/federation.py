@@ -326,14 +326,8 @@ def _lifted(models: list[Model], group: list[int]) -> dict[int, Move]:
     while len(left := [k for k in group if k not in found]) > 1:
         seen = {k: _lift(models[k], [models[i] for i in left if i != k]) for k in reversed(left)}
         most = max(seen, key=lambda k: seen[k][0])
-        gained, metres = seen.pop(most)
-        # the same floors may meet if another model is moved the other way: which one is lost then
-        # matters to a third
-        is_either = len(left) > 2 and any(
-            of_other > RIVAL_ALONG * gained and abs(metres + back) <= 2 * TOLERANCE
-            for of_other, back in seen.values()
-        )
-        if not gained or is_either:
+        gained, metres = seen[most]
+        if not gained:
             break
         found[most] = _along(models[most], 2, metres)
     return found
