@@ -21,7 +21,7 @@ from spatialq.errors import FileError
 from spatialq.export import clash_snapshot
 from spatialq.export.clash_view import see
 from spatialq.workflows.clash import find_clashes
-from spatialq.workflows.clash_files import Asked, query_of
+from spatialq.workflows.clash_files import Asked, groups_sql, query_of
 
 from .command_line import rows, spatialq_command
 from .conftest import real_file
@@ -306,14 +306,35 @@ def check_full(project, models, options):
         result = con.execute("FROM clashes")
         names = ", ".join(column for column, *_ in result.description)
         full = result.fetchall()
+        groups = con.execute(groups_sql("'element'", 1.0)).fetchall()
     with find_clashes(models, project=project, **options) as con:
         unique = dict.fromkeys(frozenset((row[0], row[1])) for row in full)
         found = con.execute(f"SELECT {names} FROM clashes").fetchall()
+        found_groups = con.execute(groups_sql("'element'", 1.0)).fetchall()
     if options.get("a") is None:
         assert found == full
+        assert found_groups == groups
     else:  # a pair may be found in both orders, and is one clash
         assert [frozenset(row[:2]) for row in found] == list(unique)
         assert set(map(str, found)) <= set(map(str, full))
+
+
+@pytest.mark.filterwarnings("ignore::spatialq.errors.FileWarning")  # models of which one was moved
+def test_models_that_are_replaced_one_after_the_other_give_the_rows_of_a_full_run(tmp_path):
+    random = Random(5)
+    models = [tmp_path / f"{k}.ifc" for k in range(5)]
+    for k, path in enumerate(models):
+        beams(path, along_x=k % 2 == 0)
+    listed = models.copy()
+    for _ in range(10):
+        check_full(tmp_path / "project.duckdb", listed, {})
+        which = random.randrange(5)
+        shifts = [random.choice((0.0, 0.05, 0.15, 1.0)) for _ in range(random.randrange(3, 6))]
+        beams(models[which], shifts, along_x=which % 2 == 0)
+        # others may be missing for a while, and be listed in another order
+        listed = random.sample(models, random.choice((4, 5, 5)))
+    searched = query(tmp_path / "project.duckdb", "SELECT searched, elements FROM runs")
+    assert any(some < everything for some, everything in searched)
 
 
 @pytest.mark.filterwarnings("ignore::spatialq.errors.FileWarning")  # products without faces

@@ -145,8 +145,9 @@ class Building:
         apart = np.maximum(np.maximum(self.low - point, point - self.high), 0).max(axis=1)
         apart[~self.is_drawn] = np.inf
         apart[list(pair)] = np.inf
-        order = np.argsort(apart, kind="stable")[:MOST_OTHERS]
-        return [int(row) for row in order if apart[row] <= radius]
+        near = np.flatnonzero(apart <= radius)
+        order: list[int] = near[np.argsort(apart[near], kind="stable")[:MOST_OTHERS]].tolist()
+        return order
 
 
 def clashes_of(result: "Result", path: Path) -> tuple[list[Clash], list[Path]]:

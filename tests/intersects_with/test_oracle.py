@@ -117,6 +117,45 @@ def test_cases(name):
         assert oracle.winding(b, place)[0] > 0.5
 
 
+def with_a_corner_moved(step):
+    """A cube of 1 m, and the same with one corner elsewhere."""
+    whole, other = shapes.cube(1.0), shapes.cube(1.0)
+    other[0][other[0].sum(axis=1).argmax()] += step
+    return whole, other
+
+
+def sticks_out(a, b, rng):
+    """How far points of the surface of a, corners and samples, lie outside of b."""
+    shares = rng.dirichlet([1, 1, 1], 200)
+    points = np.concatenate([a[0], *(shares @ corners for corners in a[0][a[1]])])
+    return oracle.surface_distances(points[~oracle.are_inside(points, b)], b).max(initial=0.0)
+
+
+@examples(60)
+@given(
+    st.sampled_from([0.001, 0.01]),
+    st.floats(0.5, 1.5),
+    st.lists(st.floats(-1, 1), min_size=3, max_size=3),
+    st.integers(0, 3),
+)
+def test_what_sticks_out_is_measured_as_a_distance_not_along_the_axes(t, size, way, quarters):
+    assume(np.linalg.norm(way) > 0.1)
+    step = size * t * np.array(way) / np.linalg.norm(way)
+    pair = [shapes.turned(mesh, (1, 2, 2), 25 * quarters) for mesh in with_a_corner_moved(step)]
+    rng = np.random.default_rng(1)
+    out = [sticks_out(*pair, rng), sticks_out(*pair[::-1], rng)]
+    assume(all(abs(each - t) > 0.03 * t for each in out))
+    expected = oracle.named(contact=True, a_out=out[0] > t, b_out=out[1] > t)
+    assert relation(*pair, tolerance=t) == expected
+
+
+def test_a_corner_that_sticks_out_by_more_than_the_tolerance_is_not_equal():
+    whole, other = with_a_corner_moved(0.0064)  # 11.1 mm, along no axis more than 10 mm
+    assert relation(whole, other, tolerance=0.01) == "covered_by"
+    assert relation(other, whole, tolerance=0.01) == "covers"
+    assert relation(*with_a_corner_moved(0.0057), tolerance=0.01) == "equals"  # 9.9 mm
+
+
 def far(offset):
     return lambda mesh: shapes.moved(mesh, offset)
 

@@ -76,6 +76,14 @@ def test_thin_common_parts_are_as_on_the_cpu(device, options):
         as_on_the_cpu(a, None, tolerance=tolerance, **options)
 
 
+def test_corners_that_stick_out_are_as_on_the_cpu(device):
+    a, b = [shapes.cube(1.0)], []
+    for step in (0.0057, 0.0064, -0.0064):
+        b.append(shapes.cube(1.0))
+        b[-1][0][0] -= step
+    as_on_the_cpu(Meshes.of(a), Meshes.of(b), tolerance=0.01)
+
+
 def test_no_elements_at_all(device):
     empty = Meshes.of([])
     as_on_the_cpu(empty, None)

@@ -243,6 +243,8 @@ def trades(con, other, moved_one, conditions):
     [
         ((-0.3, 0.0, 0.0), 0),
         ((0.0, 0.05, 0.0), 0),
+        ((-0.05, 0.0, 0.0), 0),  # three planes along x are shared by chance
+        ((0.0, 0.0, -0.05), 0),
         ((6.66, -9.158, 0.0), 90),
         ((1.2, 0.3, 0.0), 5),
     ],

@@ -301,25 +301,35 @@ __device__ __noinline__ Sides parts_inside(
     return found;
 }
 
+// Where a point is, relative to an element (`point_in_solid.place_of`).
+enum Place { UNDECIDED, OUT, IN };
+
+__device__ __noinline__ Place place_of(const Solids& s, Vec p, i64 e, double t, int lane) {
+    Vec unused;
+    if (outside_box(p, box_at(s.boxes, e), t)) return OUT;
+    if (nearest(s, p, t * t * (1.0 + 1e-9), e, lane, unused) <= t * t) return UNDECIDED;
+    return is_inside(s, p, e, lane) ? IN : OUT;
+}
+
 // Whether faces of b are inside and outside of a (`point_in_solid.faces_inside`).
 __device__ __noinline__ Sides faces_inside(const Solids& s, i64 b, i64 a, double t, int lane) {
     const i64 v0 = s.vertex_starts[b];
-    const Box box = box_at(s.boxes, a);
     Sides found = {false, false, {0.0, 0.0, 0.0}};
     for (i64 f = s.face_starts[b]; f < s.face_starts[b + 1]; ++f) {
-        Vec n, m = face_centre(s, v0, f, n), unused;
+        Vec n, m = face_centre(s, v0, f, n);
         for (int c = 0; c < 4; ++c) {
             if (found.inside && found.outside) return found;
             Vec p = m;
-            if (c < 3) p = 0.9 * corner(s.vertices, v0 + s.faces[3 * f + c]) + 0.1 * m;
-            if (outside_box(p, box, t)) {
-                found.outside = true;
-                continue;
+            Place place = UNDECIDED;
+            if (c < 3) {
+                const Vec v = corner(s.vertices, v0 + s.faces[3 * f + c]);
+                place = place_of(s, v, a, t, lane);
+                p = 0.9 * v + 0.1 * m;
             }
-            if (nearest(s, p, t * t * (1.0 + 1e-9), a, lane, unused) <= t * t) continue;
-            if (!is_inside(s, p, a, lane)) {
+            if (place == UNDECIDED) place = place_of(s, p, a, t, lane);
+            if (place == OUT) {
                 found.outside = true;
-            } else if (!found.inside) {
+            } else if (place == IN && !found.inside) {
                 double step = 0.5 * t * s.side[b];
                 found.inside = !is_inside(s, p + step * n, b, lane);
             }

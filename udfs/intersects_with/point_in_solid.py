@@ -11,7 +11,7 @@ from spatialq.geometry.winding import open_winding, winding
 from spatialq.runtime.compile_cache import njit
 
 UNDECIDED, OUT, IN = range(3)
-"""States of a connected part: outside or inside of the other element, or not known yet."""
+"""Where a connected part, or a point, is: outside or inside of the other element, or not known."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -130,6 +130,16 @@ def outside_box(px: float, py: float, pz: float, boxes: Any, e: int, t: float) -
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def place_of(px: float, py: float, pz: float, e: int, t: float, solids: Solids) -> int:
+    """Tell whether a point is outside or inside an element; `UNDECIDED` within t of its surface."""
+    if outside_box(px, py, pz, solids.boxes, e, t):
+        return OUT
+    if near_surface(px, py, pz, e, t, solids):
+        return UNDECIDED
+    return IN if is_inside(px, py, pz, e, solids) else OUT
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def parts_inside(b: int, a: int, t: float, state: Any, solids: Solids) -> Any:
     """Tell where the connected parts of b are, none of which crosses the surface of a.
 
@@ -228,8 +238,9 @@ def parts_outside_box(b: int, a: int, t: float, state: Any, solids: Solids) -> b
 def faces_inside(b: int, a: int, t: float, solids: Solids) -> Any:
     """Tell whether faces of b are inside and outside of a, farther than t from its surface.
 
-    The centre of each face and a point near each corner are tested. A face inside counts only if
-    b ends there: one between two bodies of b says nothing.
+    The centre and the corners of each face are tested, and of a corner within t of the surface a
+    point near it. A face inside counts only if b ends there: one between two bodies of b says
+    nothing.
 
     Parameters
     ----------
@@ -253,19 +264,18 @@ def faces_inside(b: int, a: int, t: float, solids: Solids) -> Any:
             px = mx
             py = my
             pz = mz
+            place = UNDECIDED
             if corner < 3:
                 v = v0 + faces[f, corner]
+                place = place_of(vertices[v, 0], vertices[v, 1], vertices[v, 2], a, t, solids)
                 px = 0.9 * vertices[v, 0] + 0.1 * mx
                 py = 0.9 * vertices[v, 1] + 0.1 * my
                 pz = 0.9 * vertices[v, 2] + 0.1 * mz
-            if outside_box(px, py, pz, solids.boxes, a, t):
+            if place == UNDECIDED:
+                place = place_of(px, py, pz, a, t, solids)
+            if place == OUT:
                 outside = True
-                continue
-            if near_surface(px, py, pz, a, t, solids):
-                continue
-            if not is_inside(px, py, pz, a, solids):
-                outside = True
-            elif not inside:
+            elif place == IN and not inside:
                 step = 0.5 * t * solids.side[b]
                 inside = not is_inside(px + step * nx, py + step * ny, pz + step * nz, b, solids)
     return inside, outside

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import nlargest
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from .search import (
     planes_along,
     refined,
     shifts_across,
+    shifts_along,
 )
 
 if TYPE_CHECKING:
@@ -47,8 +48,11 @@ FOLLOWED = 3
 REFERENCES = 6
 """Groups of as many models as any other that are tried as the one to which others are moved."""
 MIN_FLOORS, MIN_FLOORS_WITHOUT_WALLS, MIN_SHARE = 5, 12, 0.25
-"""Floors that must meet after a shift along z alone where at most one did before: more, unless this
-share of the elements has walls in planes of the others."""
+"""Floors that must meet after a shift along z alone: more, unless this share of the elements has
+walls in planes of the others."""
+TIMES = 3
+"""A model that shares so many times as many planes along one axis after a shift along that axis
+alone is not where it should be."""
 CHANCE = 0.01
 """Planes that meet say nothing if this is how likely it is that as many do by chance; along z after
 the best of all shifts."""
@@ -56,6 +60,9 @@ SAME = 5e-3
 """Metres between shifts seen from above that are one, found by different models."""
 RIVAL = 0.7
 """Of what speaks for the best move: if another one has as much, neither is said."""
+RIVAL_ALONG = 0.8
+"""The same of shifts along one axis: five storeys that are alike share four fifths if they are
+shifted by one."""
 STILL = 0.6
 """A shift along z is none if this share of the floors meet without one."""
 PARALLEL = 2e-5
@@ -165,21 +172,27 @@ def groups_of(
 
 
 def _fit(a: Model, b: Model, there: Match) -> bool:
-    """Whether two models have more planes in common along x and along y than chance explains."""
-    shifts = ((k, sign * metres) for k in (0, 1) for metres in DECOYS for sign in (-1, 1))
+    """Whether two models have more planes in common along x and along y than chance explains.
+
+    Nor may they have far more along one of the two after a shift along it.
+    """
     if min(there.planes[:2]) < FITTING:
         return False
-    if min(there.planes[:2]) >= SURE:
-        return True
-    by_chance = [0, 0]
-    for k, metres in shifts:
-        shift = np.zeros(3)
-        shift[k] = metres
-        by_chance[k] += planes_along(a.facets, b.facets, k, shift)
-    return all(
-        planes >= _least(max(decoys / (2 * len(DECOYS)), LEAST_RATE))
-        for planes, decoys in zip(there.planes[:2], by_chance, strict=True)
+    is_more = min(there.planes[:2]) >= SURE or all(
+        _share(a.facets, b.facets, k, there.planes[k]) for k in (0, 1)
     )
+    return is_more and not any(_gain(a.largest, b.largest, k, FOUND)[0] for k in (0, 1))
+
+
+def _share(a: Facets, b: Facets, k: int, planes: int) -> bool:
+    """Whether two models share more planes along one axis than after shifts that mean nothing."""
+    by_chance = 0
+    for metres in DECOYS:
+        for sign in (-1, 1):
+            shift = np.zeros(3)
+            shift[k] = sign * metres
+            by_chance += planes_along(a, b, k, shift, copies=True)
+    return planes >= max(FITTING, _least(max(by_chance / (2 * len(DECOYS)), LEAST_RATE)))
 
 
 def _least(rate: float, tries: float = 1.0) -> int:
@@ -225,7 +238,10 @@ def _is_same(one: Move, other: Move) -> bool:
 def _moves(models: list[Model], groups: list[list[int]]) -> dict[int, Move]:
     """Find what brings each group to where the first is."""
     first, *others = ([models[k] for k in group] for group in groups)
-    found = {number: _move(group, first) for number, group in enumerate(others, 1)}
+    found = {
+        number: _move(group, first) or _slide(group, first)
+        for number, group in enumerate(others, 1)
+    }
     return {number: move for number, move in found.items() if move is not None}
 
 
@@ -285,21 +301,21 @@ def _dz(a: Facets, b: Facets, across: Any, found: list[float]) -> float:
     tried = {0.0, *found, *heights(a, b, tuple(across))}
     found_at = matches(a, b, across, sorted(tried, key=abs))
     still, most = found_at[0], max(found_at, key=lambda each: each.floors)
-    says = most.planes[2] >= _least_floors(a, b) and still.floors < STILL * most.floors
+    says = most.planes[2] >= _least_planes(a, b, 2) and still.floors < STILL * most.floors
     dz = float(most.shift[2]) if says else 0.0
     return float(refined(a, b, (*across, dz), window=2 * TOLERANCE)[2])
 
 
-def _least_floors(a: Facets, b: Facets) -> int:
-    """Say how many floors must meet after a shift along z to mean more than chance.
+def _least_planes(a: Facets, b: Facets, k: int) -> int:
+    """Say how many planes must meet after a shift along an axis to mean more than chance.
 
-    Levels that lie anywhere in the heights of two models meet as often as a Poisson process says.
+    Planes that lie anywhere in the extents of two models meet as often as a Poisson process says.
     """
-    z = [each.low[2][:, 2] for each in (a, b)]
-    if not all(map(len, z)):
+    at = [each.low[k][:, k] for each in (a, b)]
+    if not all(map(len, at)):
         return 1
-    span = max(float(sum(map(np.ptp, z))), TOLERANCE)
-    counts = [len(np.unique(np.round(each / (2 * TOLERANCE)))) for each in z]
+    span = max(float(sum(map(np.ptp, at))), TOLERANCE)
+    counts = [len(np.unique(np.round(each / (2 * TOLERANCE)))) for each in at]
     rate = math.prod(counts) * 2 * TOLERANCE / span
     return _least(rate, span / TOLERANCE)
 
@@ -309,29 +325,76 @@ def _lifted(models: list[Model], group: list[int]) -> dict[int, Move]:
     found: dict[int, Move] = {}
     while len(left := [k for k in group if k not in found]) > 1:
         seen = {k: _lift(models[k], [models[i] for i in left if i != k]) for k in reversed(left)}
-        most = max(seen, key=lambda k: seen[k].planes[2])
-        if not seen[most].planes[2]:
+        most = max(seen, key=lambda k: seen[k][0])
+        gained, metres = seen[most]
+        if not gained:
             break
-        shift = np.array([0.0, 0.0, seen[most].shift[2]])
-        found[most] = Move(0.0, 0, shift, shift)
+        found[most] = _along(models[most], 2, metres)
     return found
 
 
-def _lift(a: Model, others: list[Model]) -> Match:
-    """Find what a model has in common with others after a shift along z: nothing if it is right."""
+def _lift(a: Model, others: list[Model]) -> tuple[int, float]:
+    """Find by how much a model is too high or too low for others, as `_gain` does."""
     beside = [each for each in others if not _are_above([a], [each])]
-    if beside:
-        b = Facets.joined([each.largest for each in beside])
-        before = match(a.largest, b, np.zeros(3))
-        has_walls = before.elements[0] >= MIN_SHARE * a.elements
-        least = MIN_FLOORS if has_walls else MIN_FLOORS_WITHOUT_WALLS
-        if before.planes[2] <= 1:
-            found_at = matches(a.largest, b, (0.0, 0.0), heights(a.largest, b, (0.0, 0.0)))
-            best = max(found_at, key=lambda each: each.planes[2])
-            if best.planes[2] >= max(least, _least_floors(a.largest, b)):
-                z = refined(a.largest, b, best.shift, window=2 * TOLERANCE)[2]
-                return replace(best, shift=np.array([0.0, 0.0, z]))
-    return Match(np.zeros(3), (0, 0, 0), (0, 0))
+    if not beside:
+        return 0, 0.0
+    b = Facets.joined([each.largest for each in beside])
+    there = match(a.largest, b, np.zeros(3))
+    has_walls = there.elements[0] >= MIN_SHARE * a.elements
+    return _gain(a.largest, b, 2, MIN_FLOORS if has_walls else MIN_FLOORS_WITHOUT_WALLS)
+
+
+def _slide(lost: list[Model], others: list[Model]) -> Move | None:
+    """Find what brings models to where others are, if they were shifted along x or y alone.
+
+    Then they share planes along the other of the two more than by chance.
+    """
+    if lost[0].direction != others[0].direction:
+        return None
+    a, b = (Facets.joined([each.largest for each in models]) for models in (lost, others))
+    for k in (0, 1):
+        planes = planes_along(a, b, 1 - k, np.zeros(3), copies=True)
+        if planes >= FITTING and _share(a, b, 1 - k, planes):
+            gained, metres = _gain(a, b, k, FOUND)
+            if gained:
+                return _along(lost[0], k, metres)
+    return None
+
+
+def _along(model: Model, axis: int, metres: float) -> Move:
+    """Give the move along an axis of the walls of a model."""
+    shift = np.zeros(3)
+    shift[axis] = metres
+    return Move(0.0, 0, turning(model.direction) @ shift, shift)
+
+
+def _gain(a: Facets, b: Facets, k: int, least: int) -> tuple[int, float]:
+    """Find the shift along one axis that brings planes together where hardly any meet.
+
+    Returns
+    -------
+    int
+        How many more: 0 if chance or another shift may explain it.
+    float
+        Metres.
+    """
+    shift = np.zeros(3)
+    before = planes_along(a, b, k, shift, copies=True)
+    least = max(least, TIMES * before)
+    if least > min(len(np.unique(np.round(each.low[k][:, k], 4))) for each in (a, b)):
+        return 0, 0.0  # there are no more
+    least = max(least, _least_planes(a, b, k))
+    found = []
+    for metres, votes in shifts_along(a, b, k):
+        if votes >= least:
+            shift[k] = metres
+            found.append((planes_along(a, b, k, shift, copies=False), metres))
+    most, best = max(found, default=(0, 0.0))
+    rivals = (planes for planes, metres in found if abs(metres - best) > SAME)
+    if most < least or max(rivals, default=0) > RIVAL_ALONG * most:
+        return 0, 0.0
+    shift[k] = best
+    return most - before, float(refined(a, b, shift, window=2 * TOLERANCE)[k])
 
 
 def _height(models: list[Model]) -> float:

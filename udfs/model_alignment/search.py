@@ -20,7 +20,7 @@ WINDOW = 0.03
 ACROSS = 12
 """How many shifts along x are tried."""
 LEVELS = 12
-"""How many shifts along z are tried."""
+"""How many shifts along one axis alone are tried."""
 BEST = 4
 """How many shifts along y are tried for each along x, and along z for each of the best."""
 
@@ -83,9 +83,9 @@ def matches(
     ]
 
 
-def planes_along(a: Facets, b: Facets, k: int, shift: Any) -> int:
+def planes_along(a: Facets, b: Facets, k: int, shift: Any, *, copies: bool) -> int:
     """Count the planes perpendicular to one axis that two models share when `a` is moved."""
-    at, _, j = _in_planes(a, b, k, shift[:2], shift[2:], TOLERANCE, OVERLAP, copies=True)
+    at, _, j = _in_planes(a, b, k, shift[:2], shift[2:], TOLERANCE, OVERLAP, copies=copies)
     return _distinct(at, _plane(b, k, j), 1)[0]
 
 
@@ -116,13 +116,17 @@ def heights(a: Facets, b: Facets, across: tuple[float, float]) -> list[float]:
 
     These are floors above each other: what lies on or under a floor, not a copy of it.
     """
-    levels = [np.unique(np.round(each.low[2][:, 2], 4)) for each in (a, b)]
-    apart = np.subtract.outer(levels[1], levels[0]).ravel()
-    tried = [0.0, *(dz for dz, _ in _peaks(apart, LEVELS))]
+    tried = [0.0, *(dz for dz, _ in shifts_along(a, b, 2))]
     at, _, j = _in_planes(a, b, 2, across, tried, TOLERANCE, OVERLAP, copies=False)
     floors = _distinct(at, _plane(b, 2, j), len(tried))
     order = sorted(range(len(tried)), key=lambda k: -floors[k])
     return [tried[k] for k in order[:BEST]]
+
+
+def shifts_along(a: Facets, b: Facets, k: int) -> Iterator[tuple[float, int]]:
+    """Find the shifts along an axis that bring most planes together, and how many."""
+    planes = [np.unique(np.round(each.low[k][:, k], 4)) for each in (a, b)]
+    yield from _peaks(np.subtract.outer(planes[1], planes[0]).ravel(), LEVELS)
 
 
 def shifts_across(a: Facets, b: Facets) -> Iterator[tuple[int, float, float]]:
