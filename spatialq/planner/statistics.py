@@ -1,6 +1,6 @@
-"""What is known of an input before a call: rows, extent, boxes, where it is.
+"""Statistics of an input before a call: rows, extent, boxes, and the device that it is on.
 
-Planning must cost less than the smallest call, so that samples are looked at.
+They come from samples, since planning must cost less than the smallest call.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Parts of a call on the GPUs that it may use: each takes the next part when it is free."""
+"""A call on several GPUs: each GPU takes the next part of the work when it is free."""
 
 import queue
 import threading
