@@ -352,7 +352,7 @@ class AsGiven:
     Typer imports Pydantic to convert a value, which takes a seventh of a short command.
     """
 
-    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+    def coerce(self, value: object, param: Any, ctx: Any) -> Any:
         """Convert a value as typer does."""
         described = param.type_descriptor
         kind, is_list = described.annotation, param.multiple or param.nargs == -1

@@ -20,7 +20,7 @@ from spatialq.export.las_file import mode_of
 from spatialq.io.crs import to_wkt
 from spatialq.io.las.columns import SCAN_ANGLE_STEP, extra_bytes
 from spatialq.io.source import Progress
-from spatialq.runtime.arrays import Array, Records
+from spatialq.runtime.arrays import Array, DType, Records
 from spatialq.runtime.progress import check
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class _Attribute:
     """An attribute of the points: how to make it of records, and its range so far."""
 
     name: str
-    dtype: np.dtype[Any]
+    dtype: DType
     of: Callable[[Records], Any]
     scale: list[float] = field(default_factory=lambda: [1.0])
     offset: list[float] = field(default_factory=lambda: [0.0])
@@ -223,7 +223,7 @@ def _attributes(points: AdditivePoints) -> list[_Attribute]:
 
 
 def _extra_attributes(points: AdditivePoints) -> list[_Attribute]:
-    def of(begin: int, size: int, dtype: np.dtype[Any]) -> Callable[[Records], Any]:
+    def of(begin: int, size: int, dtype: DType) -> Callable[[Records], Any]:
         return lambda records: np.ascontiguousarray(records[EXTRA][:, begin : begin + size]).view(
             dtype
         )
