@@ -145,6 +145,19 @@ class Reading(Coordinates):
         return {f"--{name.replace('_', '-')}": getattr(self, name) for name in names}
 
 
+@dataclass(frozen=True)
+class GridReading:
+    """How a command reads terrain grids."""
+
+    nodata: Annotated[
+        float | None, typer.Option(help="Value that means that a cell has no value.")
+    ] = None
+    band: Annotated[int, typer.Option(help="Band to read of a file with several.")] = 1
+    crs: Crs = None
+    to_crs: ToCrs = None
+    resolution: Resolution = None
+
+
 STEPS = ("scale", "offset")
 SEPARATOR = ","
 LISTS = {
