@@ -15,7 +15,7 @@ from spatialq.runtime.budget import parse_size
 from spatialq.runtime.extras import require
 
 
-def check_types(*, resume: Any, memory: Any, progress: Any) -> None:
+def check_types(*, resume: object, memory: str | float | None, progress: object) -> None:
     """Refuse arguments that are of a wrong type.
 
     Raises

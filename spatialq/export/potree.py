@@ -49,12 +49,12 @@ class _Attribute:
 
     name: str
     dtype: DType
-    of: Callable[[Records], Any]
+    of: Callable[[Records], Array]
     scale: list[float] = field(default_factory=lambda: [1.0])
     offset: list[float] = field(default_factory=lambda: [0.0])
     count: int = 1
-    low: Any = None
-    high: Any = None
+    low: Array | None = None
+    high: Array | None = None
 
     def values(self, records: Records) -> Array:
         """Give the values of points, [n, count], and take note of their range."""
@@ -190,16 +190,16 @@ def _attributes(points: AdditivePoints) -> list[_Attribute]:
     header = points.source.header
     scales, offsets = list(header.scales), list(header.offsets)
 
-    def xyz(records: Records) -> Any:
+    def xyz(records: Records) -> Array:
         return np.column_stack([records[axis] for axis in "XYZ"])
 
-    def rgb(records: Records) -> Any:
+    def rgb(records: Records) -> Array:
         return np.column_stack([records[name] for name in ("red", "green", "blue")])
 
-    def bits(name: str, shift: int, mask: int) -> Callable[[Records], Any]:
+    def bits(name: str, shift: int, mask: int) -> Callable[[Records], Array]:
         return lambda records: records[name] >> shift & mask
 
-    def plain(name: str) -> Callable[[Records], Any]:
+    def plain(name: str) -> Callable[[Records], Array]:
         return lambda records: records[name]
 
     byte, short = np.dtype("u1"), np.dtype("<u2")
@@ -223,7 +223,7 @@ def _attributes(points: AdditivePoints) -> list[_Attribute]:
 
 
 def _extra_attributes(points: AdditivePoints) -> list[_Attribute]:
-    def of(begin: int, size: int, dtype: DType) -> Callable[[Records], Any]:
+    def of(begin: int, size: int, dtype: DType) -> Callable[[Records], Array]:
         return lambda records: np.ascontiguousarray(records[EXTRA][:, begin : begin + size]).view(
             dtype
         )
