@@ -1,4 +1,4 @@
-"""Broad phase of `intersects_with`: R-tree, grid, a sweep along x and a join in DuckDB.
+"""Broad phase of `intersects_with`: R-tree, a sweep along x and a join in DuckDB.
 
 python benchmarks/broad_phase.py [MODEL.ifc] [--elements 800 8000 40000 160000] [--repeat 3]
 
@@ -17,7 +17,7 @@ from measure import in_turns
 from numba import njit
 
 import spatialq
-from spatialq.geometry import hash_grid, rtree
+from spatialq.geometry import rtree
 from spatialq.runtime.threads import n_threads
 
 DISTANCE = 0.001
@@ -97,20 +97,14 @@ def main():
     parser.add_argument("--repeat", type=int, default=3)
     arguments = parser.parse_args()
     building = of_model(arguments.model) if arguments.model else random_building()
-    for search in (rtree.pairs, hash_grid.pairs):  # compiles
-        search(building[:9], None, DISTANCE)
+    rtree.pairs(building[:9], None, DISTANCE)  # compiles
     sweep(building[:9], DISTANCE)
-    print(f"{n_threads()} threads; grid, sweep and join as multiples of the R-tree")
-    print(
-        f"{'elements':>9} {'pairs':>9} {'R-tree':>10} {'grid':>7} {'sweep':>7} {'join':>7} growth"
-    )
+    print(f"{n_threads()} threads; sweep and join as multiples of the R-tree")
+    print(f"{'elements':>9} {'pairs':>9} {'R-tree':>10} {'sweep':>7} {'join':>7} growth")
     before = None
     for n in arguments.elements:
         boxes = copies(building, n)
-        tasks = {
-            "rtree": lambda boxes=boxes: len(rtree.pairs(boxes, None, DISTANCE)[0]),
-            "grid": lambda boxes=boxes: len(hash_grid.pairs(boxes, None, DISTANCE)[0]),
-        }
+        tasks = {"rtree": lambda boxes=boxes: len(rtree.pairs(boxes, None, DISTANCE)[0])}
         if n <= MAX_FOR_SWEEP:
             tasks["sweep"] = lambda boxes=boxes: sweep(boxes[np.argsort(boxes[:, 0])], DISTANCE)
         if n <= MAX_FOR_JOIN:
@@ -123,7 +117,7 @@ def main():
         cost = own / (n * log(n))
         ratios = [
             f"{seconds[name] / own:7.1f}" if name in seconds else "      -"
-            for name in ("grid", "sweep", "join")
+            for name in ("sweep", "join")
         ]
         growth = f"{cost / before:6.2f}" if before else "     -"
         print(f"{n:9,} {found['rtree']:9,} {own * 1e3:7.1f} ms", *ratios, growth)

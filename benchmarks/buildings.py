@@ -7,6 +7,7 @@ writes the meshes of a model, for a machine without IfcOpenShell.
 
 import math
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +38,20 @@ def elements(path):
             vertices, faces = (mesh[name].values.to_numpy() for name in ("vertices", "faces"))
             meshes.append((vertices.reshape(-1, 3), faces.reshape(-1, 3)))
     return Meshes.of(meshes)
+
+
+def of_models(paths):
+    """Give the name and the meshes of each model; of the demo's house if there is none."""
+    if paths:
+        for path in paths:
+            yield path.stem, elements(path)
+        return
+    from spatialq.demo.house import write_house
+
+    with tempfile.TemporaryDirectory() as folder:
+        house = Path(folder) / "house.ifc"
+        write_house(house)
+        yield from of_models([house])
 
 
 def copies(meshes, n):

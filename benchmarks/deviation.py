@@ -12,12 +12,11 @@ overlap. "off" is the greatest difference of the unsigned distances, in metres.
 """
 
 import argparse
-import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
-from buildings import elements
+from buildings import of_models
 from spatialq.udfs.deviation import Options
 from spatialq.udfs.deviation.cpu import run
 
@@ -134,17 +133,9 @@ def main():
     parser.add_argument("--points", type=int, nargs="+", default=[1_000_000])
     parser.add_argument("--repeat", type=int, default=3)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        models = arguments.models
-        if not models:
-            from spatialq.demo.house import write_house
-
-            models = [Path(folder) / "house.ifc"]
-            write_house(models[0])
-        for path in models:
-            meshes = elements(path)
-            for n in arguments.points:
-                compare(path.name, meshes, n, arguments.repeat)
+    for name, meshes in of_models(arguments.models):
+        for n in arguments.points:
+            compare(name, meshes, n, arguments.repeat)
 
 
 if __name__ == "__main__":

@@ -8,15 +8,13 @@ demo's house is taken.
 """
 
 import argparse
-import tempfile
 from pathlib import Path
 
-from buildings import copies, elements
+from buildings import copies, of_models
 from intersects_with import Rival
 from measure import in_turns
 from spatialq.udfs.distance import Options, cpu
 
-from spatialq.demo.house import write_house
 from spatialq.runtime.threads import n_threads
 
 
@@ -58,15 +56,9 @@ def main():
         f"{'':24} {'elem.':>7} {'triangles':>9} {'clearance s':>11} {'pairs':>7} {'ours s':>9} "
         f"{'pairs':>7} {'ratio':>7} {'nearest s':>11}"
     )
-    with tempfile.TemporaryDirectory() as folder:
-        if not chosen.models:
-            house = Path(folder) / "house.ifc"
-            write_house(house)
-            chosen.models = [house]
-        for model in chosen.models:
-            meshes = elements(model)
-            for n in chosen.copies:
-                compare(f"{model.stem} x {n}", copies(meshes, n), chosen.limit, chosen.repeat)
+    for name, meshes in of_models(chosen.models):
+        for n in chosen.copies:
+            compare(f"{name} x {n}", copies(meshes, n), chosen.limit, chosen.repeat)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ to the first line. Without a model, the demo's house is taken.
 
 import argparse
 import math
-import tempfile
 from pathlib import Path
 
 import ifcopenshell
@@ -20,12 +19,11 @@ import ifcopenshell.geom
 import ifcopenshell.guid
 import ifcopenshell.ifcopenshell_wrapper as wrapper
 import pyarrow as pa
-from buildings import copies, elements
+from buildings import copies, of_models
 from measure import in_turns
 from spatialq.udfs.intersects_with import Options, cpu
 
 import spatialq
-from spatialq.demo.house import write_house
 from spatialq.io.ifc.worker import SETTINGS
 from spatialq.runtime.threads import n_threads
 
@@ -152,11 +150,7 @@ def main():
     parser.add_argument("--rival", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--sql", action=argparse.BooleanOptionalAction, default=True)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        if not arguments.models:
-            arguments.models = [Path(folder) / "house.ifc"]
-            write_house(arguments.models[0])
-        models = [(path.stem, elements(path)) for path in arguments.models]
+    models = [*of_models(arguments.models)]
     for relations in (False, True):  # compiles
         cpu.run(models[0][1], options=Options(relations=relations))
     for n in arguments.copies:

@@ -35,7 +35,7 @@ MODELS = (
 """Ten models, as many as the thesis was given; two of them are of the authors that it names."""
 SMALL = MODELS[:5]
 METHODS = ("exact", "pairmesh")
-STRUCTURES = ("rtree", "none")
+STRUCTURES: tuple[broad_phase.Method, ...] = ("rtree", "none")
 QUERIES = ("search mesh", "all pairs")
 NEAR = 0.001
 CORNERS = np.array([(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)], np.float64)
@@ -84,7 +84,7 @@ def measured(plain, repeat):
         "solids": lambda: PreparedMeshes(plain, meshes.boxes),
     }
     box = boxes.of(search)
-    for name in ("rtree", "grid", "none"):
+    for name in STRUCTURES:
         tree = meshes.tree if name == "rtree" else None
         works[f"{name} search candidates"] = partial(
             broad_phase.pairs, box, meshes.boxes, NEAR, name, None, tree

@@ -8,12 +8,11 @@ the plane, "off" the median and the 95th percentile of the deviation of the best
 """
 
 import argparse
-import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
-from buildings import elements
+from buildings import of_models
 from spatialq.udfs.detect_planes.cpu import detection
 from spatialq.udfs.plane_elements import Options
 from spatialq.udfs.plane_elements.match import match
@@ -110,17 +109,9 @@ def main():
         f"{'':20} {'points':>10} {'elem.':>6} {'triangles':>9} {'planes':>7} {'matched':>7} "
         f"{'right':>6} {'off, mm':>10} {'detection s':>11} {'matching s':>10} {'ratio':>6}"
     )
-    with tempfile.TemporaryDirectory() as folder:
-        if not chosen.models:
-            from spatialq.demo.house import write_house
-
-            house = Path(folder) / "house.ifc"
-            write_house(house)
-            chosen.models = [house]
-        for model in chosen.models:
-            meshes = elements(model)
-            for n in chosen.points:
-                compare(model.stem, meshes, n, chosen.repeat)
+    for name, meshes in of_models(chosen.models):
+        for n in chosen.points:
+            compare(name, meshes, n, chosen.repeat)
 
 
 if __name__ == "__main__":

@@ -703,7 +703,7 @@ def run_elements(
     *,
     tolerance: float = 0.001,
     method: Literal["exact", "pairmesh"] = "exact",
-    broad_phase: Literal["auto", "rtree", "grid", "none"] = "auto",
+    broad_phase: Literal["auto", "rtree", "none"] = "auto",
     min_thickness: float | None = None,
     volume: bool = False,
     relations: bool = False,

@@ -5,12 +5,14 @@ import gc
 import logging
 import os
 import signal
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
+import duckdb
 import hypothesis
 import pytest
 
+import spatialq
 from spatialq.cli.progress import COMPILING
 from spatialq.demo import World, write_world
 from spatialq.io.ifc import disk_cache
@@ -114,6 +116,13 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
             make(partial)
             partial.rename(folder)
     return folder
+
+
+@pytest.fixture
+def con() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection with an empty database; modules have others of this name."""
+    with spatialq.connect() as con:
+        yield con
 
 
 @pytest.fixture(scope="session")

@@ -63,7 +63,7 @@ def test_views_that_macros_make_are_taken_by_others(con, name, call):
 
 
 @pytest.mark.parametrize("distance", [0.0, 0.001, 0.5])
-@pytest.mark.parametrize("method", ["auto", "rtree", "grid", "none"])
+@pytest.mark.parametrize("method", ["auto", "rtree", "none"])
 def test_pairs_are_those_of_brute_force(con, distance, method):
     ids, low, high = boxes_of(con)
     gap = np.maximum(low[:, None] - high[None], low[None] - high[:, None]).max(axis=2)
@@ -152,7 +152,7 @@ def test_each_relation_of_the_kernel_has_a_matrix_and_its_inverse_the_transposed
 @pytest.mark.parametrize(
     ("sql", "said"),
     [
-        ("FROM candidate_pairs('elements', method := 'octree')", "candidate_pairs: method must be one of 'auto', 'rtree', 'grid', 'none', got 'octree'"),
+        ("FROM candidate_pairs('elements', method := 'octree')", "candidate_pairs: method must be one of 'auto', 'rtree', 'none', got 'octree'"),
         ("FROM candidate_pairs('elements', distance := -1)", "candidate_pairs: distance must be >= 0 metres, got -1"),
         ("FROM candidate_pairs(3)", "candidate_pairs: a must be the name of a table, got 3"),
         ("FROM elements_in_box('elements', 'x', 0, 0, 1, 1, 1)", "elements_in_box: xmin must be a number, got 'x'"),
@@ -169,13 +169,11 @@ def test_what_is_refused(con, sql, said):
 def test_on_a_real_model():
     with spatialq.connect() as con:
         spatialq.load(con, real_file("data/ifc/Duplex_A_20110907.ifc"))
-        grid, tree, found = (
+        tree, found = (
             set(con.sql(sql).fetchall())
             for sql in (
-                "FROM candidate_pairs('elements', distance := 0.001, method := 'grid')",
                 "FROM candidate_pairs('elements', distance := 0.001, method := 'rtree')",
                 "SELECT a, b FROM spatial_relations('elements')",
             )
         )
-        assert grid == tree
         assert found <= tree

@@ -38,12 +38,6 @@ def write_las(path, n=1000, *, point_format=3, crs="EPSG:25832", first=0.0):
     return path
 
 
-@pytest.fixture
-def con():
-    with spatialq.connect() as con:
-        yield con
-
-
 def test_points_run_on_from_file_to_file(con, tmp_path):
     paths = [write_las(tmp_path / f"{i}.laz", 1000, first=100.0 * i) for i in range(3)]
     records = spatialq.load(con, paths, "tiles")

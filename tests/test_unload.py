@@ -43,12 +43,6 @@ def fresh(paths):
         return rows(con)
 
 
-@pytest.fixture
-def con():
-    with spatialq.connect() as con:
-        yield con
-
-
 @pytest.mark.slow
 def test_a_hundred_operations_leave_what_a_fresh_load_makes(con, tmp_path):
     rng = random.Random(1)

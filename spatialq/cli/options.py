@@ -145,6 +145,19 @@ class Reading(Coordinates):
         return {f"--{name.replace('_', '-')}": getattr(self, name) for name in names}
 
 
+@dataclass(frozen=True)
+class GridReading:
+    """How a command reads terrain grids."""
+
+    nodata: Annotated[
+        float | None, typer.Option(help="Value that means that a cell has no value.")
+    ] = None
+    band: Annotated[int, typer.Option(help="Band to read of a file with several.")] = 1
+    crs: Crs = None
+    to_crs: ToCrs = None
+    resolution: Resolution = None
+
+
 STEPS = ("scale", "offset")
 SEPARATOR = ","
 LISTS = {
@@ -352,7 +365,7 @@ class AsGiven:
     Typer imports Pydantic to convert a value, which takes a seventh of a short command.
     """
 
-    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+    def coerce(self, value: object, param: Any, ctx: Any) -> Any:
         """Convert a value as typer does."""
         described = param.type_descriptor
         kind, is_list = described.annotation, param.multiple or param.nargs == -1

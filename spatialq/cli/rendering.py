@@ -101,7 +101,7 @@ def _width(name: str, rows: list[dict[str, Any]]) -> int:
     return max(cell_len(line) for text in texts for line in text.split("\n"))
 
 
-def show_json(value: Any) -> None:
+def show_json(value: object) -> None:
     """Print a value as JSON."""
     typer.echo(json.dumps(_for_json(value), default=str, allow_nan=False))
 
@@ -171,7 +171,7 @@ def _start(text: str) -> str:
     return f"CASE WHEN length({text}) > {MAX_CHARACTERS} THEN {cut} ELSE {text} END"
 
 
-def _for_json(value: Any) -> Any:
+def _for_json(value: object) -> Any:
     """Replace what JSON does not have: NaN and infinity by null, keys of MAPs by text."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
@@ -182,11 +182,11 @@ def _for_json(value: Any) -> Any:
     return value
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     from rich.markup import escape
 
     return escape(_text(value))
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return "" if value is None else str(value)

@@ -3,8 +3,8 @@
 `run` divides the work into tasks, an executor hands them to workers, and each task writes one part
 of the result. The rows that travel between processes are tasks, never points.
 
-A worker imports this package, but what its tasks need alone: the driver with all methods and
-DuckDB would take most of the time in which it starts.
+Names of this package are imported when they are first used. Workers import it, too, and the driver
+with all methods and DuckDB, which they do not need, would take most of their start.
 """
 
 from importlib import import_module

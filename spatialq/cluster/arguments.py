@@ -15,7 +15,7 @@ from spatialq.runtime.budget import parse_size
 from spatialq.runtime.extras import require
 
 
-def check_types(*, resume: Any, memory: Any, progress: Any) -> None:
+def check_types(*, resume: object, memory: str | float | None, progress: object) -> None:
     """Refuse arguments that are of a wrong type.
 
     Raises
@@ -33,7 +33,7 @@ def check_types(*, resume: Any, memory: Any, progress: Any) -> None:
         raise ValueError(message)
 
 
-def files_of_job(source: Any, kind: Kind, argument: str = "source") -> list[Path]:
+def files_of_job(source: object, kind: Kind, argument: str = "source") -> list[Path]:
     """Give the files of a job, or of another argument of it.
 
     Raises
@@ -57,7 +57,7 @@ def _path(given: Any) -> Any:
     return Path(given) if is_other else given
 
 
-def _several(source: Any, argument: str = "source") -> list[str | Path]:
+def _several(source: object, argument: str = "source") -> list[str | Path]:
     several = [source] if isinstance(source, str | os.PathLike) else source
     if isinstance(several, Sequence) and not isinstance(several, bytes):
         given = [_path(each) for each in several]
@@ -67,7 +67,9 @@ def _several(source: Any, argument: str = "source") -> list[str | Path]:
     raise ValueError(message)
 
 
-def new_folder_of(folder: Any, source: Any, files: Sequence[Path], part_format: str) -> JobFolder:
+def new_folder_of(
+    folder: Any, source: object, files: Sequence[Path], part_format: str
+) -> JobFolder:
     """Give the folder of a job that is run, which is not made yet.
 
     Parameters

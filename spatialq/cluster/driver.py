@@ -1,4 +1,4 @@
-"""One job: tasks given out, what is done recorded, and what was done before left as it is."""
+"""The driver of a job: gives out tasks, records those that are done, skips those done before."""
 
 import json
 import time
@@ -195,7 +195,7 @@ def run(
     }
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Give a number of NumPy as one of Python, which JSON has."""
     return value.item() if isinstance(value, np.generic) else value
 

@@ -1,4 +1,4 @@
-"""By which name a user called a function of jobs, with which its errors begin."""
+"""The name by which a user called a function of jobs: its errors begin with it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

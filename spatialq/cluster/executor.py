@@ -1,4 +1,4 @@
-"""What an executor is, and what its workers share of a machine."""
+"""The interface of executors, and how workers share a machine."""
 
 import os
 from collections.abc import Generator, Iterable

@@ -1,4 +1,4 @@
-"""Who does the tasks of a job: this process, others of this machine, or Ray."""
+"""The executors by name: this process, several processes of this machine, or Ray."""
 
 from collections.abc import Sequence
 

@@ -41,7 +41,7 @@ def check_of_file(more: Mapping[str, Any]) -> None:
     _require(is_side, "resolution", "a number above 0", resolution)
 
 
-def _require(is_right: bool, name: str, must: str, value: Any) -> None:  # noqa: FBT001
+def _require(is_right: bool, name: str, must: str, value: object) -> None:  # noqa: FBT001
     if not is_right:
         message = f"{CALLER}: {name} must be {must}, got {value!r}"
         raise ValueError(message)

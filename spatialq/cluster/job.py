@@ -1,4 +1,4 @@
-"""A job that runs: its call, its files, and stages of tasks, of which those done before stay."""
+"""A running job: its call, its files, and its stages of tasks. Those done before are skipped."""
 
 import time
 import warnings

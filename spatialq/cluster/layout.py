@@ -1,4 +1,4 @@
-"""How a survey is divided: cores, of which each point is in one, and what is read around them."""
+"""The division of a survey into cores. Each point is in one core; tasks also read around it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

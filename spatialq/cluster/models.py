@@ -1,4 +1,4 @@
-"""Building models of a job, which a task each reads."""
+"""Building models of a job: each is read by one task."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from spatialq.cluster.row_index import ranges_in
+from spatialq.cluster.survey import Stamp
 from spatialq.data.boxes import in_box
 from spatialq.errors import FileError
 from spatialq.execution.call import call_as_given
@@ -27,7 +28,7 @@ TYPES = {"point_id": np.int64, "x": np.float64, "y": np.float64, "z": np.float64
 CLASS = "classification"
 
 
-def open_cloud(caller: str, path: str, stamp: list[int]) -> Any:
+def open_cloud(caller: str, path: str, stamp: Stamp) -> Any:
     """Open a file of a task as a `PointSource`.
 
     Raises

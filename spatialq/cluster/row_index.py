@@ -1,7 +1,8 @@
-"""Where in a file its points are: the boxes of runs of rows, so that others read but some.
+"""An index of a file of points: boxes of runs of rows, so that tasks read only those they need.
 
-A plain LAS or LAZ file does not say it. The task that looks at all points of a file records it, in
-few bytes, since a driver keeps it of all files: a side of a box is one of 256 steps of the extent.
+Plain LAS and LAZ files have no such index, so that the task that looks at all points of a file
+makes one. It takes few bytes, since the driver keeps those of all files: a side of a box is one of
+256 steps of the extent.
 """
 
 from base64 import b64decode, b64encode

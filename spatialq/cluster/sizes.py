@@ -47,7 +47,7 @@ def side_of(tile_size: Any, crs: str | None) -> float | None:
     return float(side * (factor_of(unit) / known[0]))
 
 
-def _is_float(value: Any) -> bool:
+def _is_float(value: object) -> bool:
     """Whether a value is a finite number that a float can hold."""
     try:
         return is_finite(value)

@@ -23,6 +23,7 @@ from spatialq.functions.stages import Box, Do, OfAll, OfCores, TaskResult
 from spatialq.io.formats import open_source
 from spatialq.io.source import PointSource
 from spatialq.io.storage import as_path
+from spatialq.runtime.arrays import DType
 
 ATTRIBUTES = "attributes"
 """The stage that finds the types of columns."""
@@ -36,7 +37,7 @@ class AttributePart(CorePart):
         self.facts = part.facts
 
     @property
-    def types(self) -> Mapping[str, np.dtype[Any]]:
+    def types(self) -> Mapping[str, DType]:
         """The columns that the parameters name, and their types in all files."""
         return {name: np.dtype(kind) for name, kind in self.data["types"].items()}
 
@@ -54,7 +55,7 @@ class AttributePart(CorePart):
         return joined(function, [cloud for cloud, _ in opened], batches, types)
 
     def _attributed(
-        self, opened: Iterable[tuple[PointSource, int]], more: Mapping[str, np.dtype[Any]]
+        self, opened: Iterable[tuple[PointSource, int]], more: Mapping[str, DType]
     ) -> Iterator[dict[str, Any]]:
         """Read the points of files, as `clouds` gives them."""
         from spatialq.database.transport.cloud_columns import batches_of_clouds

@@ -1,4 +1,4 @@
-"""The first tasks of a job: what the files of a survey hold, as all tasks must know it."""
+"""The survey: the first tasks of a job find out what its files hold, which all later tasks need."""
 
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ from spatialq.io.files import warn_about
 from spatialq.io.filters import check_bounds
 from spatialq.io.formats import open_source
 from spatialq.io.storage import ObjectPath, as_path
-from spatialq.runtime.arrays import Floats, Ints
+from spatialq.runtime.arrays import Array, Floats, Ints
 
 SURVEY = "survey"
 AXES, CLASS = ("x", "y", "z"), "classification"
@@ -34,7 +34,11 @@ class MayBeStrayError(JobError):
     """There may be stray points: the job is refused."""
 
 
-def stamp_of(path: Path) -> list[Any]:
+Stamp = list[int | str]
+"""Time, size, and a digest of what the file begins with or the ETag of an object."""
+
+
+def stamp_of(path: Path) -> Stamp:
     """Give what tells one state of a file from another: time, size, digest of its beginning."""
     status = path.stat()
     if isinstance(path, ObjectPath):
@@ -44,7 +48,7 @@ def stamp_of(path: Path) -> list[Any]:
     return [status.st_mtime_ns, status.st_size, digest]
 
 
-def read_stamp(caller: str, path: Path) -> list[Any]:
+def read_stamp(caller: str, path: Path) -> Stamp:
     """Give the stamp of a file that a task is about to read.
 
     Raises
@@ -104,7 +108,7 @@ def perform(data: dict[str, Any], _: Path) -> dict[str, Any]:
     run = row_index.rows_of_run(cloud)
     boxes = None if run is None else row_index.Boxes(run, cloud.rows)
     names = [*AXES, *([CLASS] if data["left_out"] and CLASS in cloud.schema.names else [])]
-    parts: list[list[Any]] = [[] for _ in names]
+    parts: list[list[Array]] = [[] for _ in names]
     for batch in cloud.batches([*names, "point_id"], hint):
         *columns, ids = (values.to_numpy(zero_copy_only=False) for values in batch.columns)
         if bounds is not None:

@@ -1,4 +1,4 @@
-"""Warnings of tasks: of many that differ only in the names they quote, the first ones are shown."""
+"""Warnings of tasks: of those that differ only in the names they quote, the first few are shown."""
 
 import re
 import warnings

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from spatialq.runtime.arrays import Array, Floats
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import CHUNK, workers
 
+Result = TypeVar("Result")
 NEAR = 0.01
 """Maximum distance in cells of a coordinate from its place: coordinates in text are rounded."""
 EXACT = 1e-6
@@ -168,7 +169,7 @@ def _require_near(function: str, axis: str, values: Array, places: RegularAxis) 
         raise ValueError(message)
 
 
-def _in_parts(work: Callable[[slice], Any], size: int, most: int = CHUNK) -> list[Any]:
+def _in_parts(work: Callable[[slice], Result], size: int, most: int = CHUNK) -> list[Result]:
     """Call work with parts of range(size), of at most so many items; return the results."""
     with workers() as pool:
         return pool.map(work, (slice(*span) for span in pool.spans(size, most=most)))

@@ -1,7 +1,7 @@
 """What the kernels of point clouds share: checks and copies of x, y, z and point_id."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from spatialq.runtime import buffers, cuda
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import n_threads, workers
 
+Result = TypeVar("Result")
 IDS_PER_THREAD = 100_000
 """With fewer ids per thread, starting another thread costs more than it saves."""
 BLOCK = 4096
@@ -102,7 +103,7 @@ def ids_of(point_id: Any, n: int, xp: Any = np) -> Any:
     return ids
 
 
-def in_parts(work: Callable[[int, int], Any], n: int) -> list[Any]:
+def in_parts(work: Callable[[int, int], Result], n: int) -> list[Result]:
     """Call work with parts of range(n), a thread for each; for few, without another thread."""
     if n < 2 * IDS_PER_THREAD:
         return [work(0, n)]

@@ -24,12 +24,12 @@ DENSE = 8
 """Up to so many possible values for each id are marked, instead of sorting the ids."""
 
 
-def is_finite(value: Any) -> bool:
+def is_finite(value: object) -> bool:
     """Whether a value is a number, and finite."""
     return isinstance(value, Real) and isfinite(value)
 
 
-def as_floats(function: str, name: str, values: Any) -> Any:
+def as_floats(function: str, name: str, values: object) -> Any:
     """Make contiguous float64 of numbers, where they are; NaN where they are masked.
 
     What is that already is given as it is; other numbers are converted in threads.
@@ -53,7 +53,7 @@ def as_floats(function: str, name: str, values: Any) -> Any:
     raise ValueError(message)
 
 
-def as_numbers(function: str, name: str, values: Any) -> Any:
+def as_numbers(function: str, name: str, values: object) -> Any:
     """Make an array of numbers or truth values, of their own type, where they are.
 
     Raises
@@ -68,7 +68,7 @@ def as_numbers(function: str, name: str, values: Any) -> Any:
     raise ValueError(message)
 
 
-def as_ids(function: str, values: Any) -> Any:
+def as_ids(function: str, values: object) -> Any:
     """Make contiguous int64 of point_ids, where they are; None if there are none.
 
     What is that already is given as it is; other integers are converted in threads.
@@ -123,7 +123,7 @@ def require_unique(function: str, ids: Ints | None) -> None:
             raise ValueError(message)
 
 
-def as_attribute(function: str, name: str, values: Any, kind: str) -> Any:
+def as_attribute(function: str, name: str, values: object, kind: str) -> Any:
     """Make numbers of a SQL type of what is given, if anything is; masked where that is."""
     if kind != "DOUBLE" or values is None:
         return as_whole(function, name, values, kind)
@@ -132,7 +132,7 @@ def as_attribute(function: str, name: str, values: Any, kind: str) -> Any:
     return numbers if array.dtype == np.float64 else array.astype(np.float64)
 
 
-def as_whole(function: str, name: str, values: Any, kind: str) -> Any:
+def as_whole(function: str, name: str, values: object, kind: str) -> Any:
     """Make whole numbers of a SQL type of what is given, if anything is; masked where that is."""
     if values is None:
         return None
@@ -225,7 +225,7 @@ def as_meshes(place: str, given: Any) -> Meshes:
     return meshes
 
 
-def as_cloud(place: str, given: Any) -> Cloud:
+def as_cloud(place: str, given: object) -> Cloud:
     """Take what a caller gives as another cloud: x, y and z.
 
     Raises

@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -73,7 +72,7 @@ class Camera(Parameters):
             self.reject("far", f"> near ({self.near:g})")
 
     @classmethod
-    def of(cls, caller: str, given: Any) -> "Camera":
+    def of(cls, caller: str, given: object) -> "Camera":
         """Make a camera from named values.
 
         Parameters
@@ -164,7 +163,7 @@ def _unit(vector: Floats) -> Floats:
     return np.asarray(shorter / np.linalg.norm(shorter))
 
 
-def in_sql(value: Any) -> str:
+def in_sql(value: object) -> str:
     """Write a JSON value as SQL, for an error sentence."""
     if isinstance(value, list):
         return f"[{', '.join(map(in_sql, value))}]"

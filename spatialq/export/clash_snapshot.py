@@ -1,4 +1,4 @@
-"""Pictures of clashes that say of what they were drawn, so that none need be drawn again."""
+"""Pictures of clashes with a digest of what they show: unchanged ones are not drawn again."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""From where a clash is seen: a camera that sees both elements, and the picture."""
+"""The view of a clash: a camera that sees both elements, and its picture."""
 
 from dataclasses import dataclass
 from functools import cache

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from spatialq.runtime.arrays import Floats, Int32s
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,8 @@ class Element:
     description: str | None
     storey: str | None
     model: str
-    vertices: "NDArray[np.float64]"
-    faces: "NDArray[np.int32]"
+    vertices: "Floats"
+    faces: "Int32s"
     is_closed: bool | None
     colour: tuple[int, int, int]
     colour_name: str

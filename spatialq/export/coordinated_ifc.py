@@ -217,7 +217,7 @@ class _Model:
             RelatingPropertyDefinition=made,
         )  # fmt: skip
 
-    def _value(self, value: Any) -> Any:
+    def _value(self, value: object) -> Any:
         match value:
             case None | "":
                 return None

@@ -174,7 +174,7 @@ def _fit(aspect: float, wide: int, tall: int) -> tuple[int, int]:
     return max(1, round(width)), max(1, round(width * aspect))
 
 
-def _known(value: Any) -> Floats:
+def _known(value: object) -> Floats:
     plain = np.ma.filled(np.ma.asarray(value, np.float64), np.nan)
     known: Floats = plain[~np.isnan(plain)]
     return known

@@ -12,9 +12,7 @@ from spatialq.export.raster import Raster, hillshade
 from spatialq.runtime.threads import chunks
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
+    from spatialq.runtime.arrays import Bools, Bytes, Float32s, Floats
 
 WIDTH, MARGIN, GAP, TITLE, TALLEST = 1600, 24, 24, 56, 1200
 INK, FAINT, PAPER, EMPTY = (38, 42, 48), (112, 118, 126), (252, 252, 250), (226, 230, 235)
@@ -28,9 +26,9 @@ DARK, BRIGHT = 0.45, 1.2  # ends of the shading, so that no colour is lost in it
 def write_ground_picture(
     path: str | Path,
     terrain: Raster,
-    xyz: "Sequence[FloatArray]",
-    is_ground: "NDArray[np.bool_]",
-    margin: "NDArray[np.float32]",
+    xyz: "Sequence[Floats]",
+    is_ground: "Bools",
+    margin: "Float32s",
     noise: int,
     title: str,
     unit: str | None = None,
@@ -104,21 +102,19 @@ def write_ground_picture(
         canvas.save(partial, "PNG")
 
 
-def _in_doubt(
-    is_ground: "NDArray[np.bool_]", margin: "NDArray[np.float32]", doubt: float
-) -> "NDArray[np.bool_]":
-    found: NDArray[np.bool_] = (np.abs(margin) < doubt) & (is_ground == (margin >= 0))
+def _in_doubt(is_ground: "Bools", margin: "Float32s", doubt: float) -> "Bools":
+    found: Bools = (np.abs(margin) < doubt) & (is_ground == (margin >= 0))
     return found
 
 
 def _points(
-    xyz: "Sequence[FloatArray]",
-    is_ground: "NDArray[np.bool_]",
-    margin: "NDArray[np.float32]",
+    xyz: "Sequence[Floats]",
+    is_ground: "Bools",
+    margin: "Float32s",
     doubt: float,
     box: Raster,
     scale: float,
-) -> "NDArray[np.uint8]":
+) -> "Bytes":
     """Colour and shade the highest points of cells that are pixels, or wider if these had none."""
     x, y, z = xyz
     high, wide = (cells * box.resolution for cells in box.z.shape)
@@ -141,7 +137,7 @@ def _points(
     shade = hillshade(Raster(surface.reshape(rows, columns), 0.0, 0.0, cell))
     light = np.where(shade == 0, 1.0, np.clip(shade / LIGHT, DARK, BRIGHT))
     lit = np.clip(colour.reshape(rows, columns, 3) * light[..., None], 0, 255)
-    pixels: NDArray[np.uint8] = lit.astype(np.uint8)
+    pixels: Bytes = lit.astype(np.uint8)
     return pixels
 
 

@@ -1,8 +1,8 @@
-"""What is done of outputs that are not whole yet, kept on the disk so that a run can go on.
+"""Results of unfinished runs, kept on the disk so that a resumed run goes on with them.
 
-It lies in hidden folders beside the outputs, whose name follows from the outputs. A process holds
-them with a lock; those of a process that was killed stay, for a run that resumes or to be cleared.
-What is there is not forced to the disk: it counts as long as the same system runs.
+They are in hidden folders beside the outputs, whose names follow from the outputs. A process locks
+its folders; those of a process that was killed stay until a run resumes or clears them. Files are
+not flushed to the disk: they survive the end of a process, but not that of the system.
 """
 
 import hashlib

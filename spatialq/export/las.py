@@ -31,8 +31,7 @@ from spatialq.io.las.header import HEADER_SIZES, Identity, Vlr
 from spatialq.io.las.source import open_las
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from spatialq.runtime.arrays import Bools, Bytes, Records
 
 LEFT_OUT = (LASZIP, ("copc", 1), ("copc", 1000), ("LAStools", 30))
 """Records about the storage of points (compression, octree, index), which differs in a copy."""
@@ -42,9 +41,9 @@ def write_copy(
     source: Path | Sequence[Path],
     target: Path,
     *,
-    classes: "NDArray[np.uint8] | None" = None,
+    classes: "Bytes | None" = None,
     fields: Sequence[Field] = (),
-    keep: "NDArray[np.bool_] | None" = None,
+    keep: "Bools | None" = None,
     progress: Callable[[int, int], None] | None = None,
     crs: str | None = None,
 ) -> int:
@@ -158,9 +157,7 @@ def require_format(sources: Sequence[Path], target: Path) -> None:
     require_uncompressed(target, _joined(sources, target).header.point_format)
 
 
-def _check_classes(
-    cloud: Joined, classes: "NDArray[np.uint8]", keep: "NDArray[np.bool_] | None"
-) -> None:
+def _check_classes(cloud: Joined, classes: "Bytes", keep: "Bools | None") -> None:
     if classes.shape != (cloud.rows,) or (keep is not None and keep.shape != (cloud.rows,)):
         message = (
             f"write_copy: classes and keep must have a value for each of the {cloud.rows} "
@@ -180,11 +177,11 @@ def _check_classes(
 def _changed(
     cloud: Joined,
     layout: Layout | None,
-    classes: "NDArray[np.uint8] | None",
+    classes: "Bytes | None",
     fields: Sequence[Field],
-    keep: "NDArray[np.bool_] | None",
+    keep: "Bools | None",
     progress: Callable[[int, int], None] | None,
-) -> "Iterator[NDArray[np.void]]":
+) -> "Iterator[Records]":
     # formats 0 to 5 have three flags in the byte of the class
     place, flags = (15, 0xE0) if cloud.header.point_format <= 5 else (16, 0)
     first = 0

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from spatialq.export.atomic import WRITER
 from spatialq.export.las_dimensions import OLD, RANK
 from spatialq.export.point_columns import Column
 from spatialq.io.las.columns import SCAN_ANGLE_STEP, Dimension
-from spatialq.runtime.arrays import Array, Bytes, Floats
+from spatialq.runtime.arrays import Array, Bytes, DType, Floats
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +35,7 @@ class Field:
     """Makes the values of the field of those of the columns."""
 
 
-def plain(column: Column, field: str, dtype: "np.dtype[Any]") -> Field:
+def plain(column: Column, field: str, dtype: "DType") -> Field:
     """Make a field of one column."""
     return Field(field, (column,), lambda values: column.as_type(values, dtype))
 

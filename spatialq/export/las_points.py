@@ -1,9 +1,10 @@
 """Rows of a table as points of a LAS or LAZ file.
 
-A query may give other rows when it runs again, so that it runs once. Where the scale and offset of
-the source give all coordinates back, the rows are written as they come. Else scale and offset are
-known when all rows have been seen, as is what a fractional intensity means: the rows are staged in
-a file beside the target, as point records, with float64 before each for what is not decided yet.
+A query may give other rows when it runs again, and is therefore run once. Where the scale and
+offset of the source give all coordinates back, the rows are written as they come. Else scale and
+offset are known when all rows have been seen, as is what a fractional intensity means: the rows are
+staged in a file beside the target, as point records, with float64 before each for what is not
+decided yet.
 """
 
 import struct

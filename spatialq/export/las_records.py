@@ -16,9 +16,9 @@ from spatialq.export.point_columns import Column, point_columns
 from spatialq.io.las.columns import Dimension, dimensions, record_dtype
 
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
-    from numpy.typing import NDArray
+
+    from spatialq.runtime.arrays import Floats, Records
 
 
 class PointRecords:
@@ -90,7 +90,7 @@ class PointRecords:
         """Whether the times so far are not seconds of a week."""
         return self._times is not None and self._times.are_standard
 
-    def coordinates(self, batch: "pa.RecordBatch") -> "list[NDArray[np.float64]]":
+    def coordinates(self, batch: "pa.RecordBatch") -> "list[Floats]":
         """Give x, y and z of rows.
 
         Raises
@@ -100,7 +100,7 @@ class PointRecords:
         """
         return [column.coordinates(batch.column(column.name)) for column in self.xyz]
 
-    def fill(self, records: "NDArray[np.void]", batch: "pa.RecordBatch") -> None:
+    def fill(self, records: "Records", batch: "pa.RecordBatch") -> None:
         """Put rows into as many records, but for coordinates and intensities of a floating type.
 
         Raises

@@ -1,4 +1,4 @@
-"""What is known of a cloud before its levels of detail are written."""
+"""The header of a cloud whose levels of detail are written."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""A picture of a symmetric matrix of counts: the more, the darker."""
+"""A picture of a symmetric matrix of counts: larger counts are darker."""
 
 import math
 from collections.abc import Sequence

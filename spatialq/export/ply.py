@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from spatialq.io.crs import name
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from spatialq.runtime.arrays import DType
 
 TYPES = {
     "i1": "char", "u1": "uchar", "i2": "short", "u2": "ushort", "i4": "int", "u4": "uint",
@@ -59,7 +61,7 @@ def write_ply(
         If a column or a value cannot be held, or the file cannot be written.
     """
     xyz, others = point_columns(path, columns)
-    fields: dict[str, tuple[Column, np.dtype[Any]]] = {
+    fields: dict[str, tuple[Column, DType]] = {
         axis: (column, np.dtype("<f8")) for axis, column in zip(AXES, xyz, strict=True)
     }
     for column in others:

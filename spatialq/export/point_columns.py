@@ -1,7 +1,7 @@
 """The columns of a table as those of a point cloud file: what it cannot hold is refused.
 
-NumPy converts without a word: 70,000 to 4,464 as a 16-bit number, NaN to any. Here every value is
-looked at before it is converted.
+NumPy converts silently: 70,000 becomes 4,464 as a 16-bit number, and NaN any number. Here every
+value is checked before it is converted.
 """
 
 import re
@@ -14,7 +14,7 @@ import numpy as np
 
 from spatialq.errors import FileError
 from spatialq.export.atomic import WRITER
-from spatialq.runtime.arrays import Array, Floats
+from spatialq.runtime.arrays import Array, DType, Floats
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,7 +48,7 @@ class Column:
     """The file to be written, for errors."""
     name: str
     """As the table has it."""
-    dtype: "np.dtype[Any]"
+    dtype: "DType"
     """Of its values in memory."""
     count: int = 1
     """Values of a row."""
@@ -133,7 +133,7 @@ class Column:
             reason = f"has the value {highest}, but only {low} to {high} can be held"
             self.refuse(reason, f"least({self.quoted}, {high})")
 
-    def as_type(self, values: Array, dtype: "np.dtype[Any]") -> Array:
+    def as_type(self, values: Array, dtype: "DType") -> Array:
         """Give the same values as another type.
 
         Raises

@@ -20,7 +20,7 @@ from spatialq.export.las_file import mode_of
 from spatialq.io.crs import to_wkt
 from spatialq.io.las.columns import SCAN_ANGLE_STEP, extra_bytes
 from spatialq.io.source import Progress
-from spatialq.runtime.arrays import Array, Records
+from spatialq.runtime.arrays import Array, DType, Records
 from spatialq.runtime.progress import check
 
 if TYPE_CHECKING:
@@ -48,13 +48,13 @@ class _Attribute:
     """An attribute of the points: how to make it of records, and its range so far."""
 
     name: str
-    dtype: np.dtype[Any]
-    of: Callable[[Records], Any]
+    dtype: DType
+    of: Callable[[Records], Array]
     scale: list[float] = field(default_factory=lambda: [1.0])
     offset: list[float] = field(default_factory=lambda: [0.0])
     count: int = 1
-    low: Any = None
-    high: Any = None
+    low: Array | None = None
+    high: Array | None = None
 
     def values(self, records: Records) -> Array:
         """Give the values of points, [n, count], and take note of their range."""
@@ -190,16 +190,16 @@ def _attributes(points: AdditivePoints) -> list[_Attribute]:
     header = points.source.header
     scales, offsets = list(header.scales), list(header.offsets)
 
-    def xyz(records: Records) -> Any:
+    def xyz(records: Records) -> Array:
         return np.column_stack([records[axis] for axis in "XYZ"])
 
-    def rgb(records: Records) -> Any:
+    def rgb(records: Records) -> Array:
         return np.column_stack([records[name] for name in ("red", "green", "blue")])
 
-    def bits(name: str, shift: int, mask: int) -> Callable[[Records], Any]:
+    def bits(name: str, shift: int, mask: int) -> Callable[[Records], Array]:
         return lambda records: records[name] >> shift & mask
 
-    def plain(name: str) -> Callable[[Records], Any]:
+    def plain(name: str) -> Callable[[Records], Array]:
         return lambda records: records[name]
 
     byte, short = np.dtype("u1"), np.dtype("<u2")
@@ -223,7 +223,7 @@ def _attributes(points: AdditivePoints) -> list[_Attribute]:
 
 
 def _extra_attributes(points: AdditivePoints) -> list[_Attribute]:
-    def of(begin: int, size: int, dtype: np.dtype[Any]) -> Callable[[Records], Any]:
+    def of(begin: int, size: int, dtype: DType) -> Callable[[Records], Array]:
         return lambda records: np.ascontiguousarray(records[EXTRA][:, begin : begin + size]).view(
             dtype
         )

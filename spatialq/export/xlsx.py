@@ -143,7 +143,7 @@ def _show(sheet: Any, row: int, column: int, picture: bytes) -> None:
     sheet.insert_image(row, column, f"{PICTURE}.png", options)
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> Any:
     """Give a value as a cell can hold it."""
     match value:
         case bool():

@@ -92,7 +92,7 @@ class Parameter:
             return f"a finite number of {spoken}" if spoken else "a finite number"
         return WORDS[self.type][self.is_list]
 
-    def convert(self, value: Any) -> Any:
+    def convert(self, value: object) -> Any:
         """Make Python's own value, not NumPy's, of what a caller gives; lists become tuples.
 
         Raises
@@ -113,7 +113,7 @@ class Parameter:
         message = f"a list of {several}"
         raise TypeError(message)
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: object) -> bool:
         """Whether a value, or one in a list, is of this parameter's type."""
         numbers = {int: Integral, float: Real}.get(self.type, self.type)
         return isinstance(value, numbers) and (self.type is bool or not isinstance(value, bool))

@@ -22,8 +22,7 @@ from spatialq.functions.stages import (
 )
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from spatialq.runtime.arrays import Bools
 
 
 class Execution(Protocol):
@@ -75,7 +74,7 @@ class NodePart(Part, Protocol):
         An attribute that a file lacks is None.
         """
 
-    def points_where(self, choose: "Callable[[Columns], NDArray[np.bool_]]") -> dict[str, Any]:
+    def points_where(self, choose: "Callable[[Columns], Bools]") -> dict[str, Any]:
         """Read the points that `choose` says of some points at a time, as a kernel takes them.
 
         They have the columns `more_columns` of the parameters, too, as arrays.

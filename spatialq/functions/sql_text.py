@@ -4,13 +4,12 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import chain, count
 from math import isfinite
-from typing import Any
 
 NAME = r'"(?:[^"]|"")*"|[^".]+'
 NAMES = re.compile(rf"(?:{NAME})(?:\.(?:{NAME}))*")
 
 
-def literal(value: Any) -> str:
+def literal(value: object) -> str:
     """Write None, text, a number, a truth value, or a sequence of them in SQL."""
     if value is None:
         return "NULL"

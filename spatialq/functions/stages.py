@@ -14,13 +14,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from spatialq.functions.declaration import Parameters
+    from spatialq.runtime.arrays import Array, Bools
 
 Options = TypeVar("Options", covariant=True)
-Columns = Mapping[str, "NDArray[Any]"]
+Columns = Mapping[str, "Array"]
 Box = tuple[float, float, float, float]
 """xmin, ymin, xmax, ymax."""
 
@@ -79,7 +77,7 @@ class Part(Protocol):
     def box(self) -> Box:
         """Around the points of the core."""
 
-    def points(self) -> "dict[str, NDArray[Any]]":
+    def points(self) -> "dict[str, Array]":
         """Read the points of the core and its halo.
 
         Returns
@@ -89,18 +87,18 @@ class Part(Protocol):
             takes it or some classes are left out; 0 of a file that has none.
         """
 
-    def batches(self) -> "Iterator[dict[str, NDArray[Any]]]":
+    def batches(self) -> "Iterator[dict[str, Array]]":
         """Read these points one batch after the other, which takes less memory."""
 
-    def is_own(self, rows: Columns) -> "NDArray[np.bool_]":
+    def is_own(self, rows: Columns) -> "Bools":
         """Say which rows, with `point_id`, x and y, are of the core itself."""
 
-    def own(self, rows: Columns) -> "dict[str, NDArray[Any]]":
+    def own(self, rows: Columns) -> "dict[str, Array]":
         """Give these rows."""
 
     def call(
         self, function: str, arguments: Mapping[str, Any], options: "Parameters"
-    ) -> "dict[str, NDArray[Any]]":
+    ) -> "dict[str, Array]":
         """Run the kernel of a function as it is planned, on the CPU or a GPU."""
 
 

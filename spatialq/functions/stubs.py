@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from spatialq.functions.catalogue import Function, catalogue
 from spatialq.functions.declaration import (
@@ -46,7 +45,7 @@ def quoted(text: str) -> str:
     return f'"{text}"'
 
 
-def written(value: Any) -> str:
+def written(value: object) -> str:
     """Write a default in Python."""
     if isinstance(value, tuple):
         ends = "," if len(value) == 1 else ""

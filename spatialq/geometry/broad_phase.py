@@ -4,12 +4,12 @@ from typing import Literal
 
 import numpy as np
 
-from spatialq.geometry import hash_grid, rtree
+from spatialq.geometry import rtree
 from spatialq.geometry.boxes import Boxes, not_empty
 from spatialq.geometry.pair_collection import Pairs
 from spatialq.geometry.rtree import Tree
 
-Method = Literal["auto", "rtree", "grid", "none"]
+Method = Literal["auto", "rtree", "none"]
 
 
 def pairs(
@@ -28,10 +28,9 @@ def pairs(
         xmin, ymin, zmin, xmax, ymax, zmax; inf .. -inf meets nothing. Without boxes_b pairs
         within boxes_a, i < j.
     distance : float, metres
-    method : 'auto', 'rtree', 'grid' or 'none'
-        The first three give the same. 'auto' is the R-tree: it is the faster of the two on copies
-        of a building and where sizes differ much (`benchmarks/broad_phase.py`). 'none' gives all
-        pairs of boxes that are not empty, whatever the distance, as there are without an index.
+    method : 'auto', 'rtree' or 'none'
+        The first two are the R-tree. 'none' gives all pairs of boxes that are not empty, whatever
+        the distance, as there are without an index.
     tree_a, tree_b : Tree, optional
         The R-trees of the boxes, if there are any.
 
@@ -43,8 +42,6 @@ def pairs(
     """
     if method == "none":
         return _all(boxes_a, boxes_b)
-    if method == "grid":
-        return hash_grid.pairs(boxes_a, boxes_b, distance)
     return rtree.pairs(boxes_a, boxes_b, distance, tree_a, tree_b)
 
 

@@ -21,7 +21,7 @@ from spatialq.io.files import require_file
 from spatialq.io.source import READER, ROW_GROUP, Box, SequentialSource, in_row_groups
 from spatialq.io.storage import as_path
 from spatialq.io.text_lines import ALL, LineError, Lines, WrongValueError, read_values
-from spatialq.runtime.arrays import Array, Bools, Floats
+from spatialq.runtime.arrays import Array, Bools, DType, Floats
 
 AXES = ("x", "y", "z")
 LAS_TYPES = {
@@ -188,7 +188,7 @@ def with_position(part: Part) -> Bools | None:
     return None if keep is None or keep.all() else keep
 
 
-def records(source: CloudSource, begin: int, dtype: np.dtype[Any], rows: int) -> Iterator[Array]:
+def records(source: CloudSource, begin: int, dtype: DType, rows: int) -> Iterator[Array]:
     """Read binary records, in memory that the next ones overwrite.
 
     Raises
@@ -275,7 +275,7 @@ def column_names(source: CloudSource, fields: Sequence[str]) -> list[str]:
     return names
 
 
-def column_type(name: str, stored: npt.DTypeLike) -> np.dtype[Any]:
+def column_type(name: str, stored: npt.DTypeLike) -> DType:
     """Give the type of a column whose file has values of type `stored`.
 
     x, y and z are float64. A LAS dimension has its type of LAS if that holds every value of the

@@ -17,8 +17,7 @@ from spatialq.io import access
 from spatialq.runtime import forks, progress
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from spatialq.runtime.arrays import Array, DType
 
 READER = "read_points"
 LAS = (".las", ".laz")
@@ -95,7 +94,7 @@ class PointSource(Source, Protocol):
     def read_span(self, span: Any, columns: Sequence[str]) -> pa.RecordBatch:
         """Read one part of the file, from any thread."""
 
-    def read_into(self, arrays: "Mapping[str, NDArray[Any]]", tick: Progress | None = None) -> int:
+    def read_into(self, arrays: "Mapping[str, Array]", tick: Progress | None = None) -> int:
         """Read columns of all points into arrays of `rows` values, and return how many came."""
 
 
@@ -155,7 +154,7 @@ class SequentialSource:
         _scans.keep((*key, span + 1), scan)
         return batch
 
-    def read_into(self, arrays: "Mapping[str, NDArray[Any]]", tick: Progress | None = None) -> int:
+    def read_into(self, arrays: "Mapping[str, Array]", tick: Progress | None = None) -> int:
         """Read columns of all points into arrays of `rows` values, and return how many came.
 
         Raises
@@ -180,7 +179,7 @@ def touch(a: Box, b: Box) -> bool:
     return all(a[i] <= b[i + 3] and b[i] <= a[i + 3] for i in range(3))
 
 
-def numbers_of(path: Path, name: str, values: pa.Array, dtype: "np.dtype[Any]") -> "NDArray[Any]":
+def numbers_of(path: Path, name: str, values: pa.Array, dtype: "DType") -> "Array":
     """Give the values of a column as numbers of a type; NULL is 0.
 
     Raises
@@ -195,7 +194,7 @@ def numbers_of(path: Path, name: str, values: pa.Array, dtype: "np.dtype[Any]") 
     except pa.ArrowInvalid as error:
         reason = f"the values of column '{name}' must be {dtype}: {error}"
         raise FileError.of(READER, path, reason) from None
-    array: NDArray[Any] = numbers.to_numpy(zero_copy_only=False)
+    array: Array = numbers.to_numpy(zero_copy_only=False)
     return array
 
 
@@ -224,7 +223,7 @@ class _Scans:
         self._numbers = count()
         self._lock = forks.lock()
 
-    def take(self, key: Any) -> Iterator[pa.RecordBatch] | None:
+    def take(self, key: object) -> Iterator[pa.RecordBatch] | None:
         """Give a scan to nobody else."""
         with self._lock:
             for number, (own, scan) in self._scans.items():
@@ -233,7 +232,7 @@ class _Scans:
                     return scan
             return None
 
-    def keep(self, key: Any, scan: Iterator[pa.RecordBatch]) -> None:
+    def keep(self, key: object, scan: Iterator[pa.RecordBatch]) -> None:
         """Keep a scan for whoever asks for its next part; the oldest ones are closed."""
         with self._lock:
             self._scans[next(self._numbers)] = key, scan

@@ -1,4 +1,4 @@
-"""The file of figures that `spatialq calibrate` measured, in the user's cache folder.
+"""The figures that `spatialq calibrate` measured, in a file of the user's cache folder.
 
 There is one for each machine (processor, cores, GPU) and version of spatialq, so that a folder that
 several machines share has one for each.

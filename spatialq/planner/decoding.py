@@ -1,4 +1,4 @@
-"""Whether the points of LAZ files are decoded on a GPU, for a kernel that runs there."""
+"""Where points of LAZ files are decoded for a kernel on a GPU: there, or on the CPU."""
 
 from collections.abc import Sequence
 

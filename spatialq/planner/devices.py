@@ -1,4 +1,4 @@
-"""What there is to compute with. CuPy is not imported here: the driver itself is asked."""
+"""The devices of this machine. CuPy is not imported for it: the GPU's driver is asked."""
 
 import ctypes
 import importlib.util

@@ -1,4 +1,4 @@
-"""What a call costs on a device, in named parts."""
+"""The estimated seconds of a call on a device, in named parts."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What ran where, why, and how long: the last calls of this process, and what they teach."""
+"""The log of this process's last calls, and the corrections of estimates that follow from it."""
 
 from collections import deque
 from collections.abc import Callable

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from spatialq.errors import DeviceError
 from spatialq.functions.catalogue import Function
@@ -70,7 +70,7 @@ class Plan:
         return candidate.device == self.device and {*candidate.gpus} <= {*self.gpus}
 
 
-def require_device(caller: str, requested: Any) -> None:
+def require_device(caller: str, requested: object) -> None:
     """Raise a ValueError if a device cannot be requested by this name."""
     if not isinstance(requested, str) or not REQUESTED.fullmatch(requested):
         message = f"{caller}: device must be {NAMES}, got {requested!r}"

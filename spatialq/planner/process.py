@@ -1,4 +1,4 @@
-"""What this process has started already: the first call of a function pays for it."""
+"""What this process has started already. The first call of a function pays for its start."""
 
 import sys
 

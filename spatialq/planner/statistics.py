@@ -1,8 +1,9 @@
-"""What is known of an input before a call: rows, extent, boxes, where it is.
+"""Statistics of an input before a call: rows, extent, boxes, and the device that it is on.
 
-Planning must cost less than the smallest call, so that samples are looked at.
+They come from samples, since planning must cost less than the smallest call.
 """
 
+from collections.abc import Sized
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ def size_of(inputs: Inputs, arguments: dict[str, Any]) -> Size:
     )
 
 
-def _device(array: Any) -> Device:
+def _device(array: object) -> Device:
     return "gpu" if on_gpu(array) else "cpu"
 
 
@@ -78,7 +79,7 @@ def _extent(xyz: list[Any]) -> tuple[float, float, float] | None:
     return width, depth, sum(height)
 
 
-def _boxes(meshes: Any) -> Boxes:
+def _boxes(meshes: Sized) -> Boxes:
     """Look at the boxes of some elements, evenly spread; those without vertices have none.
 
     Of rows that are no elements only the number is known.

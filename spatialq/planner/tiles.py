@@ -1,4 +1,4 @@
-"""How many tiles a call takes on a GPU that has no room for the whole.
+"""The number of tiles of a call on a GPU that has no room for the whole.
 
 What a function needs around a tile is in its `Output.work_in_tiles`; its kernel cuts, runs and
 joins the tiles.

@@ -178,13 +178,13 @@ def _of_json(use: Caller, rows: Rows, path: tuple[Token, ...]) -> Value:
     if held in ("number", "angle"):
         return Value(number=number, common=number)
     metres = sql(number, " * ", _unit(rows))
-    require = partial(_require_unit, use, rows.variable, path[-1])
+    require = partial(_require_unit, use, rows.variable)
     if held == "length":
         return Value(number=number, metres=metres, common=metres, require=require)
     return Value(text, number, text, metres, common=number)
 
 
-def _require_unit(use: Caller, objects: Variable, token: Token, form: str, given: Constant) -> None:
+def _require_unit(use: Caller, objects: Variable, form: str, given: Constant) -> None:
     """Note that files have one unit of length, where a number is compared without one."""
     if form == "number" and given.unit is None and objects.may_be_several:
         reason = f"the files have different units of length; write the one of {given.token}"

@@ -1746,7 +1746,7 @@ class Elements(ElementVerbs):
         *,
         tolerance: float | str = 0.001,
         method: Literal["exact", "pairmesh"] = "exact",
-        broad_phase: Literal["auto", "rtree", "grid", "none"] = "auto",
+        broad_phase: Literal["auto", "rtree", "none"] = "auto",
         min_thickness: float | str | None = None,
         volume: bool = False,
         exclude: str = "none",
@@ -1769,9 +1769,9 @@ class Elements(ElementVerbs):
         method : Literal["exact", "pairmesh"]
             Triangle by triangle at the tolerance, or by inner and outer meshes as in Schweizer's
             thesis. ('exact' or 'pairmesh')
-        broad_phase : Literal["auto", "rtree", "grid", "none"]
+        broad_phase : Literal["auto", "rtree", "none"]
             How pairs of elements whose boxes meet are found, or 'none': all pairs are compared. The
-            result is the same. ('auto' or 'rtree' or 'grid' or 'none')
+            result is the same. ('auto' or 'rtree' or 'none')
         min_thickness : float | str | None
             A thinner common part is ignored, however far the elements reach into each other.
             (metres; >= 0 or None)
@@ -1965,7 +1965,7 @@ class Elements(ElementVerbs):
         *,
         tolerance: float | str = 0.001,
         method: Literal["exact", "pairmesh"] = "exact",
-        broad_phase: Literal["auto", "rtree", "grid", "none"] = "auto",
+        broad_phase: Literal["auto", "rtree", "none"] = "auto",
         min_thickness: float | str | None = None,
         volume: bool = False,
         exclude: str = "none",
@@ -1986,9 +1986,9 @@ class Elements(ElementVerbs):
         method : Literal["exact", "pairmesh"]
             Triangle by triangle at the tolerance, or by inner and outer meshes as in Schweizer's
             thesis. ('exact' or 'pairmesh')
-        broad_phase : Literal["auto", "rtree", "grid", "none"]
+        broad_phase : Literal["auto", "rtree", "none"]
             How pairs of elements whose boxes meet are found, or 'none': all pairs are compared. The
-            result is the same. ('auto' or 'rtree' or 'grid' or 'none')
+            result is the same. ('auto' or 'rtree' or 'none')
         min_thickness : float | str | None
             A thinner common part is ignored, however far the elements reach into each other.
             (metres; >= 0 or None)

@@ -1,7 +1,7 @@
 """The first rows of a query in a notebook."""
 
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import duckdb
@@ -27,7 +27,7 @@ def table(kind: str, columns: dict[str, str], rows: "duckdb.DuckDBPyRelation") -
     )
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     text = "NULL" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
     text = text if len(text) <= LENGTH else text[:LENGTH] + "…"
     return f"<td>{escape(text)}</td>"

@@ -150,7 +150,7 @@ def _number(function: str, declared: Parameter, given: str) -> str | float:
         return metres(function, declared.name, given)
 
 
-def _same(given: Any, default: Any) -> bool:
+def _same(given: object, default: object) -> bool:
     """Whether a value is that of the declaration; 1 is 1.0, and a list is a tuple."""
     given = given.tolist() if hasattr(given, "tolist") else given
     if isinstance(given, list | tuple) and isinstance(default, list | tuple):
@@ -346,7 +346,7 @@ class ElementVerbs(_Classified):
         b: Query | str | None = None,
         *,
         distance: float | str = 0.0,
-        method: Literal["auto", "rtree", "grid", "none"] = "auto",
+        method: Literal["auto", "rtree", "none"] = "auto",
     ) -> Query:
         """Give the pairs of elements whose boxes are near: what spatial operators compare in full.
 
@@ -356,7 +356,7 @@ class ElementVerbs(_Classified):
             The other elements, or the name of their table; by default all pairs within these.
         distance : float or str, >= 0
             How far apart the boxes are along an axis at most; metres, or such as '2ft'.
-        method : 'auto', 'rtree', 'grid' or 'none'
+        method : 'auto', 'rtree' or 'none'
             How they are found; the pairs are the same, but for 'none', which are all.
 
         Returns

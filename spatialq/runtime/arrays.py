@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+DType = np.dtype[Any]
+"""Of what is in one."""
 Array = NDArray[Any]
 """Of numbers of any type."""
 Floats = NDArray[np.float64]

@@ -1,7 +1,7 @@
-"""The processor for which a wheel brings compiled kernels: most others have all that it has.
+"""The baseline processor, for which a wheel has compiled kernels: most machines have its features.
 
-`spatialq/workflows/warming.py` fills the folder before a wheel is built. A checkout has none, nor
-has a wheel that is built without it, and then functions are compiled when they are called first.
+`spatialq/workflows/warming.py` fills the folder before a wheel is built. Where there is no folder,
+as in a checkout, functions are compiled when they are first called.
 """
 
 import platform

@@ -1,4 +1,4 @@
-"""The line of a user that called spatialq, which a warning names."""
+"""The line of the user's code that called spatialq, which a warning names."""
 
 import inspect
 

@@ -1,4 +1,4 @@
-"""What not everyone needs: the packages that an extra of spatialq installs, or the sentence.
+"""Optional packages: which extra of spatialq installs them, and the error where one is missing.
 
 They are imported where they are used, behind `require` or `missing`.
 """

@@ -1,9 +1,9 @@
-"""Memory in files, for arrays beyond the budget; of what is resident of it, there is a limit.
+"""Arrays beyond the budget, mapped from files, with a limit on how much of them is resident.
 
-A file has no name any more as soon as it is open, so that none is left however the process ends. It
-is mapped into memory and shared, so that its pages are in main memory while they are used. A thread
-takes pages out of the process, all at once, when it has more than its budget, and so does `look`:
-they stay in the system's cache of files, or are written to disk, and come back when they are used
+A file is removed from its folder as soon as it is open, so that none is left however the process
+ends. It is mapped into memory and shared: its pages are resident while they are used. When the
+process has more than its budget, a thread releases all pages at once, and so does `look`. The pages
+then stay in the system's cache of files, or are written to disk, and come back when they are used
 next. The thread needs the GIL, which compiled kernels and most of NumPy leave to it.
 """
 
@@ -18,12 +18,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, Thread
-from typing import Any
 
 import numpy as np
 
 from spatialq.runtime import budget, memory
-from spatialq.runtime.arrays import Array
+from spatialq.runtime.arrays import Array, DType
 
 IS_POSSIBLE = (
     hasattr(os, "posix_fallocate") and hasattr(mmap, "MADV_DONTNEED") and memory.STATM.exists()
@@ -128,7 +127,7 @@ class FileMemory(_Pages):
 
 
 @contextmanager
-def mapped(path: Path, dtype: "np.dtype[Any]") -> Iterator[Array]:
+def mapped(path: Path, dtype: "DType") -> Iterator[Array]:
     """Map the records of a file, to be read within the block; views must end before it does.
 
     What is resident of it counts as what is resident of `FileMemory`.

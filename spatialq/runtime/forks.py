@@ -1,4 +1,4 @@
-"""What hangs in a fork of the process: it has the memory of its parent, but not the threads.
+"""Forks of the process: what would hang in one, which has its parent's memory but not its threads.
 
 Some libraries start threads of their own once, and wait for them for ever where a fork has lost
 them. A lock that another thread held at the fork is never given back.

@@ -1,10 +1,10 @@
-"""Parts of a call on the GPUs that it may use: each takes the next part when it is free."""
+"""A call on several GPUs: each GPU takes the next part of the work when it is free."""
 
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import copy_context
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from spatialq.runtime import cuda, progress
 
@@ -48,10 +48,10 @@ def each(work: Callable[[Part], Result], parts: Iterable[Part]) -> Iterator[Resu
             thread.join()
 
 
-class _Shared:
+class _Shared(Generic[Part, Result]):
     """Parts that several threads take, and what became of them."""
 
-    def __init__(self, work: Callable[[Any], Any], parts: Iterable[Any]) -> None:
+    def __init__(self, work: Callable[[Part], Result], parts: Iterable[Part]) -> None:
         self.stopped = threading.Event()
         self._work = work
         self._parts = enumerate(parts)
@@ -72,14 +72,14 @@ class _Shared:
         else:
             self._done.put((_ENDED, None))
 
-    def _next(self) -> tuple[int, Any] | None:
+    def _next(self) -> tuple[int, Part] | None:
         with self._lock:
             self._task.check()
             return None if self.stopped.is_set() else next(self._parts, None)
 
-    def results(self, working: int) -> Iterator[Any]:
+    def results(self, working: int) -> Iterator[Result]:
         """Yield the results in the order of the parts, while so many threads are working."""
-        waiting: dict[int, Any] = {}
+        waiting: dict[int, Result] = {}
         wanted = 0
         while working or wanted in waiting:
             if wanted in waiting:

@@ -1,4 +1,4 @@
-"""How much memory is free, within the limits of a container, and how much this process has."""
+"""Main memory: how much is free within a container's limits, and how much this process uses."""
 
 import ctypes
 import mmap

@@ -1,4 +1,4 @@
-"""Compiled code in files: compressed, with a digest by which damage is noticed."""
+"""Files of compiled code: compressed, with a digest that reveals damage."""
 
 import zlib
 from hashlib import sha256

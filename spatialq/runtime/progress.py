@@ -1,4 +1,4 @@
-"""How far a call is, and whether it is to stop: the task of a call.
+"""Progress and cancellation of a call: its task.
 
 A call of a function runs in a task. Its kernel says which stage it has reached and asks, between
 parts of its work, whether it is to go on: by `stage`, `report` and `check` of this module, which

@@ -1,6 +1,6 @@
-"""Temporary folders that the next process removes, where the one that made them was killed.
+"""Temporary folders. The next process removes those of a process that was killed.
 
-Those of a fixed name can be taken over instead, with what is in them.
+A folder with a fixed name can be taken over instead, with its contents.
 """
 
 import contextlib

@@ -24,6 +24,7 @@ from spatialq.runtime import file_memory, progress
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 CHUNKS_PER_THREAD = 16
 """Chunks per thread, so that uneven work is distributed evenly."""
 CHUNK = 1 << 20
@@ -96,7 +97,7 @@ class Workers:
         self._pool = pool
         self._task = task
 
-    def map(self, work: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
+    def map(self, work: Callable[..., R], *arguments: Iterable[Any]) -> list[R]:
         """Call work once for each of the arguments, and report how many calls are done.
 
         Parameters
@@ -131,17 +132,17 @@ class Workers:
         return results
 
     def map_into(
-        self, tables: Sequence[Any], work: Callable[..., Any], *arguments: Iterable[Any]
-    ) -> list[Any]:
+        self, tables: Sequence[T], work: Callable[..., R], *arguments: Iterable[Any]
+    ) -> list[R]:
         """Do as `map`; the last argument of work is a table that no other call has meanwhile.
 
         For tables that are put together in the end, whichever calls filled which.
         """
-        free: SimpleQueue[Any] = SimpleQueue()
+        free: SimpleQueue[T] = SimpleQueue()
         for table in tables:
             free.put(table)
 
-        def fill(*given: Any) -> Any:
+        def fill(*given: Any) -> R:
             table = free.get()
             try:
                 return work(*given, table)
@@ -163,17 +164,17 @@ class Workers:
         """
         return spans(size, max(1, min(self.threads, size // worth), -(-size // most)))
 
-    def _call(self, work: Callable[..., Any], *arguments: Any) -> Any:
+    def _call(self, work: Callable[P, R], *arguments: P.args, **named: P.kwargs) -> R:
         with progress.working_for(self._task):
             self._task.check()
             file_memory.look()
-            result = work(*arguments)
+            result = work(*arguments, **named)
             self._task.check()  # work may have read the task's flag and have left off
             return result
 
-    def _in_pool(self, work: Callable[..., Any], calls: list[tuple[Any, ...]]) -> list[Any]:
-        futures: list[Future[Any]] = []
-        results = []
+    def _in_pool(self, work: Callable[..., R], calls: list[tuple[Any, ...]]) -> list[R]:
+        futures: list[Future[R]] = []
+        results: list[R] = []
         try:
             futures.extend(self._pool.submit(self._call, work, *each) for each in calls)
             for future in futures:
@@ -215,7 +216,7 @@ def workers(threads: int | None = None) -> Iterator[Workers]:
 
 
 def in_threads(
-    work: Callable[[tuple[int, int]], Any], size: int, most: int = CHUNK, worth: int = 1
+    work: Callable[[tuple[int, int]], object], size: int, most: int = CHUNK, worth: int = 1
 ) -> None:
     """Call work with chunks of range(size), in several threads; chunks may take unequal time.
 

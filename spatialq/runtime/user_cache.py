@@ -1,4 +1,4 @@
-"""The folder of the user's own for what can be made again: `SPATIALQ_CACHE_DIR`, or as usual."""
+"""The user's cache folder: `SPATIALQ_CACHE_DIR`, or where the operating system has caches."""
 
 import os
 import sys

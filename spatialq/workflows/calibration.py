@@ -15,7 +15,6 @@ from math import exp
 from math import log as ln
 from pathlib import Path
 from statistics import fmean, median
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -220,7 +219,7 @@ def transfers() -> dict[str, float]:
         here = np.ones(BYTES_SENT // 8)
         locked = np.frombuffer(gpu.xp.cuda.alloc_pinned_memory(BYTES_SENT), np.float64)
         (there,) = gpu.upload([here])
-        ways: dict[str, Callable[[], Any]] = {
+        ways: dict[str, Callable[[], object]] = {
             "pageable": lambda: gpu.upload([here]),
             "page-locked": lambda: gpu.upload([locked[: BYTES_SENT // 8]]),
             "download": lambda: gpu.download(there),
@@ -228,7 +227,7 @@ def transfers() -> dict[str, float]:
         return {way: _median_seconds(work) / BYTES_SENT for way, work in ways.items()}
 
 
-def _median_seconds(work: Callable[[], Any]) -> float:
+def _median_seconds(work: Callable[[], object]) -> float:
     """Time some work a few times, after once that is not counted."""
     times = []
     for _ in range(ROUNDS + 1):
@@ -263,7 +262,7 @@ def transports() -> dict[str, TransportRate]:
     return {"arrays": found["arrays"], transport: found["in sql"]}
 
 
-def _added(work: Callable[[], Any]) -> float:
+def _added(work: Callable[[], object]) -> float:
     """Median seconds that some work takes beyond its kernel."""
     times = []
     for _ in range(ROUNDS + 1):

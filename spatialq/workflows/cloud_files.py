@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from spatialq.errors import FileError
 from spatialq.functions.declaration import Parameter
@@ -16,8 +16,7 @@ from spatialq.workflows.steps import in_steps, steps_in
 from spatialq.workflows.within import Within, clipped
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from spatialq.runtime.arrays import Array, Bools
 
 POINT_ID = "point_id"
 RESOLUTION = Parameter(
@@ -27,7 +26,7 @@ RESOLUTION = Parameter(
 
 
 def open_clouds(
-    given: Any, sources: Sequence[Path], outputs: Outputs, endings: Sequence[str]
+    given: object, sources: Sequence[Path], outputs: Outputs, endings: Sequence[str]
 ) -> list[PointSource]:
     """Open point clouds, after checking that the outputs can be written.
 
@@ -205,11 +204,11 @@ def are_whole(clouds: Sequence[PointSource]) -> bool:
 def write_with_columns(
     clouds: Sequence[PointSource],
     target: Path,
-    added: "Mapping[str, NDArray[Any]]",
+    added: "Mapping[str, Array]",
     progress: Progress | None,
     *,
     crs: str | None,
-    keep: "NDArray[np.bool_] | None" = None,
+    keep: "Bools | None" = None,
 ) -> int:
     """Write clouds of any format as one LAS or LAZ, with columns added or in the place of others.
 

@@ -2,19 +2,18 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from spatialq.export.raster import write_bands
 from spatialq.io.crs import with_one_unit
 from spatialq.workflows.feature_choice import Features
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from spatialq.io.grid.source import GridSource
+    from spatialq.runtime.arrays import Array
     from spatialq.udfs.pops_features.division import Division, Examples
 
-    MeansOf = Callable[[str, str, int], NDArray[Any]]
+    MeansOf = Callable[[str, str, int], Array]
 
 
 def write_examples(

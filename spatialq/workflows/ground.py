@@ -42,11 +42,10 @@ from spatialq.workflows.outputs import (
 from spatialq.workflows.tables import write_arrow
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from spatialq.export.raster import Raster
     from spatialq.functions.declaration import Device
     from spatialq.io.source import PointSource
+    from spatialq.runtime.arrays import Array, Bools, Floats
     from spatialq.udfs.ground_surface import Options
 
 COMMAND, GROUND_SURFACE = "ground", "ground_surface"
@@ -213,7 +212,7 @@ def write_ground(
 
 def _classify(
     points: Points, options: Parameters, device: str, frame: Frame
-) -> "tuple[dict[str, NDArray[Any]], Device]":
+) -> "tuple[dict[str, Array], Device]":
     """Give what `classify_ground` finds, but for points that keep their classes."""
     from spatialq.execution.call import call
     from spatialq.functions.catalogue import catalogue
@@ -237,7 +236,7 @@ def _write_clouds(
     clouds: "Sequence[PointSource]",
     targets: Outputs,
     points: Points,
-    is_ground: "NDArray[np.bool_]",
+    is_ground: "Bools",
     tick: Progress,
     crs: str | None,
     *,
@@ -253,7 +252,7 @@ def _write_clouds(
         write_cloud(group, target, points, keep, tick, crs)
 
 
-def mark_ground(points: Points, is_ground: "NDArray[np.bool_]") -> None:
+def mark_ground(points: Points, is_ground: "Bools") -> None:
     """Give points their new classes: ground, or none where they had been ground."""
     classes = points.classes
     for start, stop in chunks(classes.size):
@@ -267,7 +266,7 @@ def write_cloud(
     clouds: "Sequence[PointSource]",
     target: Path,
     points: Points,
-    keep: "NDArray[np.bool_] | None",
+    keep: "Bools | None",
     tick: Progress,
     crs: str | None,
 ) -> int:
@@ -310,7 +309,7 @@ def write_cloud(
 def _write_maps(
     targets: Outputs,
     points: Points,
-    found: "dict[str, NDArray[Any]]",
+    found: "dict[str, Array]",
     surface: Any,
     crs: str | None,
     metres: float,
@@ -341,7 +340,7 @@ def _write_maps(
 
 def _terrain(
     points: Points,
-    found: "dict[str, NDArray[Any]]",
+    found: "dict[str, Array]",
     options: "Options",
     crs: str | None,
     device: str,
@@ -353,7 +352,7 @@ def _terrain(
 
 
 def terrain_of(
-    columns: "dict[str, NDArray[Any]]",
+    columns: "dict[str, Array]",
     ends: tuple[tuple[float, float], tuple[float, float]],
     options: "Options",
     crs: str | None,
@@ -384,7 +383,7 @@ def terrain_of(
     return covering(raster, *ends)
 
 
-def _selected(points: Points, is_ground: "NDArray[np.bool_]") -> "dict[str, NDArray[Any]]":
+def _selected(points: Points, is_ground: "Bools") -> "dict[str, Array]":
     """Copy the ground points."""
     n = int(np.count_nonzero(is_ground))
     columns = {axis: buffers.empty(n) for axis in "xyz"}
@@ -397,7 +396,7 @@ def _selected(points: Points, is_ground: "NDArray[np.bool_]") -> "dict[str, NDAr
     return columns
 
 
-def _ends(values: "NDArray[np.float64]", height: "NDArray[np.float64]") -> tuple[float, float]:
+def _ends(values: "Floats", height: "Floats") -> tuple[float, float]:
     """Give the least and the greatest coordinate of points with a height, or of all if none has."""
     low, high = np.inf, -np.inf
     for start, stop in chunks(values.size):
@@ -407,7 +406,7 @@ def _ends(values: "NDArray[np.float64]", height: "NDArray[np.float64]") -> tuple
     return (low, high) if low <= high else (float(values.min()), float(values.max()))
 
 
-def _write_table(found: "dict[str, NDArray[Any]]", target: Path) -> None:
+def _write_table(found: "dict[str, Array]", target: Path) -> None:
     import pyarrow as pa
 
     columns = {name: pa.array(values, from_pandas=True) for name, values in found.items()}

@@ -97,7 +97,7 @@ class _FileUnit:
             return "whose CRS is not known"
         return f"which are {f'{self.metres:.7g} m' if self.metres else 'degrees'}"
 
-    def converted(self, parameter: Parameter, given: Any) -> Any:
+    def converted(self, parameter: Parameter, given: object) -> Any:
         """Convert a text, or each in a list."""
         if isinstance(given, str):
             return self.number(parameter, given)

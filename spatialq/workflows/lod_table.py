@@ -13,6 +13,7 @@ import numpy as np
 from spatialq.functions.declaration import BOUNDS, COORDINATES, Parameters
 from spatialq.io.crs import with_one_unit
 from spatialq.io.source import Layout
+from spatialq.runtime.arrays import DType
 from spatialq.runtime.threads import workers
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def partial_writer(
     partial: Path,
     known: Mapping[str, str | None],
     summary: TreeSummary,
-    more: Mapping[str, np.dtype[Any]] = {},
+    more: Mapping[str, DType] = {},
     compact: Compact | None = None,
 ) -> Iterator[Write]:
     """Write a file, some nodes at a time.

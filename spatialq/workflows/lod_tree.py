@@ -21,6 +21,7 @@ from spatialq.workflows.outputs import Outputs
 if TYPE_CHECKING:
     from spatialq.execution.call import Execution
     from spatialq.functions.declaration import Device
+    from spatialq.runtime.arrays import DType
     from spatialq.udfs.build_lod import Options
     from spatialq.workflows.lod_kept import KeptTiles
 
@@ -34,7 +35,7 @@ class Reading:
     clouds: Sequence[PointSource]
     bounds: Bounds | None
     progress: Progress | None
-    more: "Mapping[str, np.dtype[Any]]" = field(default_factory=dict)
+    more: "Mapping[str, DType]" = field(default_factory=dict)
     """Columns beyond those that a tree is built of, and their types."""
 
     @property
@@ -69,7 +70,7 @@ class Attributes:
     types : mapping of str to dtype
     """
 
-    def __init__(self, points: int, types: "Mapping[str, np.dtype[Any]]") -> None:
+    def __init__(self, points: int, types: "Mapping[str, DType]") -> None:
         self.columns = {
             name: np.ma.MaskedArray(buffers.empty(points, dtype), buffers.zeros(points, np.bool_))
             for name, dtype in types.items()

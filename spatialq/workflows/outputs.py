@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from spatialq.data.frame import Frame
 from spatialq.errors import FileError
@@ -18,7 +17,7 @@ RASTER = (".tif", ".tiff")
 PICTURE = (".png",)
 
 
-def input_files(command: str, source: Any, kind: Kind = "points") -> list[Path]:
+def input_files(command: str, source: object, kind: Kind = "points") -> list[Path]:
     """Find the files of an argument `source`: a path, a pattern, a folder, or several of them.
 
     Raises
@@ -66,7 +65,7 @@ class Outputs:
     """Each gets a file for each input."""
 
     @classmethod
-    def of(cls, command: str, outputs: Any, files: Sequence[str] | None = None) -> "Outputs":
+    def of(cls, command: str, outputs: object, files: Sequence[str] | None = None) -> "Outputs":
         """Read an argument `outputs` that is a path or several.
 
         Parameters
@@ -157,7 +156,7 @@ class Outputs:
         require_outputs(self.command, sources, targets, endings)
 
     def require_outside(
-        self, given: Any, sources: Sequence[Path], kinds: Sequence[Kind] = ("points",)
+        self, given: object, sources: Sequence[Path], kinds: Sequence[Kind] = ("points",)
     ) -> None:
         """Reject outputs that the next run would read, since they are new in a folder of inputs.
 
@@ -210,7 +209,7 @@ def _name_of_output(source: Path) -> str:
     return name if source.suffix.lower() in LAS else f"{source.stem}.laz"
 
 
-def _paths(command: str, name: str, given: Any) -> list[str | Path]:
+def _paths(command: str, name: str, given: object) -> list[str | Path]:
     """Give the paths of an argument that may be one or several."""
     if isinstance(given, str | Path):
         return [given]

@@ -368,7 +368,7 @@ def _judge(
     ]
 
 
-def _known(value: Any) -> Any:
+def _known(value: object) -> Any:
     return None if isinstance(value, float) and np.isnan(value) else value
 
 

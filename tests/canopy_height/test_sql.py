@@ -9,12 +9,6 @@ import spatialq
 RNG = np.random.default_rng(8)
 
 
-@pytest.fixture
-def con():
-    with spatialq.connect() as con:
-        yield con
-
-
 @pytest.mark.parametrize("side", [1.0, 0.5, 2.5])
 def test_a_surface_model_has_the_highest_points(con, side):
     x, y, z = RNG.uniform(-20, 20, (3, 4000))

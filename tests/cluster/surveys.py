@@ -43,6 +43,19 @@ def make(folder, columns=COLUMNS, rows=ROWS, n=700, seed=1):
     return folder
 
 
+def cut(cloud, folder):
+    """Write a cloud as five by four tiles, each with its header."""
+    folder.mkdir()
+    x, y = (np.asarray(each) for each in (cloud.x, cloud.y))
+    column = np.minimum(((x - x.min()) / np.ptp(x) * COLUMNS).astype(int), COLUMNS - 1)
+    row = np.minimum(((y - y.min()) / np.ptp(y) * ROWS).astype(int), ROWS - 1)
+    for k in range(COLUMNS * ROWS):
+        part = laspy.LasData(cloud.header)
+        part.points = cloud.points[(column == k % COLUMNS) & (row == k // COLUMNS)].copy()
+        part.write(folder / f"tile_{k:02}.laz")
+    return folder
+
+
 def rows_of(con, query):
     """Give all rows, sorted."""
     return con.sql(f"FROM ({query}) ORDER BY point_id").fetchall()

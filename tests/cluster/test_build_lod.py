@@ -201,18 +201,10 @@ def test_real_tiles(at_once, tmp_path):
     cloud = laspy.read(real_file("data/rgb/autzen_2010_rgb_west.laz"))
     near = (cloud.x < cloud.x.min() + 1500) & (cloud.y < cloud.y.min() + 900)
     cloud.points = cloud.points[near]
-    column, row = (
-        np.minimum(((each - each.min()) / np.ptp(each) * n).astype(int), n - 1)
-        for each, n in ((np.asarray(cloud.x), 5), (np.asarray(cloud.y), 4))
-    )
-    (tmp_path / "tiles").mkdir()
-    for k in range(20):
-        part = laspy.LasData(cloud.header)
-        part.points = cloud.points[(column == k % 5) & (row == k // 5)]
-        part.write(tmp_path / "tiles" / f"tile_{k:02}.laz")
+    tiles = surveys.cut(cloud, tmp_path / "tiles")
     options = {"max_points": 2000, "grid_size": 32, "unit": None}
-    result = run(tmp_path / "tiles", tmp_path / "out", chunk_points=20_000, **options)
-    query = f"FROM build_lod('{tmp_path}/tiles/*.laz', max_points := 2000, grid_size := 32)"
+    result = run(tiles, tmp_path / "out", chunk_points=20_000, **options)
+    query = f"FROM build_lod('{tiles}/*.laz', max_points := 2000, grid_size := 32)"
     assert require_same(tmp_path / "out", query) == result["rows"] > 100
     assert result["parts"] > 10
 

@@ -265,15 +265,7 @@ def test_a_job_that_is_killed_goes_on(tiles, tmp_path, lines):
 @pytest.mark.slow
 def test_real_tiles(at_once, tmp_path):
     cloud = laspy.read(real_file("data/lidar/ahn3_cropped_1.laz"))
-    x, y = (np.asarray(each) for each in (cloud.x, cloud.y))
-    column = np.minimum(((x - x.min()) / np.ptp(x) * 5).astype(int), 4)
-    row = np.minimum(((y - y.min()) / np.ptp(y) * 4).astype(int), 3)
-    tiles = tmp_path / "tiles"
-    tiles.mkdir()
-    for k in range(20):
-        part = laspy.LasData(cloud.header)
-        part.points = cloud.points[(column == k % 5) & (row == k // 5)].copy()
-        part.write(tiles / f"tile_{k:02}.laz")
+    tiles = surveys.cut(cloud, tmp_path / "tiles")
     cluster.run("classify_ground", str(tiles), tmp_path / "rows")
     with spatialq.connect() as con:
         cluster.table(con, tmp_path / "rows", "found")

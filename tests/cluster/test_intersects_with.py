@@ -65,7 +65,7 @@ CASES = {
     "tolerance": {"tolerance": 0.05},
     "no tolerance": {"tolerance": 0.0},
     "pairmesh": {"method": "pairmesh"},
-    "grid": {"broad_phase": "grid"},
+    "all pairs": {"broad_phase": "none"},
     "one side": {"a": "IfcWall"},
     "two sides": {"a": "IfcFlowSegment", "b": "IfcWall + IfcSlab"},
     "sides that overlap": {"a": "IfcWall + IfcSlab", "b": "IfcSlab + IfcRoof"},

@@ -156,12 +156,6 @@ def test_new_global_ids_in_real_models(tmp_path, name, classes, edits):
     assert {row["status"] for row in rows} == {"unchanged"}
 
 
-@pytest.fixture
-def con():
-    with spatialq.connect() as con:
-        yield con
-
-
 def revised(con, unchanged="true"):
     found = con.sql(f"FROM revision_changes('week_1', 'week_2', unchanged := {unchanged})")
     return sorted(map(repr, found.fetchall()))

@@ -100,12 +100,6 @@ def assert_as(found, expected, limit):
         assert distance == pytest.approx(expected.get(pair, limit), abs=1e-9), pair
 
 
-@pytest.fixture
-def con():
-    with spatialq.connect() as con:
-        yield con
-
-
 OPEN = (box((0, 0, 0), (1, 1, 1))[0] + (6, 0, 0), box((0, 0, 0), (1, 1, 1))[1][:-1])
 ELEMENTS = {
     "wall": box((0, 0, 0), (4, 0.3, 3)),

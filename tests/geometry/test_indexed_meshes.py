@@ -33,7 +33,7 @@ CALLS = [
     ("intersects_with", {}),
     ("intersects_with", {"relations": True, "tolerance": 0.05}),
     ("intersects_with", {"method": "pairmesh"}),
-    ("intersects_with", {"broad_phase": "grid"}),
+    ("intersects_with", {"broad_phase": "none"}),
     ("distance", {"max_distance": 0.5}),
     ("distance", {"k": 3}),
     ("distance", {}),

@@ -368,7 +368,7 @@ def test_threads_do_not_matter(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("broad_phase", ["rtree", "grid"])
+@pytest.mark.parametrize("broad_phase", ["rtree", "none"])
 def test_the_broad_phase_does_not_matter(broad_phase):
     meshes, others = scattered(60, 6), scattered(30, 7)
     assert same(run(meshes, broad_phase=broad_phase), run(meshes))
@@ -760,7 +760,7 @@ INSIDE = {"b_contains_a": ("inside", "covered_by"), "a_contains_b": ("contains",
 def test_real_pairs_depend_on_nothing_else(name, monkeypatch):
     _, meshes = model(name)
     expected = run(meshes)
-    for broad_phase in ("rtree", "grid"):
+    for broad_phase in ("rtree", "none"):
         assert same(run(meshes, broad_phase=broad_phase), expected)
     monkeypatch.setenv("SPATIALQ_THREADS", "3")
     assert same(run(meshes), expected)

@@ -294,7 +294,7 @@ def test_null_among_the_values_of_a_mesh(con):
         ("'elements', tolerance := 'nan'::DOUBLE", "tolerance must be >= 0 metres, got nan"),
         ("'elements', tolerance := NULL", "intersects_with: tolerance must not be NULL"),
         ("'elements', method := 'fast'", "method must be 'exact' or 'pairmesh', got 'fast'"),
-        ("'elements', broad_phase := 'x'", "broad_phase must be 'auto' or 'rtree' or 'grid'"),
+        ("'elements', broad_phase := 'x'", "broad_phase must be 'auto' or 'rtree' or 'none'"),
         (
             "'elements', device := 'tpu'",
             "device must be 'auto', 'cpu', 'gpu' or one GPU such as 'gpu:1', got 'tpu'",

@@ -94,8 +94,8 @@ def test_macros_of_elements_are_methods_with_the_rows_of_sql(site, files):
     for made, call in [
         (elements.candidate_pairs(distance="100mm"),
          "candidate_pairs('elements', distance := 0.1)"),
-        (elements.candidate_pairs(walls, method="grid"),
-         "candidate_pairs('elements', 'near_walls', method := 'grid')"),
+        (elements.candidate_pairs(walls, method="none"),
+         "candidate_pairs('elements', 'near_walls', method := 'none')"),
         (elements.candidate_pairs("near_walls"), "candidate_pairs('elements', 'near_walls')"),
         (elements.element_boxes(), "element_boxes('elements')"),
         (elements.elements_in_box([0, 0, 0, 4, math.inf, 2.5]),

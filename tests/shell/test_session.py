@@ -9,16 +9,9 @@ import sys
 import ifcopenshell
 import pytest
 
-import spatialq
 from spatialq.cli.shell.session import Session, run_lines, statements
 
 from ..command_line import spatialq_process
-
-
-@pytest.fixture
-def con():
-    with spatialq.connect() as con:
-        yield con
 
 
 @pytest.fixture

@@ -9,12 +9,6 @@ import spatialq
 RNG = np.random.default_rng(3)
 
 
-@pytest.fixture
-def con():
-    with spatialq.connect() as con:
-        yield con
-
-
 def load(con, name, z, x0=1000.25, y0=2000.5, dx=0.5, dy=1.0):
     """A table of cells in any order; NaN as NULL, row 0 in the south."""
     rows, columns = np.indices(z.shape)

@@ -20,12 +20,12 @@ from spatialq.runtime.extras import missing
 from .cost import work, work_in_tiles
 
 Method = Literal["exact", "pairmesh"]
-BroadPhase = Literal["auto", "rtree", "grid", "none"]
+BroadPhase = Literal["auto", "rtree", "none"]
 
 LARGE_TOLERANCE = 0.5
 """Metres beyond which a tolerance was probably meant in another unit."""
 
-CPU_ONLY = {"method": ("pairmesh",), "broad_phase": ("grid", "none")}
+CPU_ONLY = {"method": ("pairmesh",), "broad_phase": ("none",)}
 
 RELATIONS = (
     "disjoint", "touch", "overlap", "contains", "inside", "covers", "covered_by", "equals",

@@ -6,16 +6,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from spatialq.cli.jobs import Tasks, refuse_part_format, run_job
-from spatialq.cli.options import (
-    Crs,
-    Device,
-    Json,
-    Memory,
-    Resolution,
-    ToCrs,
-    names,
-    with_parameters,
-)
+from spatialq.cli.options import Device, GridReading, Json, Memory, names, with_parameters
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import rounded, show, show_written
 
@@ -60,13 +51,7 @@ def features(
             "commas.",
         ),
     ] = None,
-    nodata: Annotated[
-        float | None, typer.Option(help="Value that means that a cell has no value.")
-    ] = None,
-    band: Annotated[int, typer.Option(help="Band to read of a file with several.")] = 1,
-    crs: Crs = None,
-    to_crs: ToCrs = None,
-    resolution: Resolution = None,
+    reading: GridReading,
     device: Device = "auto",
     memory: Memory = None,
     as_json: Json = False,
@@ -74,9 +59,7 @@ def features(
     """Compute features of terrain grids at several scales (POPS): a table, a picture, a raster."""
     from spatialq.workflows.features import lengths_of_first, run_definitions, write_features
 
-    of_file: dict[str, Any] = {
-        "nodata": nodata, "band": band, "crs": crs, "to_crs": to_crs, "resolution": resolution,
-    }  # fmt: skip
+    of_file = vars(reading)
     if tasks.are_wanted:
         run_job(
             "pops_features",

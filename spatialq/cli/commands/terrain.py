@@ -6,16 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from spatialq.cli.jobs import Tasks, run_job
-from spatialq.cli.options import (
-    Crs,
-    Device,
-    Json,
-    Memory,
-    Resolution,
-    ToCrs,
-    names,
-    with_parameters,
-)
+from spatialq.cli.options import Device, GridReading, Json, Memory, names, with_parameters
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import show_written
 
@@ -55,13 +46,7 @@ def terrain(
     base: Annotated[
         float, typer.Option(help="Height of one contour, from which others are counted.")
     ] = 0.0,
-    nodata: Annotated[
-        float | None, typer.Option(help="Value that means that a cell has no value.")
-    ] = None,
-    band: Annotated[int, typer.Option(help="Band to read of a file with several.")] = 1,
-    crs: Crs = None,
-    to_crs: ToCrs = None,
-    resolution: Resolution = None,
+    reading: GridReading,
     device: Device = "auto",
     memory: Memory = None,
     as_json: Json = False,
@@ -69,9 +54,7 @@ def terrain(
     """Compute slope, aspect, curvatures and roughness of a terrain grid, contours, a hillshade."""
     from spatialq.workflows.terrain import write_terrain_products
 
-    of_file: dict[str, Any] = {
-        "nodata": nodata, "band": band, "crs": crs, "to_crs": to_crs, "resolution": resolution,
-    }  # fmt: skip
+    of_file = vars(reading)
     if tasks.are_wanted:
         run_job(
             "terrain_derivatives",

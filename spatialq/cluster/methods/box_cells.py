@@ -1,4 +1,4 @@
-"""Cells of space, each with about as many boxes: where pairs of boxes are looked for."""
+"""Cells of space with about equally many boxes, in each of which pairs of near boxes are sought."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

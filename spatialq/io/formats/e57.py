@@ -25,7 +25,7 @@ from spatialq.io.cloud_source import (
 )
 from spatialq.io.formats import Reader
 from spatialq.io.source import ROW_GROUP
-from spatialq.runtime.arrays import Floats
+from spatialq.runtime.arrays import DType, Floats
 from spatialq.runtime.extras import missing
 
 CARTESIAN = ("cartesianX", "cartesianY", "cartesianZ")
@@ -52,7 +52,7 @@ class Scan:
     """One scan: what is stored, and where it stands."""
 
     rows: int
-    types: dict[str, np.dtype[Any]]
+    types: dict[str, DType]
     """Of the fields."""
     position: tuple[str, str, str]
     """The fields of the coordinates: `CARTESIAN` or `SPHERICAL`."""
@@ -75,7 +75,7 @@ class E57Source(CloudSource):
             self.reject("has no scans")
         self.rows = sum(scan.rows for scan in self._scans)
         self.crs = self._read_crs(text.strip())
-        stored: dict[str, np.dtype[Any]] = {}
+        stored: dict[str, DType] = {}
         for name, kind in itertools.chain(*(scan.types.items() for scan in self._scans)):
             stored[name] = np.result_type(stored.get(name, kind), kind)
         fields = [name for name in stored if name not in POSITIONS]
@@ -211,7 +211,7 @@ class E57Source(CloudSource):
         return moved(dict(zip(AXES, position, strict=True)), scan.rotation, scan.translation)
 
 
-def _type(node: Any) -> np.dtype[Any] | None:
+def _type(node: Any) -> DType | None:
     """Give the type that holds all values that a field may have; None for text and structures."""
     from pye57 import libe57
 

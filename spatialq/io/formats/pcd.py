@@ -4,7 +4,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +21,7 @@ from spatialq.io.cloud_source import (
 from spatialq.io.formats import Reader
 from spatialq.io.source import ROW_GROUP
 from spatialq.io.text_lines import NUMBER, LineError, Lines, count_lines
-from spatialq.runtime.arrays import Array
+from spatialq.runtime.arrays import Array, DType
 
 HEADER = 1 << 16
 """Bytes that a header may have."""
@@ -105,9 +104,9 @@ class PcdSource(CloudSource):
             )
         self._check_size()
 
-    def _stored(self, column: Column) -> np.dtype[Any]:
+    def _stored(self, column: Column) -> DType:
         """Give the type in which a column is stored."""
-        kind: np.dtype[Any] = self._record[column.field].base
+        kind: DType = self._record[column.field].base
         return kind
 
     def _read_header(self) -> dict[str, list[str]]:
@@ -150,7 +149,7 @@ class PcdSource(CloudSource):
             )
         return numbers["POINTS"]
 
-    def _fields(self, header: Mapping[str, list[str]]) -> tuple[np.dtype[Any], list[Column]]:
+    def _fields(self, header: Mapping[str, list[str]]) -> tuple[DType, list[Column]]:
         """Give the type of a binary record, and the columns."""
         names = header.get("FIELDS", [])
         lines = [header.get(key, []) for key in ("TYPE", "SIZE")]

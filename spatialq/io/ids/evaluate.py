@@ -396,7 +396,7 @@ def _chosen(allowed: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     return found
 
 
-def _shown(kind: int, value: Any) -> str:
+def _shown(kind: int, value: object) -> str:
     if kind == OBJECT:
         return "an object or list"
     if isinstance(value, bool):

@@ -18,7 +18,7 @@ def attribute(entity: Any, name: str) -> Any:
     return entity.get_argument(entity.get_argument_index(name))
 
 
-def entities(value: Any) -> list[Any]:
+def entities(value: object) -> list[Any]:
     """List the entities in the value of an attribute, through lists and typed values."""
     found = []
     for part in value if isinstance(value, tuple) else (value,):
@@ -32,14 +32,14 @@ def entities(value: Any) -> list[Any]:
     return found
 
 
-def text(value: Any) -> str | None:
+def text(value: object) -> str | None:
     """Give an attribute that is text; damaged files have numbers or entities in its place."""
     if value is None or isinstance(value, str):
         return value
     return str(value) if isinstance(value, (int, float)) else None
 
 
-def number(value: Any) -> float | None:
+def number(value: object) -> float | None:
     """Give an attribute that should be a finite number as one, else None."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None

@@ -138,7 +138,7 @@ def _part(member: Any, kind: str, metres: float) -> Part:
     }
 
 
-def length(value: Any, metres: float) -> float | None:
+def length(value: object, metres: float) -> float | None:
     """Give a length of the file in metres."""
     found = number(value)
     return None if found is None else found * metres

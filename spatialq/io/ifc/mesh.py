@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from spatialq.data.meshes import Meshes, spans_of
 from spatialq.geometry.connected import connected
 from spatialq.runtime.arrays import Bools, Floats, Ints
 from spatialq.runtime.threads import workers
+
+Result = TypeVar("Result")
 
 WELD = 1e-6
 """Metres along each axis; a micrometre is far above rounding and far below any detail."""
@@ -418,7 +420,7 @@ def solid_angles(at: Floats) -> Floats:
     return np.asarray(2 * np.arctan2(6 * signed_volumes(at), below))
 
 
-def in_parts(meshes: Meshes, work: Callable[[Meshes], Any]) -> list[Any]:
+def in_parts(meshes: Meshes, work: Callable[[Meshes], Result]) -> list[Result]:
     """Do some work for all meshes, in threads for groups of them of about `FACES` faces."""
     bounds = np.searchsorted(meshes.face_starts, np.arange(0, meshes.face_starts[-1], FACES))
     spans = pairwise([*np.unique(bounds).tolist(), len(meshes)])

@@ -185,7 +185,7 @@ class PropertyReader:
                 rows.append(self._add_value(declared[index].name(), value, unit))
         return rows
 
-    def _add_value(self, name: str, value: Any, unit: int | None) -> int:
+    def _add_value(self, name: str, value: object, unit: int | None) -> int:
         self._values["property"].append(name)
         self._values["value"].append(value)
         self._values["unit"].append(unit)

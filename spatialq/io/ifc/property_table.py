@@ -112,12 +112,12 @@ def nullable(values: Any) -> pa.Array:
     return pa.array(values, mask=~np.isfinite(values))
 
 
-def as_json(value: Any) -> str:
+def as_json(value: object) -> str:
     """Write a value as JSON."""
     return json.dumps(value, ensure_ascii=False)
 
 
-def as_text(value: Any) -> str | None:
+def as_text(value: object) -> str | None:
     """Give a JSON value as the text of a VARCHAR column: strings as they are."""
     return value if value is None or isinstance(value, str) else as_json(value)
 

@@ -220,7 +220,7 @@ class Labels(dict[int, Label]):
         super().__init__()
         self.layouts = layouts
 
-    def add(self, value: Any) -> list[int]:
+    def add(self, value: object) -> list[int]:
         """Add the entities in the value of an attribute, and give their step ids."""
         found = []
         for entity in entities(value):

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from spatialq.io.las.header import RECORD_SIZES, Header
-from spatialq.runtime.arrays import Records
+from spatialq.runtime.arrays import DType, Records
 
 SCAN_ANGLE_STEP = 0.006  # degrees a unit, point formats 6 to 10
 
@@ -42,7 +42,7 @@ class Dimension:
     name: str
     field: str
     """Of the record, which holds other dimensions, too, where there is a mask."""
-    dtype: np.dtype[Any]
+    dtype: DType
     mask: int | None = None
 
 

@@ -12,7 +12,7 @@ from spatialq.io.las.laz import ITEM_SIZES, ITEMS, LAYERS
 from spatialq.io.las.source import LasSource
 from spatialq.io.source import PointSource
 from spatialq.runtime import cuda
-from spatialq.runtime.arrays import Int32s, Ints
+from spatialq.runtime.arrays import DType, Int32s, Ints
 
 SOURCE = Path(__file__).parents[1] / "laz.cu"
 FORMATS = {0: 0, 1: 1, 2: 2, 3: 3, 6: 0, 7: 0, 8: 0}
@@ -25,7 +25,7 @@ FEW = 8192
 """Chunks up to which a warp has less than 32, so that there are more warps."""
 BYTES_PER_POINT = 36
 """Of GPU memory: three integers, and three coordinates."""
-ATTRIBUTES: dict[str, tuple[np.dtype[Any], int]] = {
+ATTRIBUTES: dict[str, tuple[DType, int]] = {
     "classification": (np.dtype(np.uint8), 1),
     "intensity": (np.dtype(np.uint16), 2),
     "red": (np.dtype(np.uint16), 4),
