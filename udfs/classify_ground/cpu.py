@@ -157,8 +157,6 @@ def _classify(
     """Run the stages; the numbers are those of README.md."""
     progress.stage("grid", 0.06)
     grid = _lay_grid(threads, cloud, point_id)  # 1
-    progress.stage("lowest points", 0.15)
-    lowest, known, level = above_median(threads, _lowest(threads, cloud, grid))  # 2
 
     def seeds() -> "Seeds":
         asked = windows(grid, options)
@@ -166,7 +164,12 @@ def _classify(
             result: Seeds = owm_ground.run(*cloud, point_id, asked, extent(grid, asked))
         return result
 
-    dtm = terrain_of(threads, lowest, known, level, grid, options, seeds)  # 3 to 10
+    if cloud[0].size <= small.MAX_POINTS and grid.shape[0] * grid.shape[1] <= small.MAX_CELLS:
+        dtm = _terrain_of_few(cloud, grid, options, seeds)  # 2 to 10
+    else:
+        progress.stage("lowest points", 0.15)
+        lowest, known, level = above_median(threads, _lowest(threads, cloud, grid))  # 2
+        dtm = terrain_of(threads, lowest, known, level, grid, options, seeds)  # 3 to 10
     progress.stage("heights", 1.0)
     classify(threads, cloud, grid, dtm, options, found)  # 11
 
@@ -192,8 +195,6 @@ def terrain_of(
     seeds : callable
         Gives x, y and z, in metres, of the seeds of step 5; called when they are needed.
     """
-    if lowest.size <= small.MAX_CELLS:
-        return Terrain(*_terrain_of_few(lowest, known, level, grid, options, seeds), level)
     progress.stage("outliers", 0.18)
     pits = _pits(threads, _fill(threads, lowest, known, grid.first), grid)  # 3
     known = threads.cells(_without, np.bool_, known, pits)
@@ -223,19 +224,17 @@ def terrain_of(
 
 
 def _terrain_of_few(
-    lowest: "Heights",
-    known: "Flags",
-    level: float,
+    cloud: "Cloud",
     grid: CloudRaster,
     options: "Options",
     seeds: "Callable[[], Seeds]",
-) -> "tuple[Heights, Heights]":
-    """Do as `terrain_of` with a small grid; give terrain and slope."""
+) -> "Terrain":
+    """Find the terrain of a few points on a small grid: steps 2 to 10 of README.md."""
     places = np.array(method.places_in_pairs(grid.shape, grid.first), np.int64).reshape(-1, 2)
     widths = method.half_widths_to(_widest(options, grid))
     progress.stage("objects", 0.35)
-    surface, known, objects = small.objects_of(
-        lowest, known, places, method.half_widths(1), widths, grid.step
+    lowest, known, level, surface, objects = small.objects_of(
+        *cloud, *grid.origin, grid.cell, (*grid.shape, 0, 0), places, method.half_widths(1), widths
     )
     progress.stage("seeds", 0.5)
     found, near = seeds(), method.neighbours(grid.cell)
@@ -246,7 +245,7 @@ def _terrain_of_few(
         method.half_widths(near.reach), np.float32(options.max_distance),
         np.float32(options.distance_per_slope),
     )  # fmt: skip
-    return heights, slopes
+    return Terrain(heights, slopes, level)
 
 
 def classify(

@@ -11,39 +11,59 @@ import numpy as np
 
 from spatialq.runtime.compile_cache import njit
 
-from . import discs, fill, method, terrain
+from . import discs, fill, method, points, terrain
 
 MAX_CELLS = 1 << 12
+MAX_POINTS = 1 << 16
 HIGHEST = np.float32(-1)
 """The sign with which `discs.lowest` finds the highest values."""
 
 
 @njit(cache=True, nogil=True)
 def objects_of(
-    lowest: Any, known: Any, places: Any, pit: Any, discs_of_all: Any, cell: Any
-) -> tuple[Any, Any, Any]:
-    """Do steps 3 and 4 of README.md.
+    x: Any, y: Any, z: Any, west: float, south: float, side: float, place: Any, places: Any,
+    pit: Any, discs_of_all: Any,
+) -> tuple[Any, Any, float, Any, Any]:  # fmt: skip
+    """Do steps 2 to 4 of README.md.
 
     Parameters
     ----------
-    lowest : float32[rows, columns]
-    known : bool[rows, columns]
+    x, y, z : float64[n], metres
+    west, south, side : float, metres
+        Corner of the grid, and side of a cell.
+    place : (rows, columns, 0, 0)
+        As the loops of points.py take it.
     places : int64[levels, 2]
         As `method.places_in_pairs` gives them.
     pit : int32[2]
         Half widths of the disc of one cell.
     discs_of_all : int32[...]
         As `method.half_widths_to` gives them.
-    cell : float32
-        Side of a cell.
 
     Returns
     -------
-    surface : float32[rows, columns]
+    lowest : float32[rows, columns]
     known : bool[rows, columns]
         Without pits.
+    level : float
+        What heights on the grid are above.
+    surface : float32[rows, columns]
     objects : bool[rows, columns]
     """
+    shape, cell = (place[0], place[1]), np.float32(side)
+    heights = np.full(shape, np.inf)
+    points.lowest(x, y, z, west, south, side, place, heights, 0, x.size)
+    known = np.isfinite(heights)
+    in_order = np.sort(heights.ravel())  # those of cells without a point come last
+    n = np.count_nonzero(known)
+    low, level = in_order[(n - 1) // 2], in_order[n // 2]
+    if low != level:
+        level = (low + level) / 2
+    lowest = np.zeros(shape, np.float32)
+    for i in range(place[0]):
+        for j in range(place[1]):
+            if known[i, j]:
+                lowest[i, j] = _on_grid(heights[i, j], level)
     surface = _filled(lowest, known, places)
     below, closed = -surface, np.empty_like(surface)
     discs.opened(below, pit, 0, closed)
@@ -51,7 +71,7 @@ def objects_of(
     if pits.any():
         known = known & ~pits
         surface = _filled(lowest, known, places)
-    return surface, known, _objects(surface, discs_of_all, cell)
+    return lowest, known, level, surface, _objects(surface, discs_of_all, cell)
 
 
 @njit(cache=True, nogil=True)
@@ -66,12 +86,10 @@ def terrain_of(
     Parameters
     ----------
     lowest, known, surface, objects, places, discs_of_all
-        Of `objects_of`, `known` without pits.
+        Of `objects_of`.
     seed_x, seed_y, seed_z : float64[m], metres
-    west, south, side : float, metres
-        Corner of the grid, and side of a cell.
-    level : float
-        What heights on the grid are above.
+    west, south, side, level
+        Of `objects_of`.
     blur : int
         Cells of `method.BASE_RADIUS`.
     near_rows, near_columns, near_x, near_y, near_most, octant
@@ -91,8 +109,7 @@ def terrain_of(
     for i in range(seed_x.size):
         r = int(min((seed_y[i] - south) / side, rows - 1.0))
         c = int(min((seed_x[i] - west) / side, columns - 1.0))
-        height = min(max(seed_z[i] - level, -method.FARTHEST), method.FARTHEST)
-        is_seed[r, c] |= np.float32(height) == surface[r, c]
+        is_seed[r, c] |= _on_grid(seed_z[i], level) == surface[r, c]
     base, along = _filled(surface, is_seed & (known & ~objects), places), np.empty_like(surface)
     for _ in range(2):
         terrain.blur_rows(base, blur, along, 0, rows)
@@ -151,6 +168,12 @@ def terrain_of(
         if changed == 0:
             break
     return heights, slopes
+
+
+@njit(cache=True, nogil=True)
+def _on_grid(height: float, level: float) -> Any:
+    """Convert a height to that of the grid."""
+    return np.float32(min(max(height - level, -method.FARTHEST), method.FARTHEST))
 
 
 @njit(cache=True, nogil=True)
