@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from spatialq.runtime import buffers
+
 NUMPY_TYPES = {
     "BIGINT": np.int64,
     "BOOLEAN": np.bool_,
@@ -42,6 +44,36 @@ class Lists:
 
     offsets: Any
     columns: Mapping[str, Any]
+
+
+def length(column: Any) -> int:
+    """Count the rows of a column."""
+    return len(column.codes if isinstance(column, Text) else column)
+
+
+def concatenate(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Concatenate the rows of one or more tables with the same columns."""
+    if len(tables) == 1:
+        return dict(tables[0])
+    return {name: _concatenate([table[name] for table in tables]) for name in tables[0]}
+
+
+def _concatenate(columns: Sequence[Any]) -> Any:
+    if isinstance(columns[0], Text):
+        before = np.cumsum([0, *(len(column.names) for column in columns)])
+        codes = [
+            np.where(column.codes < 0, -1, column.codes + first)
+            for column, first in zip(columns, before[:-1], strict=True)
+        ]
+        return Text(np.concatenate(codes), [name for column in columns for name in column.names])
+    if isinstance(columns[0], Lists):
+        before = np.cumsum([0, *(column.offsets[-1] for column in columns)])
+        offsets = [
+            column.offsets[:-1] + first for column, first in zip(columns, before[:-1], strict=True)
+        ]
+        fields = concatenate([column.columns for column in columns])
+        return Lists(np.concatenate([*offsets, before[-1:]]), fields)
+    return buffers.concatenate(columns)
 
 
 def whole_numbers(kind: str) -> str:

@@ -28,7 +28,9 @@ LEAF = 12
 SUBTREES = 6
 """Levels of which each cell is a call of its own, so that threads share the rest."""
 QUERIES = 1 << 12
-"""Points of which neighbours are found at once."""
+"""Points of which neighbours are found at once, and that are worth a subtree of their own."""
+FEW_QUERIES = 1 << 8
+"""Points of which a thread finds neighbours in less time than it takes to tell another to."""
 FEW_TURNS = 1 << 16
 """Points that are kept or not before the task of the call is asked whether it is to go on."""
 ROOM = 64
@@ -78,7 +80,7 @@ class Neighbours:
         if n == 0:
             return
         stop = progress.stop_flag()
-        shared = min(SUBTREES, self.levels)
+        shared = min(SUBTREES, self.levels, (n // QUERIES).bit_length())
         with workers() as pool:
             for level in range(shared + 1):
                 below = level + 1 if level < shared else self.levels + 1
@@ -121,8 +123,9 @@ class Neighbours:
         """
         few = buffers.empty(len(self.points), np.bool_)
         in_threads(
-            lambda part: _alone(*self.tree, *part, size, most, few), len(self.points), QUERIES
-        )
+            lambda part: _alone(*self.tree, *part, size, most, few),
+            len(self.points), QUERIES, FEW_QUERIES,
+        )  # fmt: skip
         return np.flatnonzero(few)
 
     def apart(self, turns: Ints, distance: float) -> Bools:
@@ -171,7 +174,7 @@ class Neighbours:
                 _nearest(*self.tree, queries, first, stop, k, rows, squared)
             use(NeighbourLists(first, stop, starts, rows, squared))
 
-        in_threads(find, len(queries), max(1, QUERIES * 8 // max(k, 8)))
+        in_threads(find, len(queries), max(1, QUERIES * 8 // max(k, 8)), FEW_QUERIES)
 
     def within(self, queries: Any, radius: float, use: Callable[[NeighbourLists], None]) -> None:
         """Find the points within a distance of each query, that distance included.
@@ -184,7 +187,7 @@ class Neighbours:
             for found in self._within(queries, *part, radius * radius):
                 use(found)
 
-        in_threads(find, len(queries), QUERIES)
+        in_threads(find, len(queries), QUERIES, FEW_QUERIES)
 
     def _within(
         self, queries: Any, first: int, stop: int, limit: float

@@ -138,7 +138,8 @@ class Task:
     def _move(self, fraction: float, stage: str) -> None:
         self.check()
         self._position = max(self._position[0], fraction), stage
-        self.tell()
+        if self._listener is not None:
+            self.tell()
 
     def tell(self) -> None:
         """Call the listener if there is news for it, and if this is the thread that made the task.

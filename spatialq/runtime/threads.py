@@ -92,9 +92,8 @@ class Workers:
     threads : int
     """
 
-    def __init__(self, threads: int, pool: Pool, task: progress.Task) -> None:
+    def __init__(self, threads: int, task: progress.Task) -> None:
         self.threads = threads
-        self._pool = pool
         self._task = task
 
     def map(self, work: Callable[..., R], *arguments: Iterable[Any]) -> list[R]:
@@ -175,8 +174,13 @@ class Workers:
     def _in_pool(self, work: Callable[..., R], calls: list[tuple[Any, ...]]) -> list[R]:
         futures: list[Future[R]] = []
         results: list[R] = []
+        idle = _idle.setdefault(self.threads, deque(maxlen=KEPT))  # drops that unused for longest
         try:
-            futures.extend(self._pool.submit(self._call, work, *each) for each in calls)
+            pool = idle.pop()
+        except IndexError:
+            pool = Pool(self.threads, thread_name_prefix="spatialq")
+        try:
+            futures.extend(pool.submit(self._call, work, *each) for each in calls)
             for future in futures:
                 results.append(future.result())
                 progress.report(len(results), len(calls))
@@ -187,14 +191,16 @@ class Workers:
                 future.cancel()
             wait(futures)
             raise
+        finally:
+            idle.append(pool)
         return results
 
 
 @contextmanager
 def workers(threads: int | None = None) -> Iterator[Workers]:
-    """Give threads to the current task, which no other has within the block.
+    """Give threads to the current task, which no other has while they work.
 
-    They are kept for the next task: to start sixteen takes longer than many a small call.
+    They are kept for the next work: to start sixteen takes longer than many a small call.
 
     Parameters
     ----------
@@ -202,17 +208,12 @@ def workers(threads: int | None = None) -> Iterator[Workers]:
         By default `n_threads()`.
     """
     threads = threads or n_threads()
-    task = progress.current() or progress.Task()
-    idle = _idle.setdefault(threads, deque(maxlen=KEPT))  # which drops the one unused for longest
-    try:
-        pool = idle.pop()
-    except IndexError:
-        pool = Pool(threads, thread_name_prefix="spatialq")
-    try:
-        with progress.running(task):
-            yield Workers(threads, pool, task)
-    finally:
-        idle.append(pool)
+    task = progress.current()
+    if task is not None:
+        yield Workers(threads, task)
+        return
+    with progress.running(progress.Task()) as task:
+        yield Workers(threads, task)
 
 
 def in_threads(
@@ -235,6 +236,13 @@ def in_threads(
     Cancelled
         If the current task was cancelled before the last chunk began.
     """
+    if size <= min(worth, most):  # of a small cloud there are many, which take less than a pool
+        progress.check()
+        if size:
+            work((0, size))
+        progress.check()
+        progress.report(1, 1)
+        return
     with workers() as pool:
         wanted = min(-(-size // worth), CHUNKS_PER_THREAD * pool.threads)
         parts = max(wanted, -(-size // most))

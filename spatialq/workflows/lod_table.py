@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.data.columns import concatenate
 from spatialq.functions.declaration import BOUNDS, COORDINATES, Parameters
 from spatialq.io.crs import with_one_unit
 from spatialq.io.source import Layout
@@ -135,8 +136,6 @@ class Compact:
 
 def grouped(tables: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     """Put tables of few rows together, so that each fills a row group."""
-    from spatialq.udfs.build_lod.table import concatenate
-
     some, samples = [], 0
     for nodes in tables:
         some.append(nodes)

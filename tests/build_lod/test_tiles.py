@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from spatialq.udfs.build_lod import Options, cpu, external_partitioning, tiles
 from spatialq.udfs.build_lod.split import split
-from spatialq.udfs.build_lod.table import concatenate
 from spatialq.udfs.build_lod.tree import BITS, Root
 from spatialq.udfs.build_lod.validation import validate
 
-from spatialq.data.columns import Lists, Text
+from spatialq.data.columns import Lists, Text, concatenate
 from spatialq.errors import StrayPointsWarning
 from spatialq.execution.call import Execution
 from spatialq.functions.catalogue import catalogue

@@ -8,11 +8,19 @@ import pytest
 import spatialq
 from spatialq.database.native import loading
 from spatialq.errors import StrayPointsWarning
+from spatialq.functions.catalogue import catalogue
+from spatialq.functions.declaration import PointsInput
 from spatialq.planner import devices, log
 
-FUNCTIONS = ["owm_ground", "classify_ground", "detect_planes", "plane_points", "build_lod"]
-SIZES = [10, 1, 0, 300, 2, 57, 20_000, 10, 3]
+FUNCTIONS = [
+    name
+    for name, function in catalogue().items()
+    if isinstance(function.inputs, PointsInput) and name != "plane_peaks"  # as plane_nodes
+]
+SIZES = [10, 1, 0, 300, 2, 57, 20_000, 10, 3, 1000, 10]
 """Points of the groups: one has so many that it is a call of its own, one has none."""
+AT_ONE_PLACE = 10
+"""The group whose points are all at one place."""
 
 
 @pytest.fixture(scope="module", params=["native", "lists"])
@@ -25,10 +33,10 @@ def con(request):
     rng = np.random.default_rng(3)
     n = sum(SIZES)
     tile = rng.permutation(np.repeat(np.arange(len(SIZES)), SIZES))
-    x, y = 30 * rng.random((2, n)) + 100 * tile
+    x, y = np.where(tile == AT_ONE_PLACE, 0.5, 30 * rng.random((2, n))) + 100 * tile
     given = pa.table({  # noqa: F841 - DuckDB finds it by its name
         "point_id": rng.permutation(n), "tile": tile, "x": x, "y": y,
-        "z": np.round(rng.random(n), 2),
+        "z": np.where(tile == AT_ONE_PLACE, 1.25, np.round(rng.random(n), 2)),
         "red": pa.array(rng.integers(0, 255, n), pa.uint16(), mask=tile == 7),
     })  # fmt: skip
     con.execute("CREATE TABLE pts AS FROM given")
@@ -69,7 +77,7 @@ def test_a_run_of_groups_is_one_call_of_the_log(con):
     ).fetchall()
     (entry,) = log.entries()
     assert entry.rows == sum(SIZES) - 20_000
-    assert entry.reason.endswith("7 groups")
+    assert entry.reason.endswith("9 groups")
     assert entry.estimated_seconds is None
 
 

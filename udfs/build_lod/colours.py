@@ -43,7 +43,7 @@ def colours(
         is_lost = np.ma.getmask(intensity)
         light, grey = (replaced(intensity, is_lost, none) for none in (0, MID_GREY))
     own = [grey] * 3 if red is None or green is None or blue is None else [red, green, blue]
-    if any(np.any(np.ma.getmask(each)) for each in own):
+    if any(_has_true(np.ma.getmask(each)) for each in own):
         lost = buffers.zeros(n, bool)
         for each in own:
             lost |= np.ma.getmask(each)
@@ -57,12 +57,17 @@ def colours(
 def replaced(values: Any, is_lost: Any, others: Any) -> Any:
     """Give values without a mask, with others in the place of those that are lost."""
     plain = np.ma.getdata(values)
-    if not np.any(is_lost):
+    if not _has_true(is_lost):
         return plain
     result = buffers.empty_like(plain)
     np.copyto(result, plain)
     np.copyto(result, others, where=is_lost)
     return result
+
+
+def _has_true(mask: Any) -> bool:
+    """Whether a mask says that anything is lost; most arrays have none at all."""
+    return mask is not np.ma.nomask and bool(mask.any())
 
 
 @njit(cache=True, nogil=True)

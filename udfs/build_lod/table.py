@@ -24,7 +24,10 @@ def no_rows() -> dict[str, Any]:
     """Give the columns of the result for an empty cloud."""
     fields: dict[str, Any] = {name: np.empty(0, NUMPY_TYPES[kind]) for name, kind in SAMPLE.items()}
     kinds = {name: NUMPY_TYPES[kind] for name, kind in COLUMNS.items() if kind in NUMPY_TYPES}
-    plain: dict[str, Any] = {name: np.empty(0, kind) for name, kind in kinds.items()}
+    plain: dict[str, Any] = {
+        name: Text(np.empty(0, np.int64), []) if kind is np.str_ else np.empty(0, kind)
+        for name, kind in kinds.items()
+    }
     return {**plain, "samples": Lists(np.zeros(1, np.int64), fields)}
 
 
@@ -123,13 +126,6 @@ def of_nodes(tree: Tree, places: Places, samples: Mapping[str, Any]) -> dict[str
     }
 
 
-def concatenate(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Concatenate the rows of one or more tables."""
-    if len(tables) == 1:
-        return dict(tables[0])
-    return {name: _concatenate([table[name] for table in tables]) for name in tables[0]}
-
-
 def level_order(names: Sequence[str]) -> tuple[Any, Any]:
     """Order nodes level by level, as in a tree that is built at once, by their names.
 
@@ -192,24 +188,6 @@ def move_lists(values: Any, offsets: Any, slots: Any, out: Any) -> None:
         at = slots[k] - offsets[k]
         for i in range(offsets[k], offsets[k + 1]):
             out[at + i] = values[i]
-
-
-def _concatenate(columns: Sequence[Any]) -> Any:
-    if isinstance(columns[0], Text):
-        before = np.cumsum([0, *(len(column.names) for column in columns)])
-        codes = [
-            np.where(column.codes < 0, -1, column.codes + first)
-            for column, first in zip(columns, before[:-1], strict=True)
-        ]
-        return Text(np.concatenate(codes), [name for column in columns for name in column.names])
-    if isinstance(columns[0], Lists):
-        before = np.cumsum([0, *(column.offsets[-1] for column in columns)])
-        offsets = [
-            column.offsets[:-1] + first for column, first in zip(columns, before[:-1], strict=True)
-        ]
-        fields = concatenate([column.columns for column in columns])
-        return Lists(np.concatenate([*offsets, before[-1:]]), fields)
-    return buffers.concatenate(columns)
 
 
 def _samples(

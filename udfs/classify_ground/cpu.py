@@ -12,7 +12,7 @@ from spatialq.data.points import ids_of, not_finite, read_only
 from spatialq.runtime import buffers, progress
 from spatialq.runtime.threads import CHUNK, Workers, spans, workers
 
-from . import discs, fill, method, points, terrain
+from . import discs, fill, method, points, small, terrain
 from .grid import CloudRaster, extent, lay_grid, windows
 
 if TYPE_CHECKING:
@@ -106,6 +106,9 @@ class Threads:
     def points(self, loop: Callable[..., Any], *arguments: Any) -> list[Any]:
         """Call a loop over the points; its first argument has one value per point."""
         n = arguments[0].size
+        if n < ITEMS_PER_THREAD:
+            progress.check()
+            return [loop(*arguments, 0, n)]
         return self._each(loop, arguments, self.pool.spans(n, ITEMS_PER_THREAD))
 
     def rows(self, loop: Callable[..., Any], *arguments: Any, most: int | None = None) -> list[Any]:
@@ -154,8 +157,6 @@ def _classify(
     """Run the stages; the numbers are those of README.md."""
     progress.stage("grid", 0.06)
     grid = _lay_grid(threads, cloud, point_id)  # 1
-    progress.stage("lowest points", 0.15)
-    lowest, known, level = above_median(threads, _lowest(threads, cloud, grid))  # 2
 
     def seeds() -> "Seeds":
         asked = windows(grid, options)
@@ -163,7 +164,12 @@ def _classify(
             result: Seeds = owm_ground.run(*cloud, point_id, asked, extent(grid, asked))
         return result
 
-    dtm = terrain_of(threads, lowest, known, level, grid, options, seeds)  # 3 to 10
+    if cloud[0].size <= small.MAX_POINTS and grid.shape[0] * grid.shape[1] <= small.MAX_CELLS:
+        dtm = _terrain_of_few(cloud, grid, options, seeds)  # 2 to 10
+    else:
+        progress.stage("lowest points", 0.15)
+        lowest, known, level = above_median(threads, _lowest(threads, cloud, grid))  # 2
+        dtm = terrain_of(threads, lowest, known, level, grid, options, seeds)  # 3 to 10
     progress.stage("heights", 1.0)
     classify(threads, cloud, grid, dtm, options, found)  # 11
 
@@ -215,6 +221,31 @@ def terrain_of(
     ground = _join_cliffs(threads, surface, ground, known, above, grid)  # 9
     progress.stage("terrain", 0.9)
     return Terrain(*_densify(threads, lowest, known, ground, grid, options), level)  # 10
+
+
+def _terrain_of_few(
+    cloud: "Cloud",
+    grid: CloudRaster,
+    options: "Options",
+    seeds: "Callable[[], Seeds]",
+) -> "Terrain":
+    """Find the terrain of a few points on a small grid: steps 2 to 10 of README.md."""
+    places = np.array(method.places_in_pairs(grid.shape, grid.first), np.int64).reshape(-1, 2)
+    widths = method.half_widths_to(_widest(options, grid))
+    progress.stage("objects", 0.35)
+    lowest, known, level, surface, objects = small.objects_of(
+        *cloud, *grid.origin, grid.cell, (*grid.shape, 0, 0), places, method.half_widths(1), widths
+    )
+    progress.stage("seeds", 0.5)
+    found, near = seeds(), method.neighbours(grid.cell)
+    progress.stage("terrain", 0.9)
+    heights, slopes = small.terrain_of(
+        lowest, known, surface, objects, places, widths, *(found[axis] for axis in "xyz"),
+        *grid.origin, grid.cell, level, round(method.BASE_RADIUS / grid.cell), *near,
+        method.half_widths(near.reach), np.float32(options.max_distance),
+        np.float32(options.distance_per_slope),
+    )  # fmt: skip
+    return Terrain(heights, slopes, level)
 
 
 def classify(
@@ -286,12 +317,20 @@ def _lowest(threads: Threads, cloud: "Cloud", grid: CloudRaster) -> "NDArray[np.
 def above_median(threads: Threads, z: "NDArray[np.float64]") -> "tuple[Heights, Flags, float]":
     """Give the lowest heights above their median, the cells that have one, and the median."""
     known = threads.cells(np.isfinite, np.bool_, z)
-    level = float(np.median(buffers.select(z, known), overwrite_input=True))
+    level = _median(buffers.select(z, known))
     on_grid = threads.cells(
         lambda heights, is_known: _on_grid(np.where(is_known, heights, level), level),
         np.float32, z, known,
     )  # fmt: skip
     return on_grid, known, level
+
+
+def _median(values: "NDArray[np.float64]") -> float:
+    """Give the median, and sort in part; `numpy.median` takes as long as the grid of a group."""
+    ends = (values.size - 1) // 2, values.size // 2
+    values.partition(ends)
+    low, high = (float(values[end]) for end in ends)
+    return low if low == high else (low + high) / 2
 
 
 def _without(flags: "Flags", others: "Flags") -> "Flags":
@@ -301,7 +340,8 @@ def _without(flags: "Flags", others: "Flags") -> "Flags":
 def _on_grid(z: "NDArray[np.float64]", level: float) -> "Heights":
     """Convert heights to those of the grid."""
     with np.errstate(over="ignore"):
-        return np.clip(z - level, -method.FARTHEST, method.FARTHEST).astype(np.float32)
+        above = np.maximum(z - level, -method.FARTHEST)  # `numpy.clip` takes twice as long
+        return np.minimum(above, method.FARTHEST).astype(np.float32)
 
 
 def _fill(
@@ -349,12 +389,7 @@ def _in_discs(threads: Threads, z: "Heights", sign: np.float32, radius: int) -> 
 def _open(threads: Threads, z: "Heights", radius: int, outside: int = 0) -> "Heights":
     """Open with a disc whose centre may lie up to `outside` cells outside the grid."""
     rows, columns = z.shape
-    shape = rows + 2 * outside, columns + 2 * outside
-    if shape[0] <= BAND and threads.pays(shape[0] * shape[1]) == 1:
-        small: Heights = buffers.empty_like(z)
-        discs.opened(z, method.half_widths(radius), outside, small)
-        return small
-    frame = buffers.full(shape, np.inf, z.dtype)
+    frame = buffers.full((rows + 2 * outside, columns + 2 * outside), np.inf, z.dtype)
     frame[outside : outside + rows, outside : outside + columns] = z
     opened = _highest_around(threads, _lowest_around(threads, frame, radius), radius)
     return opened[outside : outside + rows, outside : outside + columns]
@@ -370,12 +405,17 @@ def _pits(threads: Threads, z: "Heights", grid: CloudRaster) -> "Flags":
 def _objects(threads: Threads, z: "Heights", grid: CloudRaster, options: "Options") -> "Flags":
     """Flag the cells that openings with growing discs cut off."""
     flags: Flags = buffers.zeros(z.shape, np.bool_)
-    for radius in range(1, floor(options.object_width / 2 / grid.cell) + 1):
+    for radius in range(1, _widest(options, grid) + 1):
         opened = _open(threads, z, radius, floor(method.OUTSIDE * radius))
         most = method.OBJECT_SLOPE * (np.float32(radius) * grid.step)
         threads.rows(terrain.flag, z, opened, most, flags)
         z = opened
     return flags
+
+
+def _widest(options: "Options", grid: CloudRaster) -> int:
+    """Give the radius of the largest disc of openings, in cells."""
+    return floor(options.object_width / 2 / grid.cell)
 
 
 def _base(

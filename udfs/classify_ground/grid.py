@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from math import floor, sqrt
 from typing import TYPE_CHECKING
 
@@ -52,9 +53,14 @@ def windows(grid: CloudRaster, options: "Options") -> OwmOptions:
     In a very sparse cloud a window has at least some cells; otherwise nearly all windows would be
     empty.
     """
-    size = max(options.window_size, method.CELLS_PER_WINDOW * grid.cell)
+    return _windows(grid.cell, grid.density, options)
+
+
+@lru_cache(maxsize=64)  # of many clouds of about one density
+def _windows(cell: float, density: float, options: "Options") -> OwmOptions:
+    size = max(options.window_size, method.CELLS_PER_WINDOW * cell)
     cell_size = options.cell_size and max(options.cell_size, 2 * size)
-    min_points = options.min_points or max(1, int(0.5 * grid.density * size**2))
+    min_points = options.min_points or max(1, int(0.5 * density * size**2))
     return OwmOptions(
         size,
         options.overlap,

@@ -4,7 +4,7 @@ Lengths are in metres and slopes in metres per metre. Numbers that are combined 
 the grid have single precision, so that all devices round alike.
 """
 
-from functools import cache
+from functools import cache, lru_cache
 from math import floor, frexp, inf, ldexp, sqrt
 from typing import NamedTuple
 
@@ -115,6 +115,7 @@ class Neighbours(NamedTuple):
         return int(self.rows.max(initial=0)) + 1
 
 
+@lru_cache(maxsize=64)  # of many clouds of about one density
 def neighbours(cell: float) -> Neighbours:
     """List the cells of the disc for cells of this size."""
     reach = floor(CREST_RADIUS / cell)
@@ -134,6 +135,12 @@ def neighbours(cell: float) -> Neighbours:
 def half_widths(radius: int) -> Ints:
     """Half widths in cells of a disc, in the rows 0, 1, ... `radius` away from its centre."""
     return np.array([floor(sqrt(radius**2 - d**2)) for d in range(radius + 1)], np.int32)
+
+
+@cache
+def half_widths_to(radius: int) -> Ints:
+    """Half widths of the discs of radius 1, 2, 3 ... `radius`, one behind the other."""
+    return np.concatenate([np.empty(0, np.int32), *map(half_widths, range(1, radius + 1))])
 
 
 def table_levels(half_widths: Ints) -> Ints:

@@ -18,7 +18,9 @@ from .triangles import arrange, hull, triangulate
 
 COLUMNS_PER_STRIP = 64
 TRIANGLES_PER_STRIP = 1 << 17  # about: small strips, since triangles are not distributed evenly
+CELLS_PER_STRIP = 1 << 15  # cells and triangles that are worth a strip of their own
 CELLS_PER_PART = 1 << 15  # whose nearest points are searched for at once
+FEW_CELLS = 1 << 8  # for which a thread does so in less time than it takes to tell another to
 
 
 def run(
@@ -107,13 +109,21 @@ def _rasterise(
     if n == 0:
         return
     centre_x, centre_y = grid.centres_from()
+    most = max(pool.threads, grid.columns // COLUMNS_PER_STRIP)
+    wide = max(1, min(most, (grid.rows * grid.columns + n) // CELLS_PER_STRIP))
+    if wide == 1:
+        progress.check()
+        cells.rasterise(
+            *points, triangles, np.empty((0, 2), np.int64), 0, n,
+            centre_x, centre_y, grid.resolution, 0, grid.columns, heights,
+        )  # fmt: skip
+        return
     west = centre_x[0], grid.resolution
 
     def first_column(triangle: int) -> int:
         column = floor((x[triangles[triangle, 0]] - west[0]) / west[1]) - cells.MARGIN
         return max(0, int(column))
 
-    wide = max(pool.threads, grid.columns // COLUMNS_PER_STRIP)
     even = [k * grid.columns // wide for k in range(wide)]
     dense = [first_column(t) for t in range(0, n, TRIANGLES_PER_STRIP)]
     edges = [*sorted({*even, *dense}), grid.columns]
@@ -158,5 +168,5 @@ def _weigh(
             buckets.side, buckets.columns, buckets.rows,
             centre_x, centre_y, neighbours, wanted, *part, heights,
         ),
-        pool.spans(grid.rows, most=max(1, CELLS_PER_PART // grid.columns)),
+        pool.spans(grid.rows, *(max(1, n // grid.columns) for n in (FEW_CELLS, CELLS_PER_PART))),
     )  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 from spatialq.data.points import in_parts
 from spatialq.runtime import buffers
 from spatialq.runtime.arrays import Floats
-from spatialq.runtime.threads import steps
+from spatialq.runtime.threads import CHUNK, steps
 
 from . import Options
 
@@ -47,7 +47,7 @@ class SurfaceRaster:
         """Lower left corner: kernels use coordinates relative to it, so that no digits are lost."""
         return self.first_column * self.resolution, self.first_row * self.resolution
 
-    @property
+    @cached_property
     def step(self) -> float:
         """The spacing of double precision at the far corner: a power of two.
 
@@ -57,9 +57,13 @@ class SurfaceRaster:
 
     def relative(self, values: Floats, start: float) -> Floats:
         """Coordinates relative to that of the origin, rounded to multiples of `step`."""
+        step = self.step
+        if values.size <= CHUNK:
+            few: Floats = np.rint((values - start) / step) * step
+            return few
         result: Floats = buffers.empty(values.size)
         for part in (slice(*span) for span in steps(0, values.size)):
-            result[part] = np.rint((values[part] - start) / self.step) * self.step
+            result[part] = np.rint((values[part] - start) / step) * step
         return result
 
     def centres_from(self, corner: tuple[float, float] = (0.0, 0.0)) -> tuple[Floats, Floats]:

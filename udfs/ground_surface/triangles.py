@@ -60,9 +60,13 @@ def _sorted_runs(
 ) -> tuple[tuple[Floats, ...], list[tuple[int, int]]]:
     """Sort points by x, y, z; returns them and runs of them that have no x in common."""
     size = points[0].size
+    if size <= POINTS_PER_TILE:
+        x, y, z = points
+        order = np.lexsort((z, y, x))
+        return (x[order], y[order], z[order]), [(0, size)]
     n_runs = -(-size // POINTS_PER_TILE)
-    sample = np.sort(points[0][:: max(1, size // (SAMPLE * n_runs or 1))])
-    ends = np.unique(sample[:: max(1, sample.size // (n_runs or 1))][1:])
+    sample = np.sort(points[0][:: max(1, size // (SAMPLE * n_runs))])
+    ends = np.unique(sample[:: max(1, sample.size // n_runs)][1:])
     parts = chunks(size)
 
     def assign(part: tuple[int, int]) -> tuple[Any, Any]:
@@ -82,7 +86,7 @@ def _sorted_runs(
                 target[stop - count : stop] = ordered[first : first + count]
 
     pool.map(divide, parts, counts, stops)
-    runs = np.concatenate([[0], stops[-1]]) if parts else np.zeros(1, np.int64)
+    runs = np.concatenate([[0], stops[-1]])
 
     def sort(start: int, stop: int) -> None:
         x, y, z = (values[start:stop] for values in into)
@@ -213,6 +217,9 @@ class _Edges:
             listed = delaunay.list_triangles(self.x, self.y, *self.arrays, leaving, *part, found)
             return int(listed)
 
+        if len(parts) == 1:  # there are less than twice as many triangles as points
+            found: Int32s = np.empty((2 * self.x.size, 3), np.int32)
+            return found[: list_part(parts[0], found)]
         ends = np.cumsum(pool.map(lambda part: list_part(part, NONE), parts))
         triangles: Int32s = buffers.empty((int(ends[-1]), 3), np.int32)
         pool.map(list_part, parts, np.split(triangles, ends[:-1]))

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pyarrow as pa
 
-from spatialq.data.columns import Lists, Text
+from spatialq.data.columns import concatenate, length
 from spatialq.database.transport import points
 from spatialq.database.transport.arrow import Columns, each_list, list_of_structs, structs
 from spatialq.database.transport.columns import attributes_of, points_of
@@ -89,16 +89,10 @@ def answers(
         found = call_groups(
             function, columns, starts, options, device, transport=transport, frame=request.frame
         )
-    as_it_is = transport == "native"
-    if any(isinstance(values, Lists | Text) for values in found[0].values()):
-        for each in found:
-            yield structs(function, each, as_it_is=as_it_is)
-        return
     names = function.output.columns
-    joined = {name: np.concatenate([each[name] for each in found]) for name in names}
-    rows = structs(function, joined, as_it_is=as_it_is)
+    rows = structs(function, concatenate(found), as_it_is=transport == "native")
     first = 0
-    for size in (len(each[next(iter(names))]) for each in found):
+    for size in (length(each[next(iter(names))]) for each in found):
         yield rows.slice(first, size)
         first += size
 
