@@ -60,6 +60,13 @@ def cells_of(a, b, c, n, level, cell):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def gather(values, at, taken):
+    """Take values by their positions."""
+    for k in range(at.size):
+        taken[k] = values[at[k]]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def order(x, y, z, low_x, low_y, low_z, scale, start, stop, at, in_order_x, in_order_y, in_order_z):
     """Put points into the order of the cells of level MAX_GRID.
 
@@ -86,12 +93,9 @@ def order(x, y, z, low_x, low_y, low_z, scale, start, stop, at, in_order_x, in_o
     for k in range(cell.size):
         at[start + ends[cell[k]]] = start + k
         ends[cell[k]] += 1
-    for k in range(start, stop):
-        in_order_x[k] = x[at[k]]
-    for k in range(start, stop):
-        in_order_y[k] = y[at[k]]
-    for k in range(start, stop):
-        in_order_z[k] = z[at[k]]
+    gather(x, at[start:stop], in_order_x[start:stop])
+    gather(y, at[start:stop], in_order_y[start:stop])
+    gather(z, at[start:stop], in_order_z[start:stop])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
