@@ -1,7 +1,7 @@
 """How fast `detect_planes` is, against a pass that reads x, y and z once, in one run.
 
 python benchmarks/detect_planes.py [--clouds NAME ...] [--sizes N ...] [--repeat N] [--processor]
-    [--open3d PYTHON]
+    [--open3d PYTHON] [--out FOLDER] [--commit HASH]
 
 The pass is Numba code on as many threads that finds the bounds of x, y and z. Kernel and pass
 alternate; the ratio is that of the best of each. Finding is all that comes before points are
@@ -14,12 +14,15 @@ With --open3d, Open3D's detect_planar_patches on a million points in the same ru
 """
 
 import argparse
+import os
 import subprocess
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 
+import measure
 import numpy as np
 from clouds import KINDS, make_cloud
 from measure import in_turns, kernel, stages
@@ -28,6 +31,7 @@ from rooms import room
 from spatialq.udfs import detect_planes
 from spatialq.udfs.detect_planes import cpu, detection, search
 
+from spatialq.planner.devices import cpu_name
 from spatialq.runtime.threads import n_threads, spans
 
 SIZES = [100_000, 300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000, 50_000_000]
@@ -113,7 +117,11 @@ def report(kind, n, repeat, clock):
         + f", rest {1000 * (whole - sum(spent.values())):.1f}",
         flush=True,
     )
-    return whole
+    return {
+        "cloud": kind, "points": n, "planes": found, "pass_ms": 1000 * read,
+        "detect_planes_ms": 1000 * whole, "passes": whole / read, "plane_points_ms": 1000 * points,
+        "stages_ms": {name: 1000 * seconds for name, seconds in spent.items()},
+    }  # fmt: skip
 
 
 def against_open3d(python, repeat):
@@ -125,7 +133,7 @@ def against_open3d(python, repeat):
         subprocess.run([python, RIVAL, "patches", source, target], check=True)
         with np.load(target) as out:
             seconds, planes = float(out["seconds"]), len(out["planes"])
-    ours = report("room", RIVAL_POINTS, repeat, time.perf_counter)
+    ours = report("room", RIVAL_POINTS, repeat, time.perf_counter)["detect_planes_ms"] / 1000
     print(f"Open3D: {seconds:.2f} s for {planes} of 12 planes, {seconds / ours:.0f} times ours")
 
 
@@ -138,12 +146,25 @@ def main():
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--processor", action="store_true", help="times of the processors")
     parser.add_argument("--open3d", help="a Python that has Open3D")
+    measure.add_arguments(parser)
     arguments = parser.parse_args()
     clock = time.process_time if arguments.processor else time.perf_counter
     print(f"{n_threads()} threads")
-    for kind in arguments.clouds:
-        for n in arguments.sizes:
-            report(kind, n, arguments.repeat, clock)
+    clouds = [
+        report(kind, n, arguments.repeat, clock)
+        for kind in arguments.clouds
+        for n in arguments.sizes
+    ]
+    found = {
+        "device": cpu_name(),
+        "commit": arguments.commit,
+        "date": datetime.now(UTC).date().isoformat(),
+        "threads": n_threads(),
+        "clock": "processor" if arguments.processor else "wall",
+        "load": os.getloadavg()[0],
+        "clouds": clouds,
+    }
+    measure.write(arguments.out, "detect_planes_cpu", found)
     if arguments.open3d:
         against_open3d(arguments.open3d, arguments.repeat)
 

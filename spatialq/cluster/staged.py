@@ -14,6 +14,7 @@ from spatialq.cluster.method import Method
 from spatialq.cluster.points import CorePart, write_rows
 from spatialq.cluster.survey import Survey
 from spatialq.cluster.task import Task, name_of, named
+from spatialq.execution.doubts import warn_of
 from spatialq.functions.catalogue import divisible
 from spatialq.functions.stages import Cloud, Do, OfAll, OfCores, TaskResult
 
@@ -38,7 +39,7 @@ class StagedWork:
 
     def __init__(self, job: Job, left_out: Sequence[int] = (), *, whole: bool = False) -> None:
         call = job.call
-        self.job, self.options = job, call.options
+        self.job, self.options, self.metres = job, call.options, call.units[0]
         self.survey = job.survey(left_out)
         self.cloud = _cloud_of(self.survey, call.level)
         self.layout = job.layout(self.survey.whole if whole else self.survey)
@@ -55,6 +56,10 @@ class StagedWork:
             "crs": call.crs,
             "device": call.device,
         }
+
+    def doubt(self, sentence: str) -> None:
+        """Warn that the result may miss much, if the sentence is not empty."""
+        warn_of(self.job.call.function, sentence)
 
     def each(self, stage: str, do: Do, *inputs: Any, halo: float = 0.0) -> OfCores:
         """Have a task done for each core, which writes what it finds."""

@@ -29,7 +29,16 @@ def warn_of_doubt(
     -----
     SparsePointsWarning
     """
-    sentence = call(function.declaration.doubt, arguments, options, metres)
+    warn_of(function.name, call(function.declaration.doubt, arguments, options, metres))
+
+
+def warn_of(function: str, sentence: str) -> None:
+    """Warn of what is said of a function's result, if anything.
+
+    Warns
+    -----
+    SparsePointsWarning
+    """
     if sentence:
-        message = f"{function.name}: {sentence}"
+        message = f"{function}: {sentence}"
         warnings.warn(message, SparsePointsWarning, stacklevel=level_of_caller())

@@ -116,6 +116,13 @@ class PointWork(Protocol[Options]):
     def options(self) -> Options:
         """Parameters as the kernel takes them."""
 
+    @property
+    def metres(self) -> float:
+        """Metres in a unit of x and y."""
+
+    def doubt(self, sentence: str) -> None:
+        """Warn that the result may miss much, if the sentence is not empty: see `Declaration`."""
+
     def each(
         self,
         stage: str,

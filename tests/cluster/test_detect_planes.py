@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import warnings
 
 import laspy
 import numpy as np
@@ -10,13 +11,13 @@ import pytest
 
 import spatialq
 from spatialq import cluster
-from spatialq.errors import CrsWarning, FileError, FileWarning, JobError
+from spatialq.errors import CrsWarning, FileError, FileWarning, JobError, SparsePointsWarning
 from tests.cluster import surveys
 from tests.cluster.processes import wait_for_lines
 from tests.command_line import rows as command_rows
 from tests.command_line import spatialq_command
 from tests.conftest import made_once, real_file
-from tests.detect_planes.cases import rooms
+from tests.detect_planes.cases import hills, rooms
 
 FUNCTIONS = ("detect_planes", "plane_points")
 
@@ -66,6 +67,31 @@ def assert_same(function, tiles, folder, **options):
         ((count,),) = con.sql("SELECT count(*) FROM expected").fetchall()
         assert con.sql("FROM found").columns == con.sql("FROM expected").columns
         return count
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize(("density", "is_told"), [(0.5, True), (1.2, False)])
+def test_sparse_points_are_told_once(at_once, tmp_path, function, density, is_told):
+    """With the sentence of one call; squares go on across the borders of tiles."""
+    x, y, z = hills(density, 130.0)
+    (tmp_path / "tiles").mkdir()
+    for k, own in enumerate((x < 47.3, x >= 47.3)):
+        surveys.write_tile(tmp_path / "tiles" / f"{k}.laz", x[own], y[own], z[own])
+    given = {"unit": 1.0}
+    with spatialq.connect() as con:
+        query = f"FROM {function}('{tmp_path}/tiles/*.laz', unit := 1.0)"
+        expected = sparse(lambda: con.sql(query).fetchall())
+    found = sparse(lambda: cluster.run(function, tmp_path / "tiles", tmp_path / "out", **given))
+    assert found == expected
+    assert len(found) == is_told
+
+
+def sparse(work):
+    """Do some work, and give the sentences of warnings of sparse points."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        work()
+    return [str(each.message) for each in found if each.category is SparsePointsWarning]
 
 
 CASES = {

@@ -9,6 +9,7 @@ import spatialq
 from spatialq.errors import SparsePointsWarning
 
 from ..conftest import real_file
+from ..element_tables import box, put
 from .cases import hills, rooms
 
 SPARSE_TILE = "data/lidar/test_semis_2023_0292_6833_LA93_IGN69.laz"
@@ -80,8 +81,12 @@ def test_every_way_in_says_it():
     con.execute("CREATE TABLE points (point_id BIGINT, x DOUBLE, y DOUBLE, z DOUBLE)")
     rows = np.column_stack([np.arange(x.size), x, y, z])
     con.executemany("INSERT INTO points VALUES (?, ?, ?, ?)", rows.tolist())
-    for name in ("detect_planes", "plane_points", "plane_nodes"):
-        sentences = told(lambda name=name: con.sql(f"FROM {name}('points')").fetchall())
+    put(con, "elements", global_id=["g"], ifc_class=["IfcSlab"], mesh=[box((0, 0, -1), (9, 9, 0))])
+    of_points = ("detect_planes", "plane_points", "plane_nodes")
+    queries = {name: f"FROM {name}('points')" for name in of_points}
+    queries["plane_elements"] = "FROM plane_elements('points', 'elements')"
+    for name, query in queries.items():
+        sentences = told(lambda query=query: con.sql(query).fetchall())
         assert [each.partition(":")[0] for each in sentences] == [name]
     assert len(told(lambda: spatialq.run(["detect_planes", "plane_points"], x, y, z))) == 1
     groups = "SELECT detect_planes_list(point_id, x, y, z) FROM points"

@@ -15,6 +15,9 @@ BITS = 21
 GRID = 5
 """Level of the first grid of cells."""
 
+MAX_GRID = 6
+"""Maximum level of the cells in which planes are looked up, in whose order points are read."""
+
 FINER = 1
 """Number of levels that each further grid is finer than the cells it divides."""
 
@@ -32,10 +35,10 @@ TOP = (1 << BITS) - 1
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def spread(v):
-    """Move the five bits of a number three places apart."""
-    v = (v | v << 8) & 0x100F
-    v = (v | v << 4) & 0x10C3
-    return (v | v << 2) & 0x1249
+    """Move the six bits of a number three places apart."""
+    v = (v | v << 8) & 0x300F
+    v = (v | v << 4) & 0x30C3
+    return (v | v << 2) & 0x9249
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -49,11 +52,50 @@ def steps(x, y, z, low_x, low_y, low_z, scale, a, b, c):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def cells_of(a, b, c, n, cell):
-    """Find the cell of each point in the first grid."""
-    shift = np.int32(BITS - GRID)
+def cells_of(a, b, c, n, level, cell):
+    """Find the cell of each point at a level, MAX_GRID at most."""
+    shift = np.int32(BITS - level)
     for k in range(n):
         cell[k] = spread(a[k] >> shift) << 2 | spread(b[k] >> shift) << 1 | spread(c[k] >> shift)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def gather(values, at, taken):
+    """Take values by their positions."""
+    for k in range(at.size):
+        taken[k] = values[at[k]]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def order(x, y, z, low_x, low_y, low_z, scale, start, stop, at, in_order_x, in_order_y, in_order_z):
+    """Put points into the order of the cells of level MAX_GRID.
+
+    Parameters
+    ----------
+    at : int64[n]
+        Out: positions of the points.
+    in_order_x, in_order_y, in_order_z : float64[n]
+        Out: their coordinates.
+    """
+    a, b, c = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32)
+    cell, ends = np.empty(stop - start, np.int32), np.zeros(1 << 3 * MAX_GRID, np.int32)
+    for first in range(start, stop, BLOCK):
+        last = min(first + BLOCK, stop)
+        steps(
+            x[first:last], y[first:last], z[first:last], low_x, low_y, low_z, scale, a, b, c
+        )  # fmt: skip
+        cells_of(a, b, c, last - first, MAX_GRID, cell[first - start :])
+    for k in range(cell.size):
+        ends[cell[k]] += 1
+    end = 0
+    for each in range(ends.size):
+        end, ends[each] = end + ends[each], end
+    for k in range(cell.size):
+        at[start + ends[cell[k]]] = start + k
+        ends[cell[k]] += 1
+    gather(x, at[start:stop], in_order_x[start:stop])
+    gather(y, at[start:stop], in_order_y[start:stop])
+    gather(z, at[start:stop], in_order_z[start:stop])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -89,7 +131,7 @@ def add_points(x, y, z, low_x, low_y, low_z, scale, start, stop, table):
         steps(
             x[first:last], y[first:last], z[first:last], low_x, low_y, low_z, scale, a, b, c
         )  # fmt: skip
-        cells_of(a, b, c, last - first, cell)
+        cells_of(a, b, c, last - first, GRID, cell)
         for k in range(last - first):
             add_moments(table, np.int64(cell[k]), a[k] & mask, b[k] & mask, c[k] & mask)
 
@@ -178,7 +220,7 @@ def sift_points(
         steps(
             x[first:last], y[first:last], z[first:last], low_x, low_y, low_z, scale, a, b, c
         )  # fmt: skip
-        cells_of(a, b, c, last - first, cell)
+        cells_of(a, b, c, last - first, GRID, cell)
         for k in range(last - first):
             node = state[cell[k]]
             if node >= 0:

@@ -122,11 +122,21 @@ def _cube(points: Any, point_id: Any, function: str) -> Cube:
 
 
 class CpuCloud(CpuCells):
-    """The points, and the points of open cells, in main memory; see `octree.Cloud`."""
+    """The points, and the points of open cells, in main memory; see `octree.Cloud`.
 
-    def __init__(self, threads: Workers, points: "list[NDArray[np.float64]]", cube: Cube) -> None:
+    Points are put into the order of cells, part by part, before they are first gone over: loops
+    then find what they need of a cell in a cache, and runs of points in one cell (see `assign`).
+    With `as_given` they stay as they are.
+    """
+
+    def __init__(
+        self, threads: Workers, points: "list[NDArray[np.float64]]", cube: Cube, *,
+        as_given: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(threads)
         self.points, self.cube = points, cube
+        self.in_order = as_given
+        self.at: Any = None  # positions of points that were put into order
         self.size = points[0].size
         self.parts = threads.spans(self.size, POINTS_PER_THREAD)
         self.copies = self.copies_for(self.size, POINTS_PER_THREAD)
@@ -134,9 +144,20 @@ class CpuCloud(CpuCells):
         self.first: Any = None  # moments of the first grid
 
     def of(self, at: Any) -> "CpuCloud":
-        """Make a cloud of the points at some positions."""
+        """Make a cloud of the points at some positions, in the order in which they are here."""
         points = [read_only(buffers.take(values, at)) for values in self.points]
-        return CpuCloud(self.threads, points, self.cube)
+        return CpuCloud(self.threads, points, self.cube, as_given=True)
+
+    def _where(self) -> Any:
+        if not self.in_order:
+            self._put_in_order()
+        return *self.points, *self.cube.low, self.cube.scale
+
+    def _put_in_order(self) -> None:
+        at, points = buffers.empty(self.size, np.int64), [buffers.empty(self.size) for _ in "xyz"]
+        given = *self.points, *self.cube.low, self.cube.scale
+        self.threads.map(lambda part: cells.order(*given, *part, at, *points), self.parts)
+        self.points, self.at, self.in_order = [read_only(each) for each in points], at, True
 
     def _tables(self, size: int) -> "list[NDArray[np.int64]]":
         return [buffers.zeros(size, np.int64) for _ in range(self.copies)]
@@ -145,11 +166,11 @@ class CpuCloud(CpuCells):
         """Sum up the points of open cells in their parts, see `octree.Cloud`."""
         if self.kept is None and self.first is not None:
             return self.first
-        tables = self._tables(n_cells * MOMENTS)
+        tables, where = self._tables(n_cells * MOMENTS), self._where()
 
         def add(part: tuple[int, int], table: "NDArray[np.int64]") -> None:
             if self.kept is None:
-                cells.add_points(*self.points, *self.cube.low, self.cube.scale, *part, table)
+                cells.add_points(*where, *part, table)
             else:
                 cells.add_open(*self.kept, *part, level, table)
 
@@ -162,7 +183,7 @@ class CpuCloud(CpuCells):
     def sift(self, level: int, state: Any, ranks: Any, planes: Any, corners: Any) -> Any:
         """Sum up outliers, and list the points of open cells, see `octree.Cloud`."""
         tables = self._tables(planes.shape[0] * MOMENTS)
-        lists = state, planes, corners
+        lists, where = (state, planes, corners), self._where()
         first = self.kept is None
         if first:
             self.kept = buffers.empty(self.size, np.int64), buffers.empty(self.size, np.int32)
@@ -171,8 +192,7 @@ class CpuCloud(CpuCells):
             if first:
                 return int(
                     cells.sift_points(
-                        *self.points, *self.cube.low, self.cube.scale, *part, *lists, table,
-                        ranks, *self.kept,
+                        *where, *part, *lists, table, ranks, *self.kept,
                     )
                 )  # fmt: skip
             return int(cells.sift_open(*self.kept, *part, level, *lists, table, ranks))
@@ -185,11 +205,11 @@ class CpuCloud(CpuCells):
         """Sum up the points on either side of nodes, see `cells.add_sides`."""
         n, node_of = levels.size, np.full(1 << 3 * grid, NONE, np.int32)
         nodes.fill_cells(levels, corners, grid, node_of, 0, n)
-        tables = self._tables(2 * n * MOMENTS)
+        tables, where = self._tables(2 * n * MOMENTS), self._where()
         self.threads.map_into(
             tables,
             lambda part, table: cells.add_sides(
-                *self._where(), *part, grid, node_of, planes, corners, table
+                *where, *part, grid, node_of, planes, corners, table
             ),
             self.threads.spans(self.size, POINTS_PER_THREAD),
         )
@@ -215,16 +235,14 @@ class CpuCloud(CpuCells):
         """Free the points of open cells."""
         self.kept, self.parts = None, self.threads.spans(self.size, POINTS_PER_THREAD)
 
-    def _where(self) -> Any:
-        return *self.points, *self.cube.low, self.cube.scale
-
     def unexplained(self, near: Any, planes: Any) -> Any:
-        """List the positions of the points that no plane explains: see `assign.rest`."""
+        """List the points that no plane explains, by their positions in `points`."""
+        where = self._where()
         parts = self.threads.spans(self.size, POINTS_PER_THREAD)
         left = buffers.empty(self.size, np.int64)
         ends = self.threads.map(
             lambda part: assign.rest(
-                *self._where(), *part, near.grid, near.cell_starts, near.items, near.plain, planes,
+                *where, *part, near.grid, near.cell_starts, near.items, near.plain, planes,
                 left,
             ),
             parts,
@@ -242,10 +260,11 @@ class CpuCloud(CpuCells):
         """Mark the pixels with points, and sum up the points of planes: see `assign.cover`."""
         sums = [np.zeros((len(planes), assign.SUMS), np.int64) for _ in range(self.copies)]
         covered = np.zeros(rasters.n_pixels, np.uint8)  # all threads write the same value
+        where = self._where()
         self.threads.map_into(
             sums,
             lambda part, sums: assign.cover(
-                *self._where(), *part, near.grid, near.cell_starts, near.items, planes,
+                *where, *part, near.grid, near.cell_starts, near.items, planes,
                 rasters.frames, rasters.starts, covered, sums,
             ),
             self.threads.spans(self.size, POINTS_PER_THREAD),
@@ -257,14 +276,14 @@ class CpuCloud(CpuCells):
         n = len(surfaces.plane)
         sums = [np.zeros((n, assign.SUMS), np.int64) for _ in range(self.copies)]
         farthest = [np.full((n, assign.SIDES), -1) for _ in range(self.copies)]
-        size = self.size if label else 0
+        size, where = self.size if label else 0, self._where()
         owner, distance = buffers.empty(size, np.int32), buffers.empty(size)
         self.threads.map_into(
             list(zip(sums, farthest, strict=True)),
             lambda part, tables: assign.settle(
-                *self._where(), *part, near.grid, near.cell_starts, near.items, planes,
+                *where, *part, near.grid, near.cell_starts, near.items, planes,
                 rasters.frames, rasters.starts, surfaces.labels, sides(), *tables,
-                owner, distance,
+                self.at, owner, distance,
             ),
             self.threads.spans(self.size, POINTS_PER_THREAD),
         )  # fmt: skip

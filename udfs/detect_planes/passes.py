@@ -254,7 +254,8 @@ def go_over(wanted: Pass, xyz: Sequence[Any], listed: Any, kept: "Arrays | None"
     if listed is not None:
         xyz = [buffers.take(values, listed) for values in xyz]
     with workers() as threads:
-        cloud = CpuCloud(threads, [read_only(values) for values in xyz], wanted.cube)
+        points, as_given = [read_only(values) for values in xyz], wanted.name not in _IN_ORDER
+        cloud = CpuCloud(threads, points, wanted.cube, as_given=as_given)
         found = _LOOPS[wanted.name](cloud, wanted, kept)
     if "listed" in found and listed is not None:
         found["listed"] = listed[found["listed"]]
@@ -320,7 +321,9 @@ def planes_of(n: int, naming: Naming | None, settled: Arrays) -> tuple[Any, Any]
 def _rest(cloud: CpuCloud, wanted: Pass, _: Any) -> dict[str, Any]:
     at = cloud.unexplained(_near_of(wanted), wanted.arrays["planes"])
     first = cloud.of(at).moments(1 << 3 * GRID, GRID)
-    return {"listed": at, "count": np.array([at.size])} | _sparse("first", first)
+    return {"listed": buffers.take(cloud.at, at), "count": np.array([at.size])} | _sparse(
+        "first", first
+    )
 
 
 def _moments(cloud: CpuCloud, wanted: Pass, _: Any) -> dict[str, Any]:
@@ -387,3 +390,6 @@ _LOOPS: Mapping[str, Callable[[CpuCloud, Pass, Any], dict[str, Any]]] = {
     "moments": _moments, "sift": _sift, "sides": _sides, "rest": _rest, "cover": _cover,
     "settle": _settle,
 }  # fmt: skip
+
+_IN_ORDER = {"rest", "cover", "settle"}
+"""Passes that put points into the order of cells first, since they gain more than that takes."""

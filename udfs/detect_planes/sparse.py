@@ -1,6 +1,7 @@
 """Whether a cloud has too few points for planes of the size of a roof."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,11 +32,71 @@ SAMPLE, CLEARLY = 100_000, 2
 times the points that are needed, no others are counted."""
 
 
+@dataclass(frozen=True)
+class Squares:
+    """Squares of the size of a roof, looked at from above, in which points are counted.
+
+    The square of the median point counts: what is not covered by points, such as the ground around
+    the roofs of a cloud of roofs alone, changes nothing.
+    """
+
+    west: float
+    south: float
+    side: float
+    """In units of x and y."""
+    needed: float
+    """Points of a square from which on its surfaces are usually found."""
+
+    @classmethod
+    def of(
+        cls, low: Any, high: Any, size: int, options: "Options",
+        metres: float,
+    ) -> "Squares | None":  # fmt: skip
+        """Make the squares of a cloud; None where no count can say that points are too few.
+
+        Parameters
+        ----------
+        low, high : arrays or tuples of float
+            The least and the greatest x and y.
+        size : int
+            Number of points.
+        options : Options
+        metres : float
+            In a unit of x and y.
+        """
+        if size == 0:
+            return None
+        side = SQUARE / metres
+        wide = (np.array(high[:2]) - np.array(low[:2])) / side
+        if not WIDE <= wide.max() < np.iinfo(np.int32).max:
+            return None
+        needed = TIMES * (options.min_points or SUPPORT * fewest_of_node(options, size))
+        if size >= needed * np.ceil(wide).prod():
+            return None  # there are enough even if they cover the whole extent
+        return cls(float(low[0]), float(low[1]), side, float(needed))
+
+    def count(self, x: Any, y: Any) -> tuple[Any, Any]:
+        """Give the squares that have points, int64[n], and how many each has, int64[n]."""
+        columns, rows = (
+            ((_on_host(values) - least) / self.side).astype(np.int64)
+            for values, least in ((x, self.west), (y, self.south))
+        )
+        return np.unique(columns << 32 | rows, return_counts=True)
+
+    def doubt(self, counts: Any) -> str:
+        """Say that surfaces have too few points, if they have: int64[squares]."""
+        found = _of_median(counts)
+        if found >= self.needed:
+            return ""
+        return (
+            f"{found / SQUARE**2:.2g} points per square metre are few: surfaces of {SQUARE:.0f} by "
+            f"{SQUARE:.0f} m have {found} points, and many of less than {self.needed:.0f} are not "
+            "found; smaller s_ms and min_points, with max_rmse, find more of them"
+        )
+
+
 def doubt(arguments: Mapping[str, Any], options: "Options", metres: float) -> str:
     """Say that surfaces of the size of a roof have too few points, if they have.
-
-    Looked at from above, the square of the median point counts: what is not covered by points, such
-    as the ground around the roofs of a cloud of roofs alone, changes nothing.
 
     Parameters
     ----------
@@ -48,35 +109,21 @@ def doubt(arguments: Mapping[str, Any], options: "Options", metres: float) -> st
     x, y = arguments["x"], arguments["y"]
     if len(x) == 0:
         return ""
-    side = SQUARE / metres
     low, high = ends_of([x, y])
-    wide = (high - low) / side
-    if not WIDE <= wide.max() < np.iinfo(np.int32).max:
+    squares = Squares.of(low, high, len(x), options, metres)
+    if squares is None:
         return ""
-    needed = TIMES * (options.min_points or SUPPORT * fewest_of_node(options, len(x)))
-    if len(x) >= needed * np.ceil(wide).prod():
-        return ""  # there are enough even if they cover the whole extent
     every = max(1, len(x) // SAMPLE)
-    if every > 1 and every * _of_median([x[::every], y[::every]], low, side) >= CLEARLY * needed:
-        return ""
-    found = _of_median([x, y], low, side)
-    if found >= needed:
-        return ""
-    return (
-        f"{found / SQUARE**2:.2g} points per square metre are few: surfaces of {SQUARE:.0f} by "
-        f"{SQUARE:.0f} m have {found} points, and many of less than {needed:.0f} are not found; "
-        "smaller s_ms and min_points, with max_rmse, find more of them"
-    )
+    if every > 1:
+        sample = _of_median(squares.count(x[::every], y[::every])[1])
+        if every * sample >= CLEARLY * squares.needed:
+            return ""
+    return squares.doubt(squares.count(x, y)[1])
 
 
-def _of_median(xy: Sequence[Any], low: Any, side: float) -> int:
-    """Count the points in the square of the median point."""
-    columns, rows = (
-        ((_on_host(values) - least) / side).astype(np.int64)
-        for values, least in zip(xy, low, strict=True)
-    )
-    counts = np.unique(columns << 32 | rows, return_counts=True)[1]
-    counts.sort()
+def _of_median(counts: Any) -> int:
+    """Give the points of the square of the median point."""
+    counts = np.sort(counts)
     upto = counts.cumsum()
     return int(counts[np.searchsorted(upto, upto[-1] / 2)])
 

@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from spatialq.functions.stages import Columns, OfAll, OfCores, Part, PointWork, TaskResult
 
 from . import Options
@@ -25,6 +27,7 @@ from .passes import (
     put_together,
     search_with,
 )
+from .sparse import Squares
 
 AXES = ("x", "y", "z")
 
@@ -82,6 +85,7 @@ def search_planes(
     second is that of `list_planes`.
     """
     points = work.each("points", read_own)
+    _doubt(work, points)
     passes: list[OfCores] = []
     searches: list[OfAll] = []
     while True:
@@ -94,6 +98,15 @@ def search_planes(
         passes.append(work.each(f"pass{len(passes):03}", do_pass, points, found, *needed))
 
 
+def _doubt(work: PointWork[Options], points: OfCores) -> None:
+    """Say that there are too few points, as `sparse.doubt` says it of those of a call."""
+    cloud = work.cloud
+    squares = Squares.of(cloud.low, cloud.high, cloud.size, work.options, work.metres)
+    if squares is not None:
+        counted = work.each("squares", count_squares, points, squares)
+        work.doubt(work.once("density", look_at_squares, squares, counted).facts["doubt"])
+
+
 def _found(passes: Sequence[OfCores], number: int | None) -> OfCores | None:
     return None if number is None else passes[number]
 
@@ -103,6 +116,20 @@ def read_own(part: Part) -> TaskResult:
     points = part.own(part.points())
     columns = {name: points[name] for name in (*AXES, "point_id")}
     return TaskResult(columns, {"points": columns["x"].size})
+
+
+def count_squares(_: Part, points: TaskResult, squares: Squares) -> Columns:
+    """Count the points of a core in squares."""
+    places, counts = squares.count(points.arrays["x"], points.arrays["y"])
+    return {"places": places, "counts": counts}
+
+
+def look_at_squares(squares: Squares, counted: Iterator[TaskResult]) -> TaskResult:
+    """Give the `doubt` that the points of all cores in squares cause."""
+    parts = [each.arrays for each in counted]
+    places, counts = (np.concatenate([each[name] for each in parts]) for name in parts[0])
+    _, number = np.unique(places, return_inverse=True)
+    return TaskResult({}, {"doubt": squares.doubt(np.bincount(number, counts).astype(np.int64))})
 
 
 def go_on(

@@ -7,7 +7,7 @@ import numpy as np
 
 from .assign import EDGE
 from .boundary import Rings
-from .cells import BITS, GRID
+from .cells import BITS, GRID, MAX_GRID
 from .pixels import find_blocks, near_cells, sort_by_cell
 
 if TYPE_CHECKING:
@@ -27,9 +27,6 @@ MAX_PIXELS = 1 << 19
 
 PAIRS = 1 << 16
 """Pairs of a cell and a plane near it for which there is space at first."""
-
-MAX_GRID = 6
-"""Maximum level of the cells in which planes are looked up."""
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,7 @@ DECLARATION = Declaration(
     inputs=PointsAndElementsInput(),
     parameters=Options,
     takes_unit=True,
+    doubt=detect_planes.DECLARATION.doubt,
     outputs=(
         Output(
             name="plane_elements",
