@@ -9,8 +9,10 @@ from spatialq.udfs.registration.misplaced import sentence
 import spatialq
 from spatialq import cluster
 from spatialq.data.meshes import Meshes
+from spatialq.demo import scanner
 from spatialq.demo.house import write_house
 from spatialq.demo.house_scan import write_scan
+from spatialq.demo.scanner import Change
 from spatialq.errors import PlacementWarning
 
 from .cases import HOUSE, OTHER, TOWER, about_z, scan
@@ -95,12 +97,20 @@ def test_what_is_said_is_where_it_lies(seed, shift, expected):
         assert abs(numbers.get(side, 0) - given.get(side, 0)) <= 5, found
 
 
-def test_a_turn_is_told_of():
+@pytest.mark.parametrize("degrees", [0.3, 0.5])
+def test_a_turn_is_told_of(degrees):
     points = scan(HOUSE, 1, noise=0.003)
     middle = points.mean(axis=0)
-    turned = (points - middle) @ about_z(0.5).T + middle
-    assert "turned 0.5" in said(turned)
-    assert "counter-clockwise" in said(turned)
+    turned = (points - middle) @ about_z(degrees).T + middle
+    assert f"turned {degrees:.2f} degrees counter-clockwise" in said(turned)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_walls_that_were_built_turned_are_no_turn_of_the_scan(seed):
+    """Three of eight walls by 0.3 degrees each, about their own middles, as the scan would be."""
+    rows = np.random.default_rng(seed).permutation(8)[:3]
+    built = scanner.built(HOUSE, {int(row): Change(turn=0.3) for row in rows})
+    assert said(scan(built, seed, noise=0.003)) == ""
 
 
 def test_one_of_several_equal_storeys_is_where_it_says():
