@@ -261,6 +261,17 @@ def test_a_picked_plane_shows_its_row(opened):
     assert opened.tab.locator("#details h2").inner_text() == "Plane 4"
 
 
+def test_the_points_of_a_plane_are_selected(opened):
+    opened.click([3, 28, 0])
+    opened.tab.click("#details >> text=Select its points")
+    opened.tab.locator("#query-clear:not([disabled])").wait_for(state="attached")
+    opened.tab.locator("#details button.icon").click()
+    opened.only_points()
+    is_accent = near(opened.colours(every_point()), ACCENT)
+    assert (is_accent == (np.arange(len(is_accent)) % 7 == 0)).mean() > 0.99
+    assert opened.tab.input_value("#query-text").endswith("FROM plane_points WHERE plane_id = 4")
+
+
 @pytest.mark.parametrize("hide_others", [False, True])
 def test_a_query_repaints_its_points_and_no_others(opened, server, hide_others):
     opened.only_points()
