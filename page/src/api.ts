@@ -6,7 +6,10 @@ export type Box = [number, number, number, number, number, number];
 export type Json = string | number | boolean | null | Json[] | { [name: string]: Json };
 export type Row = Record<string, Json>;
 
-export interface Column { name: string; type: string; min?: number | null; max?: number | null; values?: string[] }
+/** `low` and `high` are where a scale begins and ends: without the two percent at either end, which may be noise. */
+export interface Column {
+  name: string; type: string; min?: number | null; max?: number | null; low?: number | null; high?: number | null; values?: string[];
+}
 export interface Cloud {
   id: number; name: string; points: number; tileset: string | null; state: 'ready' | 'building' | 'failed';
   progress: number; message: string | null; box: Box | null; table: string; columns: Column[];

@@ -29,6 +29,9 @@ const VERTEX = /* glsl */ `
   vec3 encoded(vec3 linear) {
     return mix(1.055 * pow(linear, vec3(1.0 / 2.4)) - 0.055, linear * 12.92, vec3(lessThanEqual(linear, vec3(0.0031308))));
   }
+  bool isHidden() {
+    return mode == ${MODES.category} && hasValue && texture2D(scale, vec2((mod(value, 256.0) + 0.5) / 256.0, 0.5)).a < 0.5;
+  }
   vec3 own() {
     if (mode == ${MODES.height}) return texture2D(scale, vec2((place.z - low) / (high - low), 0.5)).rgb;
     if (mode == ${MODES.range} && hasValue) {
@@ -45,11 +48,11 @@ const VERTEX = /* glsl */ `
     place = world.xyz;
     gl_Position = projectionMatrix * modelViewMatrix * vec4(position, 1.0);
     gl_PointSize = size;
-    isOut = 0.0;
+    isOut = isHidden() ? 1.0 : 0.0;
     shade = own();
     if (marking != ${MARKINGS.none}) {
       if (!hasMark || mark < 0.5) {
-        isOut = hideOthers ? 1.0 : 0.0;
+        if (hideOthers) isOut = 1.0;
         shade = mix(vec3(dot(shade, vec3(0.3, 0.6, 0.1))), missing, 0.75);
         gl_PointSize = max(size * 0.6, 1.0);
       } else if (marking == ${MARKINGS.bytes}) {
@@ -103,6 +106,8 @@ export class Clouds {
   dressed: () => void = () => {};
   /** Values of the column that points are coloured by as categories, of the tiles that came so far. */
   readonly categories = new Set<number>();
+  /** Those of which no point is drawn. */
+  readonly hiddenCategories = new Set<number>();
   private readonly scale = texture();
   private readonly legend = texture();
   private readonly shared: Record<string, IUniform>;
@@ -186,12 +191,13 @@ export class Clouds {
   }
 
   colour(colouring: Colouring): void {
-    this.colouring = colouring;
     const { by, isCategory, ramp, min, max } = colouring;
+    if (by !== this.colouring.by || !isCategory) this.hiddenCategories.clear();
+    this.colouring = colouring;
     this.categories.clear();
     for (const node of this.nodes.values()) if (node.valuesOf === by) this.note(node);
     const isColumn = by !== 'colour' && by !== 'height';
-    write(this.scale, isColumn && isCategory ? categoryTable(by === 'classification') : rampTable(ramp));
+    write(this.scale, isColumn && isCategory ? categoryTable(by === 'classification', this.hiddenCategories) : rampTable(ramp));
     const up = by === 'height' ? this.view.origin.z : 0;
     this.uniform('low', min - up);
     this.uniform('high', Math.max(max, min + 1e-9) - up);
@@ -226,6 +232,8 @@ export class Clouds {
   /** Whether a point is not drawn since a query did not choose it. */
   isHidden(node: Node, index: number): boolean {
     const { hideOthers } = this.shared;
+    const value = this.hiddenCategories.size > 0 ? node.points.geometry.attributes.value?.getX(index) : undefined;
+    if (value !== undefined && this.hiddenCategories.has(value)) return true;
     return this.marking !== null && hideOthers?.value === true
       && !(node.marksOf === this.marking.id && (node.points.geometry.attributes.mark?.getX(index) ?? 0) > 0);
   }

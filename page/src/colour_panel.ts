@@ -2,7 +2,7 @@
 import type { Cloud, Column, Selection } from './api';
 import type { Clouds } from './clouds';
 import { byId, field, fill, h, select, short, swatch } from './dom';
-import { CLASSES, category, onRamp, RAMPS } from './scales';
+import { CATEGORIES, CLASSES, category, onRamp, RAMPS } from './scales';
 
 const MOST_CATEGORIES = 32;
 
@@ -10,6 +10,11 @@ export class ColourPanel {
   private selection: Selection | null = null;
   private readonly host = byId('colours');
   private columns: Column[] = [];
+  /** What own colours are; null where points have none. */
+  private own: string | null = null;
+  private isThere = false;
+  /** What a person, or a link, said that points are coloured by. */
+  private chosen: string | null = null;
 
   constructor(private readonly clouds: Clouds, private readonly changed: () => void) {}
 
@@ -18,23 +23,41 @@ export class ColourPanel {
 
   /** Columns that the clouds have and that differ from point to point; those of several are offered once. */
   offer(all: Cloud[]): void {
-    this.columns = [...new Map(all.flatMap((cloud) => cloud.columns).map((column) => [column.name, column])).values()]
+    this.isThere = all.length > 0;
+    const everyColumn = all.flatMap((cloud) => cloud.columns);
+    this.own = everyColumn.some(({ name }) => name === 'red') ? 'own colour'
+      : everyColumn.some(({ name, min, max }) => name === 'intensity' && min !== max) ? 'intensity, grey' : null;
+    this.columns = [...new Map(everyColumn.map((column) => [column.name, column])).values()]
       .filter(({ name, type, values, min, max }) => (type === 'text' ? (values?.length ?? 0) > 1 : min !== max)
         && !['x', 'y', 'z', 'point_id', 'red', 'green', 'blue'].includes(name));
     const boxes = all.map((cloud) => cloud.box).filter((box) => box !== null);
-    if (boxes.length) this.heights = [Math.min(...boxes.map((box) => box[2])), Math.max(...boxes.map((box) => box[5]))];
+    const heights = all.map((cloud) => cloud.columns.find(({ name }) => name === 'z'));
+    if (boxes.length) {
+      this.heights = [
+        Math.min(...boxes.map((box, k) => heights[k]?.low ?? box[2])), Math.max(...boxes.map((box, k) => heights[k]?.high ?? box[5])),
+      ];
+    }
+    // columns are known when the tiles are there
+    const wanted = this.chosen ?? (this.own ? 'colour' : 'height');
+    if (!this.chosen || wanted !== this.clouds.colouring.by) this.apply(wanted);
     this.draw();
   }
 
   by(name: string): void {
+    this.chosen = name;
+    this.apply(name);
+    this.changed();
+  }
+
+  private apply(name: string): void {
     const column = this.columns.find((each) => each.name === name);
     if (name !== 'colour' && name !== 'height' && !column) return;
     const [min, max] = name === 'height' ? this.heights : [column?.min ?? 0, column?.max ?? 1];
+    const [low, high] = name === 'height' ? this.heights : [column?.low ?? min, column?.high ?? max];
     const isCategory = column !== undefined && (column.type === 'boolean' || column.type === 'text' || name === 'classification'
       || (column.type === 'integer' && (name.endsWith('_id') || max - min < MOST_CATEGORIES)));
-    this.clouds.colour({ ...this.clouds.colouring, by: name, isCategory, min, max });
+    this.clouds.colour({ ...this.clouds.colouring, by: name, isCategory, min: low, max: high });
     this.draw();
-    this.changed();
   }
 
   legendOf(selection: Selection | null = this.selection): void {
@@ -44,7 +67,7 @@ export class ColourPanel {
 
   private draw(): void {
     const now = this.clouds.colouring;
-    const options: [string, string][] = [['colour', 'own colour'], ['height', 'height'],
+    const options: [string, string][] = [...(this.own ? [['colour', this.own] as [string, string]] : []), ['height', 'height'],
       ...this.columns.map(({ name }): [string, string] => [name, name])];
     const column = this.columns.find((each) => each.name === now.by);
     const hasRange = now.by !== 'colour' && !now.isCategory;
@@ -80,6 +103,8 @@ export class ColourPanel {
     if (legend) {
       fill(host, h('b', {}, points?.column ?? 'query'), ...(Array.isArray(legend)
         ? legend.map((each) => h('div', {}, swatch(each.colour), each.label)) : ramp(legend.ramp, legend.min, legend.max)));
+    } else if (!this.isThere) {
+      fill(host);
     } else {
       const { by, isCategory, min, max, ramp: name } = this.clouds.colouring;
       fill(host, by !== 'colour' && h('b', {}, by), ...(by === 'colour' ? [] : isCategory ? this.categories(by) : ramp(name, min, max)));
@@ -93,7 +118,14 @@ export class ColourPanel {
       : by === 'classification' ? `${value} ${CLASSES[value]?.[0] ?? ''}` : String(value));
     const values = [...this.clouds.categories].filter(Number.isFinite).sort((a, b) => a - b);
     const more = values.length - MOST_CATEGORIES;
-    return [...values.slice(0, MOST_CATEGORIES).map((value) => h('div', {},
+    const { hiddenCategories } = this.clouds;
+    return [...values.slice(0, MOST_CATEGORIES).map((value) => h('label', {},
+      h('input', {
+        type: 'checkbox', checked: !hiddenCategories.has(value), disabled: (column?.max ?? 0) >= CATEGORIES, onchange: () => {
+          if (!hiddenCategories.delete(value)) hiddenCategories.add(value);
+          this.clouds.colour(this.clouds.colouring);
+        },
+      }),
       swatch((by === 'classification' ? CLASSES[value]?.[1] : undefined) ?? category(value)), label(value))),
     ...(more > 0 ? [h('div', {}, `and ${more} more`)] : [])];
   }

@@ -9,7 +9,12 @@ export class DetailsPanel {
   private readonly host = byId('details');
   private asked = 0;
 
-  constructor(private readonly follow: (column: string, value: Json) => (() => void) | null, private readonly closed: () => void) {}
+  constructor(
+    private readonly follow: (column: string, value: Json) => (() => void) | null,
+    /** What can be done with rows of another table. */
+    private readonly related: (table: string, first: Row) => Action | null,
+    private readonly closed: () => void,
+  ) {}
 
   /** Show what the server says under an address, or what is known without one. */
   async show(title: string, source: Promise<string | Row> | string | Row, actions: Action[]): Promise<void> {
@@ -23,11 +28,17 @@ export class DetailsPanel {
       const said = await source;
       const { row, relations } = typeof said === 'string' ? await json<Details>(said) : { row: said, relations: [] };
       if (mine !== this.asked) return;
-      fill(body, this.table(row), ...relations.filter((each) => each.rows.length).map(({ name, rows }) => h('details', { open: rows.length < 8 },
-        h('summary', {}, h('span', { class: 'name' }, name), h('span', { class: 'count' }, rows.length)), this.rows(rows))));
+      fill(body, this.table(row), ...relations.filter((each) => each.rows.length).map((each) => this.relation(each)));
     } catch (error) {
       if (mine === this.asked) fill(body, h('p', { class: 'error', role: 'alert' }, (error as Error).message));
     }
+  }
+
+  private relation({ name, rows }: Details['relations'][number]): HTMLElement {
+    const action = this.related(name, rows[0] as Row);
+    return h('details', { open: rows.length < 8 || action !== null },
+      h('summary', {}, h('span', { class: 'name' }, name), h('span', { class: 'count' }, rows.length)),
+      action && h('div', { class: 'actions' }, h('button', { onclick: action.run }, action.label)), this.rows(rows));
   }
 
   hide(): void {

@@ -4,7 +4,7 @@ import { byId, count, field, fill, h, plural, select, swatch } from './dom';
 import { display } from './query';
 
 export const FIRST: Vec = [226, 74, 51], SECOND: Vec = [52, 138, 189];
-const NOT_SHOWN = new Set(['elements', 'centre', 'box', 'group', 'status']);
+const NOT_SHOWN = new Set(['elements', 'centre', 'box', 'group', 'status', 'x', 'y', 'z']);
 const MOST_VALUES = 5; // of a row
 const MOST = 2000; // rows in the page at once
 
@@ -13,6 +13,10 @@ export interface Lists {
   draw(): void;
   step(by: number): void;
   clear(): void;
+  /** The row that is shown, as a link has it; null for none. */
+  current(): string | null;
+  /** Show the row of a link. */
+  open(link: string): void;
 }
 
 export function listsPanel(
@@ -39,8 +43,8 @@ export function listsPanel(
   const title = (row: ListRow): string => row.elements.map(nameOf).join(' × ');
   const text = (row: ListRow): string => {
     const said = new Set<Json>([null, row.group, ...row.elements, ...row.elements.map(nameOf)]);
-    return columns(list as List).map((name) => row[name] ?? null).filter((value) => !said.has(value))
-      .slice(0, MOST_VALUES).map(display).join(' · ');
+    return columns(list as List).map((name) => [name, row[name] ?? null] as const).filter(([, value]) => !said.has(value))
+      .slice(0, MOST_VALUES).map(([name, value]) => (typeof value === 'number' ? `${name} ${display(value)}` : display(value))).join(' · ');
   };
 
   const drawRows = (): void => {
@@ -91,6 +95,15 @@ export function listsPanel(
       if (shown.length) choose(shown[(Math.max(current ? shown.indexOf(current) : by > 0 ? -1 : 0, -1) + by + shown.length) % shown.length] ?? null);
     },
     clear: () => { if (current) choose(null); },
+    current: () => (list && current ? `${lists.indexOf(list)}:${list.rows.indexOf(current)}` : null),
+    open: (link) => {
+      const [of, row] = link.split(':').map(Number);
+      const found = lists[of ?? -1]?.rows[row ?? -1];
+      if (!found) return;
+      list = lists[of as number];
+      draw();
+      choose(found);
+    },
   };
 }
 

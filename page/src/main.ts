@@ -44,6 +44,7 @@ async function start(): Promise<void> {
   const budget = new Budget();
   let selected: string | null = null;
   let selectionBox: Box3 | null = null;
+  let isResultLast = false; // whether a result came after what was clicked
 
   const say = (text: string, isError = false): void => {
     const note = byId('note');
@@ -65,6 +66,7 @@ async function start(): Promise<void> {
   const redrawSection = sectionPanel(view, section, () => selectionBox);
   const select = (key: string | null): void => {
     selected = key;
+    isResultLast = false;
     elements.selected = key?.startsWith('element:') ? key.slice(8) : null;
     planes.selected = key?.startsWith('plane:') ? Number(key.slice(6)) : null;
     elements.paint();
@@ -153,7 +155,19 @@ async function start(): Promise<void> {
     if (column === 'plane_id' && value !== planes.selected && planes.rows.some((plane) => plane.plane_id === value)) return () => showPlane(value as number);
     return null;
   };
-  const details = new DetailsPanel(follow, () => unselect());
+  /** Rows of another table that have points select these, by a query of the box. */
+  const related = (table: string, first: Row): Action | null => {
+    const [kind, ...rest] = (selected ?? '').split(':');
+    const column = kind === 'element' ? 'global_id' : 'plane_id';
+    if (isExported || kind === 'point' || !('point_id' in first) || !(column in first)) return null;
+    const value = kind === 'element' ? `'${rest.join(':').replaceAll("'", "''")}'` : rest[0];
+    return { label: 'Select its points', run: () => {
+      query.language = 'sql';
+      query.text = `SELECT point_id FROM ${/^[a-z_]\w*$/.test(table) ? table : `"${table.replaceAll('"', '""')}"`} WHERE ${column} = ${value}`;
+      act(query.run());
+    } };
+  };
+  const details = new DetailsPanel(follow, related, () => unselect());
 
   // Lists: a row has its elements in two colours, all others faded.
   const nameOf = (id: string): string => elements.rows.get(id)?.name || elements.rows.get(id)?.ifc_class || id;
@@ -187,6 +201,7 @@ async function start(): Promise<void> {
       clouds.mark(result && chosen?.points && Object.keys(chosen.points).length ? { id: result.id, selections: chosen.points } : null);
       colours.legendOf(chosen);
       resultId = result?.id ?? null;
+      isResultLast = chosen !== null;
       remember();
       tell();
     },
@@ -212,13 +227,18 @@ async function start(): Promise<void> {
     const hasQuery = query.text.trim() !== '' && (clouds.marking !== null || elements.selection !== null || planes.chosen !== null);
     link.write({
       camera: view.state(), colour: by === 'colour' ? null : by, selected, language: query.language,
-      query: hasQuery ? query.text : null,
+      query: hasQuery ? query.text : null, row: lists.current(), section: section.state(),
     });
   };
   let isReady = false;
-  // What Python is told: what was clicked, else the row of a list, else what the box selects.
+  let later = 0;
+  section.addEventListener('changed', () => { // browsers take few addresses a second, and sliders send many
+    clearTimeout(later);
+    later = setTimeout(remember, 200);
+  });
+  // What Python is told: what the box selects, unless something was clicked later: that, else the row of a list.
   const chosen = (): Chosen | null => {
-    const [kind, ...rest] = (selected ?? '').split(':');
+    const [kind, ...rest] = (isResultLast ? '' : selected ?? '').split(':');
     if (kind === 'point') return { kind, cloud: Number(rest[0]), ids: [rest[1] ?? ''] };
     if (kind === 'element' || kind === 'plane') return { kind, ids: rest };
     if (elements.highlighted) return { kind: 'element', ids: [...elements.highlighted.keys()] };
@@ -415,13 +435,17 @@ async function start(): Promise<void> {
   again();
   if (linked.camera) view.restore(linked.camera, true);
   else fit(new Vector3(-0.6, -1, 0.7), true);
-  const isColoured = scene.clouds.some((cloud) => cloud.columns.some(({ name }) => name === 'red' || name === 'intensity'));
-  colours.by(linked.colour ?? (isColoured ? 'colour' : 'height'));
+  if (linked.colour) colours.by(linked.colour);
   await Promise.all([elements.load(scene.elements, scene.models), scene.planes && planes.load(scene.planes.rows)]);
   contents();
   lists.draw();
   drawElements();
   redrawSection();
+  if (linked.row) {
+    lists.open(linked.row);
+    if (linked.camera) view.restore(linked.camera, true);
+  }
+  section.restore(linked.section);
   isReady = true;
   const [kind, ...rest] = (linked.selected ?? '').split(':');
   if (kind === 'element' && rest[0]) showElement(rest[0]);

@@ -13,7 +13,9 @@ const VERTEX = /* glsl */ `
   void main() {
     shade = colour;
     place = (modelMatrix * vec4(position, 1.0)).xyz;
-    gl_Position = projectionMatrix * modelViewMatrix * vec4(position, 1.0);
+    // a thousandth nearer to the eye, which is the same place of the picture: the walls that planes lie on do not hide them
+    vec4 at = modelViewMatrix * vec4(position, 1.0);
+    gl_Position = projectionMatrix * vec4(at.xyz * 0.999, 1.0);
   }`;
 const FRAGMENT = /* glsl */ `
   varying vec3 shade, place;
@@ -40,7 +42,7 @@ export class Planes {
   constructor(private readonly view: View, section: Section) {
     const material = (opacity: number) => new ShaderMaterial({
       vertexShader: VERTEX, fragmentShader: FRAGMENT, uniforms: { opacity: { value: opacity }, ...section.uniforms },
-      transparent: true, depthWrite: false, side: DoubleSide, polygonOffset: true, polygonOffsetFactor: -1, polygonOffsetUnits: -1,
+      transparent: true, depthWrite: false, side: DoubleSide,
     });
     this.faces.material = material(0.35);
     this.lines.material = material(1);

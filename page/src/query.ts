@@ -79,7 +79,7 @@ export function queryBox(scene: SceneFile, answered: Answered): QueryBox {
     const names = result.columns.map((column) => column.name);
     const total = result.count ?? result.rows.length;
     say(status, `${result.truncated ? `First ${count(result.rows.length)} of ${result.count === null ? 'more' : count(total)} rows`
-      : plural(total, 'row')} in ${short(result.seconds, 2)} s${selected(result)}`);
+      : plural(total, 'row')} in ${result.seconds < 1 ? `${Math.ceil(1000 * result.seconds)} ms` : `${short(result.seconds, 1)} s`}${selected(result)}`);
     clear.disabled = keep.disabled = false;
     shown = result;
     const kept = colour.value;
@@ -102,6 +102,8 @@ export function queryBox(scene: SceneFile, answered: Answered): QueryBox {
       void ask();
     }
   });
+  byId('query-others-part').hidden = scene.clouds.length === 0;
+  if (scene.clouds.length === 0) area.placeholder = "SELECT global_id FROM elements WHERE ifc_class = 'IfcWall'";
   const { limits } = scene;
   if (limits) byId('query-limits').textContent = `read-only · ${limits.seconds} s · ${limits.memory}`;
   return {

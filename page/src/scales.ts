@@ -24,8 +24,11 @@ export const CLASSES: Record<number, readonly [string, Vec]> = {
   3: ['low vegetation', [163, 205, 104]], 4: ['medium vegetation', [99, 173, 76]], 5: ['high vegetation', [42, 126, 62]],
   6: ['building', [222, 108, 84]], 7: ['low noise', [233, 63, 173]], 8: ['model key point', [240, 215, 90]],
   9: ['water', [72, 133, 214]], 10: ['rail', [120, 104, 150]], 11: ['road surface', [110, 116, 126]],
+  12: ['overlap', [200, 190, 160]],
   13: ['wire guard', [240, 178, 62]], 14: ['wire conductor', [250, 204, 70]], 15: ['transmission tower', [160, 120, 200]],
   16: ['wire connector', [226, 150, 60]], 17: ['bridge deck', [94, 180, 196]], 18: ['high noise', [214, 40, 120]],
+  19: ['overhead structure', [214, 150, 96]], 20: ['ignored ground', [196, 164, 128]], 21: ['snow', [226, 236, 244]],
+  22: ['temporal exclusion', [128, 128, 160]],
 };
 
 export function category(index: number): Vec {
@@ -41,10 +44,10 @@ export function onRamp(name: string, at: number): Vec {
   return a.map((value, axis) => Math.round(value + ((b[axis] as number) - value) * (place - k))) as Vec;
 }
 
-/** The 256 colours of a texture in which a shader looks up. */
-export function table(colour: (index: number) => Vec): Uint8Array {
+/** The 256 colours of a texture in which a shader looks up; those that are hidden are clear. */
+export function table(colour: (index: number) => Vec, hidden: ReadonlySet<number> = new Set()): Uint8Array {
   const made = new Uint8Array(1024);
-  for (let k = 0; k < 256; k++) made.set([...colour(k), 255], 4 * k);
+  for (let k = 0; k < 256; k++) made.set([...colour(k), hidden.has(k) ? 0 : 255], 4 * k);
   return made;
 }
 
@@ -52,8 +55,10 @@ export function rampTable(name: string): Uint8Array {
   return table((k) => onRamp(name, k / 255));
 }
 
-export function categoryTable(isClass: boolean): Uint8Array {
-  return table((k) => (isClass ? CLASSES[k]?.[1] : undefined) ?? category(k));
+export const CATEGORIES = 256; // that have a place of their own in the table
+
+export function categoryTable(isClass: boolean, hidden: ReadonlySet<number>): Uint8Array {
+  return table((k) => (isClass ? CLASSES[k]?.[1] : undefined) ?? category(k), hidden);
 }
 
 /** Of a query's bytes: 0 is a point that is not in the result, others follow the legend. */

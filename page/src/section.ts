@@ -1,6 +1,10 @@
 // Section planes: a point is drawn where normal · point + distance >= 0 for each of them.
 import { Box3, Plane, Vector3, Vector4 } from 'three';
+import type { Box } from './api';
 import type { View } from './view';
+
+/** A section in coordinates of the scene; of a plane its normal, and its distance as above. */
+export interface SectionState { box: Box | null; planes: [number, number, number, number][] }
 
 const MOST = 8; // six of a box, and two others
 
@@ -32,6 +36,21 @@ export class Section extends EventTarget {
     this.uniforms.clipCount.value = all.length;
     this.view.redraw();
     this.dispatchEvent(new Event('changed'));
+  }
+
+  state(): SectionState {
+    const { box, planes, view: { origin } } = this;
+    return {
+      box: box && [...this.view.world(box.min), ...this.view.world(box.max)],
+      planes: planes.map(({ normal, constant }) => [...normal.toArray(), constant - normal.dot(origin)]),
+    };
+  }
+
+  restore({ box, planes }: SectionState): void {
+    this.set(box && this.view.localBox(box), planes.map(([x, y, z, constant]) => {
+      const normal = new Vector3(x, y, z);
+      return new Plane(normal, constant + normal.dot(this.view.origin));
+    }));
   }
 
   isClipped(point: Vector3): boolean {

@@ -1,6 +1,6 @@
 // The section box by two sliders for each axis, and planes beside it.
 import { Box3, type Plane, Vector3 } from 'three';
-import { byId, fill, h } from './dom';
+import { byId, fill, h, short } from './dom';
 import type { Section } from './section';
 import type { View } from './view';
 
@@ -27,13 +27,32 @@ export function sectionPanel(view: View, section: Section, around: () => Box3 | 
     });
   };
 
+  /** Where the box ends, in coordinates of the scene. */
+  const edge = (axis: number, side: 'min' | 'max'): HTMLElement => {
+    const made = h('input', {
+      type: 'number', step: 'any', 'aria-label': `${side === 'min' ? 'From' : 'To'} ${AXES[axis]}`, onchange: () => {
+        const next = (section.box ?? view.extent).clone();
+        if (made.value !== '') next[side].setComponent(axis, Number(made.value) - view.origin.getComponent(axis));
+        section.set(next);
+      },
+    });
+    edges.push(() => { made.value = short(view.world((section.box ?? view.extent)[side])[axis] as number, 2); });
+    return made;
+  };
+  let edges: (() => void)[] = [];
+
   const remove = h('button', { onclick: () => section.set(null, []) }, 'Remove section');
   const draw = (): void => {
     remove.disabled = !section.box && section.planes.length === 0;
-    if (isMine) return;
+    if (isMine) {
+      for (const write of edges) write();
+      return;
+    }
+    edges = [];
     const box = around();
     fill(host,
-      ...AXES.map((name, axis) => h('div', { class: 'range' }, h('span', {}, name), slider(axis, 'min'), slider(axis, 'max'))),
+      ...AXES.map((name, axis) => h('div', { class: 'range' }, h('span', {}, name), slider(axis, 'min'), slider(axis, 'max'),
+        edge(axis, 'min'), edge(axis, 'max'))),
       ...section.planes.map((plane, k) => h('div', { class: 'line' }, h('span', {}, describe(plane)),
         h('button', { class: 'quiet', onclick: () => {
           section.set(section.box, section.planes.map((each, i) => (i === k ? each.clone().negate() : each)));
@@ -42,6 +61,7 @@ export function sectionPanel(view: View, section: Section, around: () => Box3 | 
       h('div', { class: 'actions' },
         box && h('button', { onclick: () => section.set(box) }, 'Around selection'),
         remove));
+    for (const write of edges) write();
   };
   section.addEventListener('changed', draw);
   return draw;

@@ -70,6 +70,7 @@ class View:
             self._queries = _copied(queries, path)
             self._shown = tuple(self._queries.values())[: len(queries)]
             self._scene = stack.enter_context(open_scene([str(path)], cache=folder))
+            self._scene.opened.title = ", ".join(self._queries)
             self._server = Server(self._scene, chosen=self._chosen)
             self._listening = Listening(self._server)
             stack.callback(self._listening.close)

@@ -159,7 +159,11 @@ def run(
             numbers: Any = 1 if values is None else values.numbers(batch[coloured])
             if gathered is not None:
                 is_there, found = _integers(batch[points], POINT)
-                gathered.add(found[is_there], numbers if values is None else numbers[is_there])
+                of_points = numbers
+                if not is_there.all():
+                    found = found[is_there]
+                    of_points = numbers if values is None else numbers[is_there]
+                gathered.add(found, of_points)
             for name in elements:
                 if len(ids) < MOST_ELEMENTS:
                     each = numbers.tolist() if values is not None else [None] * batch.num_rows

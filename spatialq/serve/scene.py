@@ -44,6 +44,10 @@ MOST_RELATED = 200
 MOST_TEXTS = 255
 """Distinct values of a column of text that can be coloured."""
 COLUMNS = "columns.json"
+ENDS = (0.02, 0.98)
+"""Quantiles of a column between which its scale begins: what is beyond may be noise."""
+SAMPLE = 100_000
+"""Points of which the quantiles are taken."""
 NUMBERS = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*")
 KINDS = {"BOOLEAN": "boolean", "VARCHAR": "text"}
 
@@ -274,7 +278,7 @@ class Scene:
                     cloud.progress = share
 
                 cloud_tiles.write_tiles(con, cloud.table.sql, rows, new, tick)
-                about = json.dumps(_columns(con, cloud.table))
+                about = json.dumps(_columns(con, cloud.table, rows))
                 (new / COLUMNS).write_text(about, encoding="utf-8")
                 if not folder.is_dir():
                     new.rename(folder)
@@ -315,8 +319,9 @@ class Scene:
         if found is None:
             return None
         relations = []
+        known = {each.sql for each in [*own, *self.opened.clouds]}
         for table in self.opened.tables:
-            if table in own or table in self.opened.clouds:
+            if table.sql in known:
                 continue
             keys = [
                 each
@@ -379,7 +384,7 @@ def _outline(text: str | None) -> list[list[float]]:
     return [[float(each) for each in place.split()] for place in ring[1].split(",")]
 
 
-def _columns(con: "duckdb.DuckDBPyConnection", table: Table) -> list[dict[str, Any]]:
+def _columns(con: "duckdb.DuckDBPyConnection", table: Table, rows: int) -> list[dict[str, Any]]:
     """Say by which columns points can be coloured, with their ranges or values."""
     found = []
     for name, kind in table.columns:
@@ -390,11 +395,15 @@ def _columns(con: "duckdb.DuckDBPyConnection", table: Table) -> list[dict[str, A
             as_number = f"{quoted}::DOUBLE"
             if kind in ("FLOAT", "DOUBLE"):
                 as_number = f"CASE WHEN isfinite({quoted}) THEN {as_number} END"
-            low, high = con.execute(
-                f"SELECT min({as_number}), max({as_number}) FROM {table.sql}"
+            some = f"FILTER (hash(point_id) % {max(rows // SAMPLE, 1)} = 0)"
+            least, most, ends = con.execute(
+                f"SELECT min({as_number}), max({as_number}), "
+                f"quantile_cont({as_number}, {list(ENDS)}) {some} FROM {table.sql}"
             ).fetchall()[0]
+            low, high = ends if ends and ends[0] < ends[1] else (least, most)
             whole = "integer" if "INT" in kind else "number"
-            found.append({"name": name, "type": KINDS.get(kind, whole), "min": low, "max": high})
+            about = {"min": least, "max": most, "low": low, "high": high}
+            found.append({"name": name, "type": KINDS.get(kind, whole), **about})
         elif kind == "VARCHAR":
             values = con.execute(
                 f"SELECT DISTINCT {quoted} FROM {table.sql} WHERE {quoted} IS NOT NULL "

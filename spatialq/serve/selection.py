@@ -135,7 +135,8 @@ class Values:
         if self._is_boolean or self._is_number:
             kind = values.cast(pa.uint8()) if self._is_boolean else values
             found = kind.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-            finite = found[np.isfinite(found)]
+            is_finite = np.isfinite(found)
+            finite = found if is_finite.all() else found[is_finite]
             if finite.size:
                 self._low = min(self._low, float(finite.min()))
                 self._high = max(self._high, float(finite.max()))
@@ -196,11 +197,16 @@ class Values:
         categories = self._categories
         for begin in range(0, len(numbers), RUN):
             some, bytes_of = numbers[begin : begin + RUN], found[begin : begin + RUN]
-            is_there = np.isfinite(some)
+            is_there: Any = np.isfinite(some)
+            if is_there.all():
+                is_there = slice(None)  # which copies nothing
             if categories is None:
-                extent = (self._high - self._low) or 1.0
-                share = (some[is_there].astype(np.float64) - self._low) / extent
-                bytes_of[is_there] = 1 + np.rint(STEPS * np.clip(share, 0, 1)).astype(np.uint8)
+                share = some[is_there].astype(np.float64)
+                share -= self._low
+                share /= (self._high - self._low) or 1.0
+                share *= STEPS
+                np.clip(np.rint(share, out=share), 0, STEPS, out=share)
+                bytes_of[is_there] = 1 + share.astype(np.uint8)
             elif self._is_whole:
                 known = np.array(categories, np.float32)
                 bytes_of[is_there] = 1 + np.searchsorted(known, some[is_there])

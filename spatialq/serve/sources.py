@@ -142,8 +142,8 @@ def open_sources(
         wanted = rest or None
         path = Path(named[0]).resolve()
     else:
-        found = [file for each in rest for file in files_of(COMMAND, each, ("points", "ifc"))]
-        path = _loaded(list(dict.fromkeys(found)), cache, progress)
+        found = [files_of(COMMAND, each, ("points", "ifc")) for each in rest]
+        path = _loaded(_once(found), cache, progress)
     for each in parquet:
         require_file(COMMAND, each)
     title = ", ".join(Path(each).name for each in [*named, *rest, *map(str, parquet)][:3])
@@ -175,34 +175,55 @@ def _stamp(path: Path) -> list[Any]:
     return [str(path.resolve()), said.st_mtime_ns, said.st_size]
 
 
-def _loaded(files: list[Path], cache: Path, progress: "Progress | None") -> Path:
-    """Give the database with the tables of files, which is made unless it is there."""
+def _once(groups: Sequence[Sequence[Path]]) -> list[list[Path]]:
+    """Leave a file to the first source that names it."""
+    seen: set[Path] = set()
+    found = []
+    for group in groups:
+        found.append([each for each in dict.fromkeys(group) if each not in seen])
+        seen.update(group)
+    return found
+
+
+def _loaded(groups: Sequence[Sequence[Path]], cache: Path, progress: "Progress | None") -> Path:
+    """Give the database with the tables of files, which is made unless it is there.
+
+    The clouds of a source, which may be a pattern or a folder, are one table if they have one
+    CRS.
+    """
     from spatialq.database.connection import connect_quietly
     from spatialq.database.loading import load
     from spatialq.io.formats import open_source, reader_of
 
-    stamps = [_stamp(file) if file.is_file() else str(file) for file in files]
+    files = [file for group in groups for file in group]
+    stamps = [[_stamp(file) if file.is_file() else str(file) for file in group] for group in groups]
     folder = cache / f"files-{digest(stamps)}"
     path = folder / "scene.duckdb"
     if is_there(folder):
         return path
-    kinds = [(file, reader_of(COMMAND, file, ("points", "ifc")).kind) for file in files]
+    kinds = {file: reader_of(COMMAND, file, ("points", "ifc")).kind for file in files}
     with temporary_folder("files_", cache) as parts:
         new = parts / "new"
         new.mkdir()
         with connect_quietly(str(new / path.name)) as con:
             first_crs: str | None = None
-            clouds = [file for file, kind in kinds if kind == "points"]
-            for number, file in enumerate(clouds, 1):
-                own = open_source(COMMAND, file, ("points",)).crs
+            clouds: list[tuple[list[Path], str | None]] = []
+            for group in groups:
+                of_group = [file for file in group if kinds[file] == "points"]
+                systems = [open_source(COMMAND, file, ("points",)).crs for file in of_group]
+                if len(set(systems)) == 1:
+                    clouds.append((of_group, systems[0]))
+                else:
+                    clouds += [([file], own) for file, own in zip(of_group, systems, strict=True)]
+            for number, (of_cloud, own) in enumerate(clouds, 1):
                 first_crs = first_crs or own
                 moves = own is not None and own != first_crs
                 load(
-                    con, file, "points" if number == 1 else f"points_{number}",
+                    con, of_cloud, "points" if number == 1 else f"points_{number}",
                     to_crs=first_crs if moves else None, progress=progress,
                 )  # fmt: skip
-            for file, kind in kinds:
-                if kind == "ifc":
+            for file in files:
+                if kinds[file] == "ifc":
                     load(con, file, progress=progress)
             con.execute("CHECKPOINT")
         if not path.exists():
@@ -286,7 +307,8 @@ def _choose(opened: Opened, wanted: list[str] | None, database: Path | None) -> 
         clouds = of_files
     for each in clouds:
         paths = loaded.get(each.name, []) if each.database == SCENE else []
-        title = Path(paths[0]).name if len(paths) == 1 else each.name
+        several = f"{each.name}, {len(paths)} files" if paths else each.name
+        title = Path(paths[0]).name if len(paths) == 1 else several
         opened.clouds.append(Table(each.name, each.database, each.columns, title, each.stamp))
     read = [systems(opened.con, f"FROM {each.sql}") for each in opened.clouds]
     opened.crs = next((crs for found in read for _, crs in found), None)

@@ -149,6 +149,11 @@ class Scene:
         ]
         rows = {k: [p[k] for p in planes] for k in ("plane_id", "nx", "ny", "nz", "points")}
         self._add("planes", rows)
+        # of a plane, every seventh point
+        of_planes = [(each["plane_id"], columns["point_id"][::7]) for each in planes]
+        keys = np.concatenate([np.full(len(ids), plane) for plane, ids in of_planes])
+        ids = np.concatenate([ids for _, ids in of_planes])
+        self._add("plane_points", {"point_id": ids, "plane_id": keys})
         self.clashes = [
             {**each, "box": self._box(np.asarray(each["box"]).reshape(2, 3)), "centre": None}
             for each in clashes
@@ -320,7 +325,13 @@ class Scene:
             case ["row", "points", "0", number]:
                 return self._row("points", "point_id", int(number), [])
             case ["row", "planes", number]:
-                return self._row("planes", "plane_id", int(number), [])
+                query = (
+                    f"SELECT point_id, plane_id FROM plane_points WHERE plane_id = {int(number)}"
+                )
+                found = self.database.cursor().execute(query).fetchmany(200)
+                points = [{"point_id": point, "plane_id": plane} for point, plane in found]
+                relations = [{"name": "plane_points", "rows": points}]
+                return self._row("planes", "plane_id", int(number), relations)
             case ["row", "elements", name]:
                 clashes = [
                     {"name": c["name"], "b_global_id": next(e for e in c["elements"] if e != name)}

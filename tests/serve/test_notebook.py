@@ -319,6 +319,13 @@ def test_in_a_frame_of_a_notebook_selections_go_both_ways(browser, host, view, s
     ):
         frame.locator("#query-result tbody tr").first.click()
     assert ids(view.selected) == ids(scan.where("z < 1"))[:1]
+    # of a click and a result the later one counts
+    with tab.expect_response(
+        lambda each: each.url.endswith("/chosen") and each.request.method == "POST"
+    ):
+        view.selected = scan.where("z > 4").select("point_id")
+    assert ids(view.selected) == ids(scan.where("z > 4"))
+    assert page.title() == "points · spatialq"
     assert said == []
     tab.close()
 

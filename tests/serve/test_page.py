@@ -261,6 +261,17 @@ def test_a_picked_plane_shows_its_row(opened):
     assert opened.tab.locator("#details h2").inner_text() == "Plane 4"
 
 
+def test_the_points_of_a_plane_are_selected(opened):
+    opened.click([3, 28, 0])
+    opened.tab.click("#details >> text=Select its points")
+    opened.tab.locator("#query-clear:not([disabled])").wait_for(state="attached")
+    opened.tab.locator("#details button.icon").click()
+    opened.only_points()
+    is_accent = near(opened.colours(every_point()), ACCENT)
+    assert (is_accent == (np.arange(len(is_accent)) % 7 == 0)).mean() > 0.99
+    assert opened.tab.input_value("#query-text").endswith("FROM plane_points WHERE plane_id = 4")
+
+
 @pytest.mark.parametrize("hide_others", [False, True])
 def test_a_query_repaints_its_points_and_no_others(opened, server, hide_others):
     opened.only_points()
@@ -314,6 +325,40 @@ def test_columns_are_colours(opened):
     opened.close_panels()
     heights = opened.colours(points)
     assert not near(heights[points[:, 0] < 12][0], heights[points[:, 0] > 12][0], 20)
+
+
+def test_a_class_of_points_is_hidden_in_the_legend(opened):
+    """Its points are neither drawn nor picked."""
+    opened.only_points()
+    opened.panel("scene")
+    opened.tab.select_option("#colours select >> nth=0", "classification")
+    opened.tab.uncheck("#legend label:has-text('6 building') input")
+    opened.close_panels()
+    colours, points = opened.colours(every_point()), every_point()
+    assert near(colours[points[:, 0] < 12], GROUND).mean() > 0.99
+    assert near(colours[points[:, 0] > 12.8], opened.picture()[60, 20], 2).mean() > 0.99
+    opened.click(points[10 * SIDE + 25])
+    assert "s" not in opened.state()
+    opened.tab.check("#legend label:has-text('6 building') input")
+    opened.idle()
+    assert near(opened.colours(points)[points[:, 0] > 12], BUILDING).mean() > 0.99
+
+
+def test_a_scale_begins_without_what_may_be_noise(browser, scene):
+    """With the quantiles that the server says, if it says any."""
+    other = copy.copy(scene)
+    other.scene = copy.deepcopy(scene.scene)
+    for column in other.scene["clouds"][0]["columns"]:
+        if column["name"] == "intensity":
+            column |= {"low": 100, "high": 700}
+    server = Server(other, PAGE)
+    page = Opened(browser, server.url)
+    page.panel("scene")
+    page.tab.select_option("#colours select >> nth=0", "intensity")
+    assert page.tab.locator("#legend").inner_text().split() == ["intensity", "100", "700"]
+    assert page.said == []
+    page.tab.close()
+    server.close()
 
 
 def test_a_row_of_a_list_flies_there(opened):
@@ -459,6 +504,38 @@ def test_a_link_opens_the_same_view(opened, browser):
     assert (near(again.colours(points), ACCENT) == (points[:, 0] > 12)).mean() > 0.99
     assert again.said == []
     again.tab.close()
+
+
+def test_a_link_opens_the_row_of_a_list_and_the_section(opened, browser):
+    opened.panel("lists")
+    opened.tab.locator("#lists .row", has_text="wall and duct").click()
+    opened.idle()
+    opened.tab.keyboard.press("1")
+    opened.idle()
+    opened.tab.click("#copy-link")
+    again = Opened(browser, opened.tab.url)
+    assert again.state() == opened.state()
+    again.panel("lists")
+    assert "wall and duct" in again.tab.locator("#lists .row[aria-current=true]").inner_text()
+    again.close_panels()
+    again.click(SLAB["vertices"].mean(0) * [1, 1, 2])  # outside the box, and faded
+    assert "s" not in again.state()
+    assert again.said == []
+    again.tab.close()
+
+
+def test_a_section_is_where_its_numbers_say(opened):
+    opened.panel("scene")
+    opened.tab.click("#part-section summary")
+    to = opened.tab.locator("#section input[aria-label='To z']")
+    to.fill(str(OFFSET[2] + 1.5))
+    to.press("Tab")
+    assert opened.tab.locator("#section input[aria-label='Highest z']").input_value() != "200"
+    opened.tab.click("#copy-link")
+    assert opened.state()["b"].split(",")[5] == f"{OFFSET[2] + 1.5:.3f}"
+    opened.close_panels()
+    opened.click([28, 0.5, 4])  # the wall without its top
+    assert opened.state().get("s") != f"element:{WALL['global_id']}"
 
 
 def test_a_mistake_is_a_sentence(opened):

@@ -410,6 +410,24 @@ def test_two_clouds_select_their_own_points(house, tmp_path, in_cache):
             ]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("source", ["", "*.laz"], ids=["folder", "pattern"])
+def test_the_files_of_a_folder_are_one_cloud(house, tmp_path, in_cache, source):
+    """Of which a query selects points of all; a file that was named before is left out."""
+    for name in ("a.laz", "b.laz"):
+        shutil.copy(house / "house.laz", tmp_path / name)
+    with open_scene([str(tmp_path / source)]) as scene, client_of(Server(scene)) as client:
+        scene.build()
+        (cloud,) = client.get("scene.json").json()["clouds"]
+        assert (cloud["name"], cloud["table"]) == ("points, 2 files", "points")
+        text = "SELECT count(*), count(DISTINCT point_id) FROM points"
+        ((points, ids),) = client.post("query", json={"text": text}).json()["rows"]
+        assert points == ids == cloud["points"]
+    with open_scene([str(tmp_path / "b.laz"), str(tmp_path / source)]) as scene:
+        said = [(each["name"], each["points"]) for each in scene.said()["clouds"]]
+    assert said == [("b.laz", points // 2), ("a.laz", points // 2)]
+
+
 @pytest.mark.parametrize(
     ("crs", "name", "scale"),
     [
