@@ -54,11 +54,11 @@ def run(
     x, y, z = (read_only(np.ascontiguousarray(each, np.float64)) for each in (x, y, z))
     try:
         samples = Samples.of(x, y, z, options.metres, options.sample)
+        marks = beside_narrow(faces, samples, options.search)
+        finer = Finer.of(samples, x, y, z, options.metres, marks)
     except MemoryError as full:
         raise MemoryError(_no_room(options)) from full
     progress.stage("points on faces", 0.65)
-    marks = beside_narrow(faces, samples, options.search)
-    finer = Finer.of(samples, x, y, z, options.metres, marks)
     touches = Touches.of(faces, samples, finer, options.search)
     progress.stage("rays", 0.9)
     tree = TriangleTree.of(elements)

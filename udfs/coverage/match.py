@@ -21,7 +21,8 @@ ACROSS = 0.6
 WIDER = 0.6
 """Edges of a cube of the sample within which, to either side, a cell has its points at least."""
 NEAR = 0.03
-"""Metres: a point on a narrow face may be as near unless the surface around runs across."""
+"""Metres: a point may be on a face that is as near where the surface around it is not known, or, of
+a narrow face, where it does not run across."""
 FINER_WEIGHT = 1 / (1 << 2 * FINER_BITS)
 """Of a point of a finer cube in fits: it stands for as much less of a surface."""
 STEP = 0.004
@@ -288,7 +289,7 @@ def _touch(  # type: ignore[no-untyped-def]
                     dz = points[row, 2] - centres[i, 2]
                     above = dx * normal[f, 0] + dy * normal[f, 1] + dz * normal[f, 2]
                     if (
-                        (known == 0.0 or abs(cosine) >= ALIGNED)
+                        (abs(cosine) >= ALIGNED or (known == 0.0 and abs(above) <= NEAR))
                         and abs(above) <= search
                         and abs(dx * u[f, 0] + dy * u[f, 1] + dz * u[f, 2]) <= within_u * uu
                         and abs(dx * v[f, 0] + dy * v[f, 1] + dz * v[f, 2]) <= within_v * vv
