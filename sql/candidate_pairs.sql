@@ -11,7 +11,7 @@ FROM spatialq_elements('element_boxes: elements', elements) AS e;
 -- a: Name of a table or view with global_id and mesh, as read_ifc and load give them.
 -- b: Another one; NULL stands for all pairs within a.
 -- distance: metres, >= 0.
--- method: 'rtree' (also 'auto') or 'grid', with the same rows, or 'none': all pairs, as without any index.
+-- method: 'auto' or 'rtree', which are the same, or 'none': all pairs, as without any index.
 -- gives: a b
 -- example: SELECT count(*) FROM candidate_pairs('elements', distance := 0.1)
 CREATE OR REPLACE MACRO candidate_pairs(a, b := NULL, distance := 0.0, method := 'auto') AS TABLE

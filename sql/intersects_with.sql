@@ -9,8 +9,8 @@
 --     micrometre. (metres; >= 0)
 -- method: Triangle by triangle at the tolerance, or by inner and outer meshes as in Schweizer's
 --     thesis. ('exact' or 'pairmesh')
--- broad_phase: How pairs of elements whose boxes meet are found, or 'none': all pairs are compared.
---     The result is the same. ('auto' or 'rtree' or 'none')
+-- broad_phase: How pairs of elements whose boxes meet are found: 'auto' and 'rtree' by an R-tree;
+--     with 'none' all pairs are compared. The result is the same. ('auto' or 'rtree' or 'none')
 -- min_thickness: A thinner common part is ignored, however far the elements reach into each other.
 --     (metres; >= 0 or NULL)
 -- volume: Whether to measure common parts: their volume, and the sides of the smallest box around
@@ -77,8 +77,8 @@ ON r.a = p.a AND r.b = p.b;
 --     micrometre. (metres; >= 0)
 -- method: Triangle by triangle at the tolerance, or by inner and outer meshes as in Schweizer's
 --     thesis. ('exact' or 'pairmesh')
--- broad_phase: How pairs of elements whose boxes meet are found, or 'none': all pairs are compared.
---     The result is the same. ('auto' or 'rtree' or 'none')
+-- broad_phase: How pairs of elements whose boxes meet are found: 'auto' and 'rtree' by an R-tree;
+--     with 'none' all pairs are compared. The result is the same. ('auto' or 'rtree' or 'none')
 -- min_thickness: A thinner common part is ignored, however far the elements reach into each other.
 --     (metres; >= 0 or NULL)
 -- volume: Whether to measure common parts: their volume, and the sides of the smallest box around

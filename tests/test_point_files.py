@@ -166,6 +166,16 @@ def test_the_order_is_that_of_the_list(con, folder):
     assert rows(con, query) == rows(con, "SELECT point_id, z FROM owm_ground('other', unit := 1)")
 
 
+def test_texts_of_an_enum_name_files_too(con, folder):
+    file = f"'{folder}/t00.laz'"
+    con.execute("DROP TYPE IF EXISTS of_files")
+    con.execute(f"CREATE TYPE of_files AS ENUM ({file})")
+    expected = rows(con, f"SELECT * FROM owm_ground({file}, unit := 1)")
+    assert expected
+    for named in (f"{file}::of_files", f"[{file}]::of_files[]"):
+        assert rows(con, f"SELECT * FROM owm_ground({named}, unit := 1)") == expected
+
+
 @pytest.mark.filterwarnings("ignore:.*records have no position")
 def test_files_of_several_formats_are_one_cloud(con, tmp_path):
     columns = made_up()

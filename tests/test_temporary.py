@@ -145,7 +145,7 @@ with temporary_folder("spatialq_ifc_", Path(sys.argv[1])) as folder:
 """
 
 
-def test_a_process_that_is_killed_at_any_step_leaves_what_the_next_removes(tmp_path):
+def test_of_a_process_killed_at_any_step_the_next_removes_all_but_a_lock_without_a_name(tmp_path):
     step, codes = 1, []
     while not codes or codes[-1] == -signal.SIGKILL:
         done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), str(step)], check=False)

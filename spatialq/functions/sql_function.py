@@ -57,7 +57,8 @@ class SqlFunction:
     def is_native(self) -> bool:
         """Whether DuckDB gives it Python's values, not arrays, which take longer for one row.
 
-        Structs go in arrays, as fields that a dict lacks are NULL there, and an error else.
+        Structs go in arrays, as fields that a dict lacks are NULL there, and an error else. Texts,
+        numbers, booleans and lists, which all others give, are the same either way.
         """
         return self.by_rows and "STRUCT" not in self.returns
 

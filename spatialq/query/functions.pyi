@@ -1770,8 +1770,8 @@ class Elements(ElementVerbs):
             Triangle by triangle at the tolerance, or by inner and outer meshes as in Schweizer's
             thesis. ('exact' or 'pairmesh')
         broad_phase : Literal["auto", "rtree", "none"]
-            How pairs of elements whose boxes meet are found, or 'none': all pairs are compared. The
-            result is the same. ('auto' or 'rtree' or 'none')
+            How pairs of elements whose boxes meet are found: 'auto' and 'rtree' by an R-tree; with
+            'none' all pairs are compared. The result is the same. ('auto' or 'rtree' or 'none')
         min_thickness : float | str | None
             A thinner common part is ignored, however far the elements reach into each other.
             (metres; >= 0 or None)
@@ -1987,8 +1987,8 @@ class Elements(ElementVerbs):
             Triangle by triangle at the tolerance, or by inner and outer meshes as in Schweizer's
             thesis. ('exact' or 'pairmesh')
         broad_phase : Literal["auto", "rtree", "none"]
-            How pairs of elements whose boxes meet are found, or 'none': all pairs are compared. The
-            result is the same. ('auto' or 'rtree' or 'none')
+            How pairs of elements whose boxes meet are found: 'auto' and 'rtree' by an R-tree; with
+            'none' all pairs are compared. The result is the same. ('auto' or 'rtree' or 'none')
         min_thickness : float | str | None
             A thinner common part is ignored, however far the elements reach into each other.
             (metres; >= 0 or None)

@@ -162,7 +162,8 @@ def remove_abandoned(prefix: str, parent: Path) -> None:
 
     A lock tells that, also between containers, which do not see each other's processes. Another
     system may have the same folder, but not the same locks. A process that was killed before it had
-    the lock, or when it had removed it, leaves an empty folder or the lock's first name.
+    the lock, or when it had removed it, leaves an empty folder or the lock's first name; where that
+    has nothing in it yet, the folder stays, as another system may be making it.
     """
     with contextlib.suppress(OSError):  # the folder of somebody else, who may not be listed
         _remove_abandoned(prefix, parent)

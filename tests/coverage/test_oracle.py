@@ -6,11 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from spatialq.udfs.coverage import STATUSES, Options, cpu
-from spatialq.udfs.coverage.faces import Faces
 
 from spatialq.demo import scanner
 from spatialq.demo.scanner import box
-from spatialq.runtime import budget
 
 from . import oracle
 from .cases import CASES, FRONT, GROUND, STATION, WALL, arguments, grid
@@ -171,77 +169,6 @@ def test_a_long_narrow_beam_that_slopes_is_in_its_place(degrees):
     station = tuple(np.array([3.0, -2.0, 1.0]) @ way)
     found = cpu.run(**given, elements=elements, options=Options(scanner=station, tolerance=0.005))
     assert statuses(found) == ["installed"]
-
-
-@pytest.mark.parametrize("moved", [(0.012, 0, 0), (0, -0.013, 0), (-0.15, 0, 0), (0, 0, 0)])
-def test_a_member_narrower_than_the_cubes_is_where_it_was_scanned(moved):
-    """A post of 30 x 30 mm in the open, of which two stations see three sides."""
-    post = box((2, 0, 0), (2.03, 0.03, 2.5))
-    sides = [((2, 0, 0), (0.03, 0, 0)), ((2, 0, 0), (0, 0.03, 0)), ((2.03, 0, 0), (0, 0.03, 0))]
-    parts = [
-        grid(np.array(corner) + moved, along, (0, 0, 2.5), step=0.01, noise=0.003, seed=seed)
-        for seed, (corner, along) in enumerate(sides)
-    ]
-    points = np.concatenate([*parts, GROUND, grid((0, 2, 0), (4, 0, 0), (0, 0, 2.5))])
-    given = {**dict(zip("xyz", points.T.copy(), strict=True)), "point_id": None}
-    options = Options(scanner=(1.0, -2.0, 1.5, 3.0, -2.0, 1.5), tolerance=0.005)
-    found = cpu.run(**given, elements=scanner.Meshes.of([post]), options=options)
-    assert statuses(found) == ["displaced" if any(moved) else "installed"]
-    got = [found[name][0] for name in ("dx", "dy", "dz")]
-    assert got == pytest.approx(moved, abs=0.003 + 0.05 * np.linalg.norm(moved))
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_a_slope_that_noise_makes_moves_nothing(seed):
-    """Of a board of 2.5 m the topmost 0.35 m are seen: their slope tells nothing of its middle."""
-    board = box((0, 0, 0), (0.3, 0.2, 2.5))
-    top = grid((0, 0, 2.15), (0.3, 0, 0), (0, 0, 0.35), step=0.04, noise=0.004, seed=seed)
-    points = np.concatenate([top, GROUND])
-    given = {**dict(zip("xyz", points.T.copy(), strict=True)), "point_id": None}
-    options = Options(tolerance=0.005)
-    found = cpu.run(**given, elements=scanner.Meshes.of([board]), options=options)
-    assert statuses(found) == ["installed"]
-    assert found["tilt"][0] == 0.0
-    assert abs(found["dy"][0]) < 0.003
-
-
-def test_ends_that_only_a_missing_member_lets_be_seen_are_not_its_faces():
-    """Rails end at both sides of a post: where it is missing their ends lie in its faces."""
-    post = box((2, 0, 0), (2.1, 0.1, 2.5))
-    rails = [box((a, 0, z), (b, 0.1, z + 0.3)) for a, b in ((0, 2), (2.1, 4)) for z in (0.3, 1.6)]
-    built = scanner.Meshes.of(
-        [*rails, box((0, 2, 0), (4, 2.1, 2.5)), box((0, -4, -0.2), (4, 2, 0))]
-    )
-    seen = scanner.scan(built, [(1.0, -2.0, 1.5), (3.0, -2.0, 1.5)], beams=150_000, reach=30.0)
-    found = cpu.run(
-        seen.x, seen.y, seen.z, None, scanner.Meshes.of([post, *rails]),
-        Options(scanner=tuple(seen.stations.ravel())),
-    )  # fmt: skip
-    assert statuses(found) == ["not found", *["installed"] * 4]
-
-
-def test_cells_of_a_frame_are_no_wider_than_it_is():
-    """A square frame: 40 mm around an opening of 0.92 m."""
-    corners = [(0, 0, 0), (1, 0, 0), (1, 0, 1), (0, 0, 1)]
-    inner = [(0.04, 0, 0.04), (0.96, 0, 0.04), (0.96, 0, 0.96), (0.04, 0, 0.96)]
-    faces = [
-        f
-        for k in range(4)
-        for f in ((k, (k + 1) % 4, k + 4), ((k + 1) % 4, (k + 1) % 4 + 4, k + 4))
-    ]
-    found = Faces.of(scanner.Meshes.of([(np.array([*corners, *inner]), np.array(faces))]), 0.1)
-    assert len(found.element) == 1
-    edges = np.linalg.norm([found.u[0], found.v[0]], axis=1)
-    assert max(edges) <= 0.021
-    assert len(found.centres) * edges.prod() == pytest.approx(found.area[0], rel=0.1)
-
-
-def test_points_in_more_cubes_than_memory_has_room_for():
-    rng = np.random.default_rng(1)
-    x, y, z = rng.uniform(0, 1000, (3, 100_000))
-    sentence = r"^coverage: the points lie in more cubes of sample = 0\.05 metres than 0\.01 GB"
-    with budget.limited(10_000_000), pytest.raises(MemoryError, match=sentence):
-        cpu.run(x, y, z, None, scanner.Meshes.of([WALL]), Options())
 
 
 @pytest.mark.parametrize("station", [STATION, (-1.0, -3.0, 2.0), (2.0, 3.0, 1.2)])

@@ -7,12 +7,12 @@ import numpy as np
 from spatialq.data.meshes import Meshes
 from spatialq.data.points import all_finite, not_finite, read_only
 from spatialq.geometry.rays import TriangleTree
-from spatialq.runtime import budget, progress
+from spatialq.runtime import progress
 
 from . import Options
 from .faces import Faces
-from .match import Touches, beside_narrow, measure
-from .samples import Finer, Samples
+from .match import Touches, measure
+from .samples import Samples
 from .sight import HIDDEN, LIFT, OPEN, look
 from .verdict import rows
 
@@ -43,8 +43,6 @@ def run(
     ------
     ValueError
         If a coordinate is not finite.
-    MemoryError
-        If the points lie in more cubes of the sample than the memory of the call has room for.
     """
     if not all_finite(x, y, z):
         raise ValueError(not_finite(options.function, x, y, z, point_id))
@@ -52,14 +50,9 @@ def run(
     faces = Faces.of(elements, options.cell)
     progress.stage("sample of the points", 0.5)
     x, y, z = (read_only(np.ascontiguousarray(each, np.float64)) for each in (x, y, z))
-    try:
-        samples = Samples.of(x, y, z, options.metres, options.sample)
-        marks = beside_narrow(faces, samples, options.search)
-        finer = Finer.of(samples, x, y, z, options.metres, marks)
-    except MemoryError as full:
-        raise MemoryError(_no_room(options)) from full
+    samples = Samples.of(x, y, z, options.metres, options.sample)
     progress.stage("points on faces", 0.65)
-    touches = Touches.of(faces, samples, finer, options.search)
+    touches = Touches.of(faces, samples, options.search)
     progress.stage("rays", 0.9)
     tree = TriangleTree.of(elements)
     cells = len(faces.centres)
@@ -72,16 +65,5 @@ def run(
         stations = np.array(options.scanner, np.float64).reshape(-1, 3) * options.metres
         sight, height = look(tree, faces, samples, stations, options.search)
     progress.stage("elements", 1.0)
-    counts = np.concatenate([samples.counts, finer.counts])
-    measured = measure(
-        faces, touches, len(samples.keys), counts, sight, height, options.search, len(elements)
-    )
+    measured = measure(faces, touches, samples.counts, sight, height, options.search, len(elements))
     return rows(elements, faces, samples, *measured, options)
-
-
-def _no_room(options: Options) -> str:
-    return (
-        f"{options.function}: the points lie in more cubes of sample = {options.sample:g} metres "
-        f"than {budget.current() / 1e9:.3g} GB of memory have room for; a larger sample, bounds "
-        "around a part of the points, or more memory would do"
-    )

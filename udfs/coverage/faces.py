@@ -15,8 +15,6 @@ SAME_PLANE = 1e-3
 """Metres between triangles of one face, along its normal."""
 COMPARED = 64
 """Faces with which a triangle of its element is compared, the newest first."""
-FINEST = 8
-"""Times that cells are smaller at most on a face that is narrower than its raster."""
 MAX_CELLS = 4_000_000
 """Cells of all faces: they are larger where there would be more."""
 
@@ -83,33 +81,18 @@ class Faces:
         corners, face_of = np.ascontiguousarray(corners[order]), face_of[order]
         first = np.searchsorted(face_of, np.arange(count))
         ends = np.append(first[1:], len(face_of))
-        areas = np.bincount(face_of, area[order], count)
-        width = 2 * areas / _outline(corners, face_of, count)
         frames = np.empty((count, 3, 3))
         shape = np.empty((count, 2), np.int64)
         normals = np.ascontiguousarray(normal[order][first])
-        _lay(corners, first, ends, normals, width, size, frames, shape)
+        _lay(corners, first, ends, normals, size, frames, shape)
         starts = np.zeros(count + 1, np.int64)
         room = np.empty((0, 3))
         total = _fill(corners, first, ends, normals, frames, shape, starts, room)
         room = np.empty((total, 3))
         _fill(corners, first, ends, normals, frames, shape, starts, room)
+        areas = np.bincount(face_of, area[order], count)
         origin, u, v = np.ascontiguousarray(frames.swapaxes(0, 1))
         return cls(element[order][first], normals, areas, origin, u, v, starts, room)
-
-
-def _outline(corners: Any, face_of: Any, count: int) -> Any:
-    """Measure the edges of each face that only one of its triangles has: float64[count], metres."""
-    _, point = np.unique(corners.reshape(-1, 3), axis=0, return_inverse=True)
-    point = point.reshape(-1, 3)
-    edge = np.sort(np.stack([point, np.roll(point, -1, axis=1)], axis=2), axis=2).reshape(-1, 2)
-    length = np.linalg.norm(corners - np.roll(corners, -1, axis=1), axis=2).ravel()
-    of = np.repeat(face_of, 3)
-    _, first, times = np.unique(
-        np.column_stack([of, edge]), axis=0, return_index=True, return_counts=True
-    )
-    outer = first[times == 1]
-    return np.bincount(of[outer], length[outer], count)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -146,50 +129,55 @@ def _join(corners, element, normal, face_of):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _lay(corners, first, stops, normals, width, size, frames, shape):  # type: ignore[no-untyped-def]
-    """Find the raster of each face: the least rectangle along an edge of its first triangle."""
-    axes, ends = np.empty((2, 3)), np.empty((2, 2))
+def _lay(corners, first, ends, normals, size, frames, shape):  # type: ignore[no-untyped-def]
+    """Find the frame of each face, along the longest edge of its first triangle, and its shape."""
+    axes = np.empty((2, 3))
     for f in range(first.size):
-        least = np.inf
+        longest = -1.0
         for corner in range(3):
             after, length = (corner + 1) % 3, 0.0
             for k in range(3):
-                axes[0, k] = corners[first[f], after, k] - corners[first[f], corner, k]
-                length += axes[0, k] ** 2
-            for k in range(3):
-                axes[0, k] /= np.sqrt(length)
-            for k in range(3):
-                p, q = (k + 1) % 3, (k + 2) % 3
-                axes[1, k] = normals[f, p] * axes[0, q] - normals[f, q] * axes[0, p]
-            for way in range(2):
-                low, high = np.inf, -np.inf
-                for t in range(first[f], stops[f]):
-                    for other in range(3):
-                        place = 0.0
-                        for k in range(3):
-                            d = corners[t, other, k] - corners[first[f], 0, k]
-                            place += axes[way, k] * d
-                        low, high = min(low, place), max(high, place)
-                ends[way, 0], ends[way, 1] = low, high
-            # of edges with one rectangle the first: the raster does not depend on roundings
-            area = (ends[0, 1] - ends[0, 0]) * (ends[1, 1] - ends[1, 0])
-            if area > least * 0.999999:
-                continue
-            least = area
-            # a frame or an arch is narrower than the rectangle around it
-            short = min(ends[0, 1] - ends[0, 0], ends[1, 1] - ends[1, 0])
-            edge = size
-            if width[f] < short / 2:
-                edge = min(size, max(width[f] / 2, size / FINEST))
-            for k in range(3):
-                frames[f, 0, k] = corners[first[f], 0, k]
-            for way in range(2):
-                low, high = ends[way]
-                cells = max(2, int(np.ceil((high - low) / edge - 1e-9)))
-                shape[f, way] = cells
+                length += (corners[first[f], after, k] - corners[first[f], corner, k]) ** 2
+            # of edges of one length the first: the raster of a square does not depend on roundings
+            if length > longest * 1.000001:
+                longest = length
                 for k in range(3):
+                    axes[0, k] = corners[first[f], after, k] - corners[first[f], corner, k]
+        long = np.sqrt(longest)
+        # a right angle of a rectangle is better seen along its sides than along its diagonal
+        for corner in range(3):
+            before, after = (corner + 2) % 3, (corner + 1) % 3
+            along = one = other = 0.0
+            for k in range(3):
+                p = corners[first[f], before, k] - corners[first[f], corner, k]
+                q = corners[first[f], after, k] - corners[first[f], corner, k]
+                along, one, other = along + p * q, one + p * p, other + q * q
+            if along * along < 1e-6 * one * other:
+                long = np.sqrt(one)
+                for k in range(3):
+                    axes[0, k] = corners[first[f], before, k] - corners[first[f], corner, k]
+                break
+        for k in range(3):
+            axes[0, k] /= long
+        for k in range(3):
+            p, q = (k + 1) % 3, (k + 2) % 3
+            axes[1, k] = normals[f, p] * axes[0, q] - normals[f, q] * axes[0, p]
+        for way in range(2):
+            low, high = np.inf, -np.inf
+            for t in range(first[f], ends[f]):
+                for corner in range(3):
+                    place = 0.0
+                    for k in range(3):
+                        place += axes[way, k] * (corners[t, corner, k] - corners[first[f], 0, k])
+                    low, high = min(low, place), max(high, place)
+            cells = max(2, int(np.ceil((high - low) / size - 1e-9)))
+            shape[f, way] = cells
+            for k in range(3):
+                frames[f, 1 + way, k] = axes[way, k] * (high - low) / cells
+                if way == 0:
+                    frames[f, 0, k] = corners[first[f], 0, k] + axes[way, k] * low
+                else:
                     frames[f, 0, k] += axes[way, k] * low
-                    frames[f, 1 + way, k] = axes[way, k] * (high - low) / cells
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

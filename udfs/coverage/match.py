@@ -10,28 +10,20 @@ from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import chunks, in_threads, workers
 
 from .faces import Faces
-from .samples import FINER_BITS, Finer, Samples, look_up
+from .samples import Samples, look_up
 
 SUPPORT = 0.3
 """Share of what is in view along an axis that must have points, or its movement is not known."""
 ALIGNED = 0.8
 """Cosine between a face and the surface around a point that may be on it: 37 degrees."""
-ACROSS = 0.6
-"""Cosine between a face and the surface around a point that runs across it: within 37 degrees."""
 WIDER = 0.6
 """Edges of a cube of the sample within which, to either side, a cell has its points at least."""
 NEAR = 0.03
-"""Metres: a point may be on a face that is as near where the surface around it is not known, or, of
-a narrow face, where it does not run across."""
-FINER_WEIGHT = 1 / (1 << 2 * FINER_BITS)
-"""Of a point of a finer cube in fits: it stands for as much less of a surface."""
+"""Metres: a point around which the surface is not known may be on a face that is as near."""
 STEP = 0.004
 """Metres between the movements that are tried."""
 BAND = 3
 """Steps on either side of a movement within which a point is on the moved face."""
-OWN, SHARED, ELSEWHERE = 0, 1, 2
-"""Of a point before or behind a face: it may be on this face; as well on one of another element in
-the same plane; or it is on another face, where the model has that."""
 ON, ON_OWN = 0.01, 0.008
 """Metres: a point as near to a face of another element, or to another face of the same one, where
 the model has them, is on that face."""
@@ -40,7 +32,7 @@ THICK = 0.1
 one are told by the support of both faces."""
 NEARER = 0.006
 """Metres by which it must be nearer to that face."""
-SAME = 0.002
+SHARED = 0.002
 """Metres: a point as far from a face of another element may as well be on that one, which lies in
 the same plane."""
 SAME_AXIS = 0.97
@@ -49,8 +41,6 @@ FARTHER_COSTS = 0.15
 """Share of the best support that a movement over all of the search must have more than none."""
 ROUNDS = 6
 """Of fitting a plane to the offsets of points, each with those that are near the one before."""
-CERTAIN = 4.0
-"""Multiple of its standard deviation that a slope must be more than."""
 STEEPEST = 0.09
 """Slope of a fitted plane at most: 5 degrees."""
 WORTH = 0.01
@@ -81,27 +71,27 @@ class Touches:
     offset : float64[m]
         Metres along the normal.
     sample : int64[m]
-        Rows of the sample, followed by those of the finer one: narrow faces have the latter.
-    whose : int8[m]
-        `OWN`, `SHARED` or `ELSEWHERE`.
-    place : int64[m]
-        One number for each row of the sample and element.
+        Rows of the sample.
+    owner : int64[k]
+        Of each row of the sample the element that it is nearest to where the model has it, -1 for
+        none.
+    nearest : float64[k, 2]
+        How far that is along the normal, and how far another element is, inf for none.
     """
 
     starts: Any
     offset: Any
     sample: Any
-    whose: Any
-    place: Any
+    owner: Any
+    nearest: Any
 
     @classmethod
-    def of(cls, faces: Faces, samples: Samples, finer: Finer, search: float) -> "Touches":
+    def of(cls, faces: Faces, samples: Samples, search: float) -> "Touches":
         """Find the points within the column of each cell, `search` metres to either side."""
         owners = faces.cell_face
         columns = (
             faces.centres, owners, faces.normal, faces.u, faces.v, samples.keys, samples.slots,
-            samples.points, samples.normals, samples.low, samples.size, finer.starts, finer.points,
-            finer.size, search,
+            samples.points, samples.normals, samples.low, samples.size, search,
         )  # fmt: skip
 
         def some(span: tuple[int, int]) -> Any:
@@ -115,46 +105,17 @@ class Touches:
         with workers() as pool:
             found = pool.map(some, chunks(len(faces.centres), 1 << 13) or [(0, 0)])
         counts, offset, sample = map(np.concatenate, zip(*found, strict=True))
-        rows = len(samples.keys) + len(finer.points)
-        face = np.repeat(owners, counts)
-        nearest, distance = np.full((rows, 2), -1, np.int64), np.full((rows, 2), np.inf)
-        _own(face, faces.element, offset, sample, nearest, distance)
-        kept = (sample >= len(samples.keys)) == are_narrow(faces, samples.size)[face]
-        cell = np.repeat(np.arange(len(owners)), counts)[kept]
-        face, offset, sample = face[kept], offset[kept], sample[kept]
-        whose = np.empty(len(face), np.int8)
-        _tell(face, faces.element, faces.normal, offset, sample, nearest, distance, whose)
-        starts = np.searchsorted(cell, np.arange(len(owners) + 1))
-        _, place = np.unique(faces.element[face] * rows + sample, return_inverse=True)
-        return cls(starts, offset, sample, whose, place)
-
-
-def are_narrow(faces: Faces, size: float) -> Any:
-    """Say which faces have cells narrower than a column that has points of the sample: bool[k]."""
-    edges = np.minimum(np.linalg.norm(faces.u, axis=1), np.linalg.norm(faces.v, axis=1))
-    return edges / 2 < WIDER * size
-
-
-def beside_narrow(faces: Faces, samples: Samples, search: float) -> Any:
-    """Say which rows of the sample are cubes in the columns of cells of narrow faces: bool[n]."""
-    marks = np.zeros(len(samples.keys), bool)
-    owners = faces.cell_face
-    cells = np.flatnonzero(are_narrow(faces, samples.size)[owners])
-
-    def some(span: tuple[int, int]) -> None:
-        _mark(
-            cells, *span, faces.centres, owners, faces.normal, faces.u, faces.v, samples.keys,
-            samples.slots, samples.low, samples.size, search, marks,
-        )  # fmt: skip
-
-    in_threads(some, len(cells))
-    return marks
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        owner = np.full(len(samples.keys), -1, np.int64)
+        nearest = np.full((len(samples.keys), 2), np.inf)
+        element = np.repeat(faces.element[owners], counts)
+        _own(element, offset, sample, owner, nearest)
+        return cls(starts, offset, sample, owner, nearest)
 
 
 def measure(
     faces: Faces,
     touches: Touches,
-    n_samples: int,
     counts: Any,
     sight: Any,
     height: Any,
@@ -167,10 +128,8 @@ def measure(
     ----------
     faces : Faces
     touches : Touches
-    n_samples : int
-        Rows of the sample: those of the finer one follow.
     counts : int64[k]
-        Points for which each row stands.
+        Points for which each row of the sample stands.
     sight, height
         See `sight.look`.
     search : float
@@ -189,16 +148,13 @@ def measure(
     axes = np.full((n_elements, 3, AXIS_COLUMNS), np.nan)
     found, axis = np.zeros((k, FACE_COLUMNS)), np.full(k, -1, np.int64)
     starts = np.searchsorted(faces.element, np.arange(n_elements + 1))
-    closest = np.empty(int(touches.place.max(initial=-1)) + 1)
-    is_used = np.zeros(len(touches.offset), np.bool_)
     halt = progress.stop_flag()
 
     def some(span: tuple[int, int]) -> None:
         _measure(
             *span, halt, starts, faces.normal, faces.area, faces.starts,
             faces.centres, faces.cell_area, touches.starts, touches.offset, touches.sample,
-            touches.whose, touches.place, closest, is_used, n_samples, counts, sight, height,
-            search, axes, found, axis,
+            touches.owner, touches.nearest, counts, sight, height, search, axes, found, axis,
         )  # fmt: skip
 
     in_threads(some, n_elements)
@@ -206,40 +162,9 @@ def measure(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _mark(  # type: ignore[no-untyped-def]
-    cells, first, stop, centres, owners, normal, u, v, keys, slots, low, size, search, marks
-):
-    """Mark the cubes in the columns of cells first to stop."""
-    begin, end = np.empty(3, np.int64), np.empty(3, np.int64)
-    for n in range(first, stop):
-        i = cells[n]
-        f = owners[i]
-        uu = vv = 0.0
-        for k in range(3):
-            uu, vv = uu + u[f, k] ** 2, vv + v[f, k] ** 2
-            reach = abs(u[f, k]) / 2 + abs(v[f, k]) / 2 + abs(normal[f, k]) * search
-            begin[k] = np.int64(np.floor((centres[i, k] - reach - low[k]) / size))
-            end[k] = np.int64(np.floor((centres[i, k] + reach - low[k]) / size)) + 1
-        beside_u, beside_v = 0.5 + 0.87 * size / np.sqrt(uu), 0.5 + 0.87 * size / np.sqrt(vv)
-        for a in range(begin[0], end[0]):
-            for b in range(begin[1], end[1]):
-                for c in range(begin[2], end[2]):
-                    dx = low[0] + (a + 0.5) * size - centres[i, 0]
-                    dy = low[1] + (b + 0.5) * size - centres[i, 1]
-                    dz = low[2] + (c + 0.5) * size - centres[i, 2]
-                    if abs(dx * u[f, 0] + dy * u[f, 1] + dz * u[f, 2]) > beside_u * uu:
-                        continue
-                    if abs(dx * v[f, 0] + dy * v[f, 1] + dz * v[f, 2]) > beside_v * vv:
-                        continue
-                    row = look_up(keys, slots, a, b, c)
-                    if row >= 0:
-                        marks[row] = True
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def _touch(  # type: ignore[no-untyped-def]
-    centres, owners, normal, u, v, keys, slots, points, normals, low, size, finer_starts,
-    finer_points, finer_size, search, first, stop, counts, offset, sample,
+    centres, owners, normal, u, v, keys, slots, points, normals, low, size, search,
+    first, stop, counts, offset, sample,
 ):  # fmt: skip
     """List the points in the columns of cells first to stop; gives how many there are."""
     total = 0
@@ -259,8 +184,6 @@ def _touch(  # type: ignore[no-untyped-def]
         within_v = max(0.5, WIDER * size / np.sqrt(vv))
         beside_u = within_u + 0.87 * size / np.sqrt(uu)
         beside_v = within_v + 0.87 * size / np.sqrt(vv)
-        finer_u = max(0.5, WIDER * finer_size / np.sqrt(uu))
-        finer_v = max(0.5, WIDER * finer_size / np.sqrt(vv))
         before = total
         for a in range(begin[0], end[0]):
             for b in range(begin[1], end[1]):
@@ -275,80 +198,55 @@ def _touch(  # type: ignore[no-untyped-def]
                     row = look_up(keys, slots, a, b, c)
                     if row < 0:
                         continue
+                    dx = points[row, 0] - centres[i, 0]
+                    dy = points[row, 1] - centres[i, 1]
+                    dz = points[row, 2] - centres[i, 2]
+                    if abs(dx * u[f, 0] + dy * u[f, 1] + dz * u[f, 2]) > within_u * uu:
+                        continue
+                    if abs(dx * v[f, 0] + dy * v[f, 1] + dz * v[f, 2]) > within_v * vv:
+                        continue
+                    above = dx * normal[f, 0] + dy * normal[f, 1] + dz * normal[f, 2]
+                    if abs(above) > search:
+                        continue
                     cosine = known = 0.0
                     for k in range(3):
                         cosine += normals[row, k] * normal[f, k]
                         known += abs(normals[row, k])
-                    # around a narrow member the surface bends within a cube, so near a face its
-                    # direction says little
-                    reach = search
-                    if known > 0.0 and abs(cosine) < ALIGNED:
-                        reach = NEAR if abs(cosine) > ACROSS else -1.0
-                    dx = points[row, 0] - centres[i, 0]
-                    dy = points[row, 1] - centres[i, 1]
-                    dz = points[row, 2] - centres[i, 2]
-                    above = dx * normal[f, 0] + dy * normal[f, 1] + dz * normal[f, 2]
-                    if (
-                        (abs(cosine) >= ALIGNED or (known == 0.0 and abs(above) <= NEAR))
-                        and abs(above) <= search
-                        and abs(dx * u[f, 0] + dy * u[f, 1] + dz * u[f, 2]) <= within_u * uu
-                        and abs(dx * v[f, 0] + dy * v[f, 1] + dz * v[f, 2]) <= within_v * vv
-                    ):
-                        if total < offset.size:
-                            offset[total], sample[total] = above, row
-                        total += 1
-                    for j in range(finer_starts[row], finer_starts[row + 1]):
-                        dx = finer_points[j, 0] - centres[i, 0]
-                        dy = finer_points[j, 1] - centres[i, 1]
-                        dz = finer_points[j, 2] - centres[i, 2]
-                        above = dx * normal[f, 0] + dy * normal[f, 1] + dz * normal[f, 2]
-                        if (
-                            abs(above) <= reach
-                            and abs(dx * u[f, 0] + dy * u[f, 1] + dz * u[f, 2]) <= finer_u * uu
-                            and abs(dx * v[f, 0] + dy * v[f, 1] + dz * v[f, 2]) <= finer_v * vv
-                        ):
-                            if total < offset.size:
-                                offset[total], sample[total] = above, len(keys) + j
-                            total += 1
+                    if abs(cosine) < ALIGNED if known > 0.0 else abs(above) > NEAR:
+                        continue
+                    if total < offset.size:
+                        offset[total], sample[total] = above, row
+                    total += 1
         counts[i - first] = total - before
     return total
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _own(face, elements, offset, sample, nearest, distance):  # type: ignore[no-untyped-def]
-    """Find the nearest face to each row of the sample; and the nearest of another element."""
+def _own(element, offset, sample, owner, nearest):  # type: ignore[no-untyped-def]
+    """Give each point of the sample to the element whose face is nearest; and find the next."""
     for i in range(offset.size):
-        row, far, f = sample[i], abs(offset[i]), face[i]
-        if nearest[row, 0] >= 0 and elements[nearest[row, 0]] == elements[f]:
-            if far < distance[row, 0]:
-                nearest[row, 0], distance[row, 0] = f, far
-        elif far < distance[row, 0]:
-            nearest[row, 1], distance[row, 1] = nearest[row, 0], distance[row, 0]
-            nearest[row, 0], distance[row, 0] = f, far
-        elif far < distance[row, 1]:
-            nearest[row, 1], distance[row, 1] = f, far
+        row, far = sample[i], abs(offset[i])
+        if owner[row] == element[i]:
+            nearest[row, 0] = min(nearest[row, 0], far)
+        elif far < nearest[row, 0]:
+            nearest[row, 1] = nearest[row, 0]
+            nearest[row, 0], owner[row] = far, element[i]
+        else:
+            nearest[row, 1] = min(nearest[row, 1], far)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _tell(face, elements, normal, offset, sample, nearest, distance, whose):  # type: ignore[no-untyped-def]
-    """Tell on which face each point is, if it is on one where the model has that."""
-    for i in range(offset.size):
-        row, f, far = sample[i], face[i], abs(offset[i])
-        first = nearest[row, 0]
-        is_first = first >= 0 and elements[first] == elements[f]
-        other = 1 if is_first else 0
-        own = distance[row, 0] if is_first and far > THICK else np.inf
-        beside = distance[row, other]
-        facing = 0.0
-        if nearest[row, other] >= 0:
-            for k in range(3):
-                facing += normal[nearest[row, other], k] * normal[f, k]
-        whose[i] = OWN
-        if (beside <= ON and beside + NEARER < far) or (own <= ON_OWN and own + NEARER < far):
-            whose[i] = ELSEWHERE
-        elif abs(beside - far) <= SAME:
-            # where two elements touch, what is seen is on the one whose neighbour ends there
-            whose[i] = ELSEWHERE if facing <= -ALIGNED else SHARED
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _is_elsewhere(row, e, o, owner, nearest):  # type: ignore[no-untyped-def]
+    """Whether a point is on another face where the model has that, and farther from this one."""
+    other = nearest[row, 1 if owner[row] == e else 0]
+    own = nearest[row, 0] if owner[row] == e and abs(o) > THICK else np.inf
+    return (other <= ON and other + NEARER < abs(o)) or (own <= ON_OWN and own + NEARER < abs(o))
+
+
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _is_shared(row, e, o, owner, nearest):  # type: ignore[no-untyped-def]
+    """Whether a point is as near to another element, which has a face in the same plane."""
+    return abs(nearest[row, 1 if owner[row] == e else 0] - abs(o)) <= SHARED
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -404,38 +302,19 @@ def _lie(e, a, f0, f1, axes, axis_of, cell_starts, centres, centre, p, q):  # ty
         q[k] = np.cos(angle) * across - np.sin(angle) * along
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def _sign(e, a, f, axes, normal):  # type: ignore[no-untyped-def]
-    """Say whether a face looks along an axis, 1, or against it, -1."""
-    cosine = 0.0
-    for k in range(3):
-        cosine += axes[e, a, k] * normal[f, k]
-    return 1.0 if cosine > 0.0 else -1.0
-
-
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def _lies(a, c, centres, centre, tangents):  # type: ignore[no-untyped-def]
-    """Say where a cell is along the tangents of an axis."""
-    x = y = 0.0
-    for k in range(3):
-        x += tangents[a, 0, k] * (centres[c, k] - centre[k])
-        y += tangents[a, 1, k] * (centres[c, k] - centre[k])
-    return x, y
-
-
 @njit(cache=True, nogil=True, error_model="numpy")
 def _measure(  # type: ignore[no-untyped-def]
     first, stop, halt, starts, normal, area, cell_starts, centres, cell_area,
-    touch_starts, offset, sample, whose, place, closest, is_used, n_samples, counts, sight, height,
-    search, axes, found, axis_of,
+    touch_starts, offset, sample, owner, nearest, counts, sight, height, search,
+    axes, found, axis_of,
 ):  # fmt: skip
     """Measure the elements first to stop: see `measure`."""
     bins = 2 * int(np.ceil(search / STEP)) + 1
     middle = bins // 2
     score, given, stamp = np.empty(bins), np.zeros(bins), np.full(bins, -1, np.int64)
     tangents, centre = np.empty((3, 2, 3)), np.empty(3)
+    p, q = tangents[0, 0], tangents[0, 1]
     matrix, right, plane = np.empty((3, 3)), np.empty(3), np.empty(3)
-    planes, is_tried = np.empty((3, 3)), np.empty(3, np.bool_)
     window = (BAND + 0.5) * STEP
     for e in range(first, stop):
         if halt[0]:
@@ -489,14 +368,16 @@ def _measure(  # type: ignore[no-untyped-def]
             for f in range(f0, f1):
                 if axis_of[f] != a:
                     continue
-                sign = _sign(e, a, f, axes, normal)
+                sign = 0.0
+                for k in range(3):
+                    sign += axes[e, a, k] * normal[f, k]
+                sign = 1.0 if sign > 0.0 else -1.0
                 for c in range(cell_starts[f], cell_starts[f + 1]):
                     for t in range(touch_starts[c], touch_starts[c + 1]):
-                        o = offset[t]
-                        is_used[t] = whose[t] != ELSEWHERE and (
-                            sight[c] >= 2 or (not has_view and abs(o) <= NEAR)
-                        )
-                        if not is_used[t]:
+                        o, row = offset[t], sample[t]
+                        if _is_elsewhere(row, e, o, owner, nearest):
+                            continue
+                        if sight[c] < 2 and (has_view or abs(o) > NEAR):
                             continue
                         b = middle + int(np.round(sign * o / STEP))
                         for at in range(max(0, b - BAND), min(bins, b + BAND + 1)):
@@ -510,32 +391,17 @@ def _measure(  # type: ignore[no-untyped-def]
             most = 0.0
             for b in range(bins):
                 most = max(most, score[b])
+            if most <= 0.0:
+                continue
             best, value = middle, -1.0
             for b in range(bins):
                 cost = FARTHER_COSTS * most * abs(b - middle) / middle
                 if score[b] - cost > value:
                     best, value = b, score[b] - cost
-            is_tried[a] = most > 0.0
-            planes[a, 0], planes[a, 1], planes[a, 2] = (best - middle) * STEP, 0.0, 0.0
-        for turn in range(ROUNDS):
-            # each point counts for the face that is nearest now
-            for t in range(touch_starts[cell_starts[f0]], touch_starts[cell_starts[f1]]):
-                closest[place[t]] = np.inf
-            for f in range(f0, f1):
-                a = axis_of[f]
-                if a < 0:
-                    continue
-                sign = _sign(e, a, f, axes, normal)
-                for c in range(cell_starts[f], cell_starts[f + 1]):
-                    x, y = _lies(a, c, centres, centre, tangents)
-                    at = planes[a, 0] + planes[a, 1] * x + planes[a, 2] * y
-                    for t in range(touch_starts[c], touch_starts[c + 1]):
-                        if is_used[t]:
-                            far = abs(sign * offset[t] - at)
-                            closest[place[t]] = min(closest[place[t]], far)
-            for a in range(n_axes):
-                if not is_tried[a]:
-                    continue
+            plane[0], plane[1], plane[2] = (best - middle) * STEP, 0.0, 0.0
+            residual = squares = n = 0.0
+            low_p, high_p, low_q, high_q = np.inf, -np.inf, np.inf, -np.inf
+            for turn in range(ROUNDS):
                 for i in range(3):
                     right[i] = 0.0
                     for j in range(3):
@@ -545,49 +411,48 @@ def _measure(  # type: ignore[no-untyped-def]
                 for f in range(f0, f1):
                     if axis_of[f] != a:
                         continue
-                    sign = _sign(e, a, f, axes, normal)
+                    sign = 0.0
+                    for k in range(3):
+                        sign += axes[e, a, k] * normal[f, k]
+                    sign = 1.0 if sign > 0.0 else -1.0
                     for c in range(cell_starts[f], cell_starts[f + 1]):
-                        x, y = _lies(a, c, centres, centre, tangents)
-                        at = planes[a, 0] + planes[a, 1] * x + planes[a, 2] * y
+                        x = y = 0.0
+                        for k in range(3):
+                            x += p[k] * (centres[c, k] - centre[k])
+                            y += q[k] * (centres[c, k] - centre[k])
+                        at = plane[0] + plane[1] * x + plane[2] * y
                         for t in range(touch_starts[c], touch_starts[c + 1]):
-                            d = sign * offset[t]
-                            far = abs(d - at)
-                            if not is_used[t] or far > window or far > closest[place[t]]:
+                            o, row = offset[t], sample[t]
+                            if abs(sign * o - at) > window:
                                 continue
-                            w = 1.0 if sample[t] < n_samples else FINER_WEIGHT
-                            n += w
-                            residual += w * (d - at)
-                            squares += w * (d - at) ** 2
+                            if _is_elsewhere(row, e, o, owner, nearest):
+                                continue
+                            if sight[c] < 2 and (has_view or abs(o) > NEAR):
+                                continue
+                            d = sign * o
+                            n += 1.0
+                            residual += d - at
+                            squares += (d - at) ** 2
                             low_p, high_p = min(low_p, x), max(high_p, x)
                             low_q, high_q = min(low_q, y), max(high_q, y)
-                            matrix[0, 1] += w * x
-                            matrix[0, 2] += w * y
-                            matrix[1, 1] += w * x * x
-                            matrix[1, 2] += w * x * y
-                            matrix[2, 2] += w * y * y
-                            right[0] += w * d
-                            right[1] += w * d * x
-                            right[2] += w * d * y
-                if n <= 0.0:
-                    is_tried[a] = False
-                    continue
+                            matrix[0, 1] += x
+                            matrix[0, 2] += y
+                            matrix[1, 1] += x * x
+                            matrix[1, 2] += x * y
+                            matrix[2, 2] += y * y
+                            right[0] += d
+                            right[1] += d * x
+                            right[2] += d * y
+                if n < 1.0:
+                    break
                 if turn == ROUNDS - 1:
-                    for k in range(3):
-                        axes[e, a, 3 + k] = planes[a, k]
-                    axes[e, a, 8], axes[e, a, 9] = high_p - low_p, high_q - low_q
-                    axes[e, a, 10] = np.sqrt(max(0.0, squares / n - (residual / n) ** 2))
-                    continue
+                    break
                 matrix[0, 0] = n
-                variance = max(squares / n - (residual / n) ** 2, 1e-12)
-                # a slope that noise may have made would move the middle of what is seen in part
-                spread_p = matrix[1, 1] - matrix[0, 1] ** 2 / n
-                tilt = right[1] - right[0] * matrix[0, 1] / n
-                if high_p - low_p < 0.3 or tilt * tilt < CERTAIN**2 * variance * spread_p:
+                # an extent that is too short says nothing about a slope
+                if high_p - low_p < 0.3 or n < 12.0:
                     matrix[0, 1] = matrix[1, 2] = right[1] = 0.0
                     matrix[1, 1] = 1.0
-                spread_q = matrix[2, 2] - matrix[0, 2] ** 2 / n
-                tilt = right[2] - right[0] * matrix[0, 2] / n
-                if high_q - low_q < 0.3 or tilt * tilt < CERTAIN**2 * variance * spread_q:
+                if high_q - low_q < 0.3 or n < 12.0:
                     matrix[0, 2] = matrix[1, 2] = right[2] = 0.0
                     matrix[2, 2] = 1.0
                 matrix[1, 0], matrix[2, 0], matrix[2, 1] = matrix[0, 1], matrix[0, 2], matrix[1, 2]
@@ -596,65 +461,79 @@ def _measure(  # type: ignore[no-untyped-def]
                     max(abs(plane[1]), abs(plane[2])) > STEEPEST
                 ):
                     plane[0], plane[1], plane[2] = mean, 0.0, 0.0
-                for k in range(3):
-                    planes[a, k] = plane[k]
-        for a in range(n_axes):
-            if not is_tried[a]:
+            if n < 1.0:
                 continue
+            for k in range(3):
+                axes[e, a, 3 + k] = plane[k]
+            axes[e, a, 8], axes[e, a, 9] = high_p - low_p, high_q - low_q
+            axes[e, a, 10] = np.sqrt(max(0.0, squares / n - (residual / n) ** 2))
             # what supports it, of what is in view
             support = view = 0.0
             for f in range(f0, f1):
                 if axis_of[f] != a:
                     continue
-                sign = _sign(e, a, f, axes, normal)
+                sign = 0.0
+                for k in range(3):
+                    sign += axes[e, a, k] * normal[f, k]
+                sign = 1.0 if sign > 0.0 else -1.0
                 for c in range(cell_starts[f], cell_starts[f + 1]):
-                    x, y = _lies(a, c, centres, centre, tangents)
-                    at = planes[a, 0] + planes[a, 1] * x + planes[a, 2] * y
+                    x = y = 0.0
+                    for k in range(3):
+                        x += p[k] * (centres[c, k] - centre[k])
+                        y += q[k] * (centres[c, k] - centre[k])
+                    at = sign * (plane[0] + plane[1] * x + plane[2] * y)
                     is_on = False
                     for t in range(touch_starts[c], touch_starts[c + 1]):
-                        far = abs(sign * offset[t] - at)
-                        if is_used[t] and far <= window and far <= closest[place[t]]:
-                            is_on = True
-                            break
+                        o, row = offset[t], sample[t]
+                        if abs(o - at) > window:
+                            continue
+                        if _is_elsewhere(row, e, o, owner, nearest):
+                            continue
+                        if sight[c] < 2 and (has_view or abs(o) > NEAR):
+                            continue
+                        is_on = True
+                        break
                     if is_on:
                         support += cell_area[c]
-                    if is_on or (sight[c] == 3 and height[c] < sign * at + CLEAR):
+                    if is_on or (sight[c] == 3 and height[c] < at + CLEAR):
                         view += cell_area[c]
             axes[e, a, 6], axes[e, a, 7] = support, view
         for f in range(f0, f1):
             a = axis_of[f]
-            is_known = a >= 0 and axes[e, a, 6] >= SUPPORT * axes[e, a, 7]
-            sign = _sign(e, a, f, axes, normal) if is_known else 0.0
+            sign = base = 0.0
+            if a >= 0 and axes[e, a, 6] >= SUPPORT * axes[e, a, 7]:
+                for k in range(3):
+                    sign += axes[e, a, k] * normal[f, k]
+                sign = 1.0 if sign > 0.0 else -1.0
+                base = axes[e, a, 3]
+                p, q = tangents[a, 0], tangents[a, 1]
             for c in range(cell_starts[f], cell_starts[f + 1]):
-                level = 0.0
-                if is_known:
-                    x, y = _lies(a, c, centres, centre, tangents)
-                    level = sign * (planes[a, 0] + planes[a, 1] * x + planes[a, 2] * y)
+                place = sign * base
+                if sign != 0.0:
+                    for k in range(3):
+                        d = centres[c, k] - centre[k]
+                        place += sign * (axes[e, a, 4] * p[k] + axes[e, a, 5] * q[k]) * d
                 is_on, is_own, is_behind, is_before = False, False, False, False
                 for t in range(touch_starts[c], touch_starts[c + 1]):
                     o, row = offset[t], sample[t]
-                    is_other = whose[t] == ELSEWHERE
-                    far = abs(o - level)
-                    is_near = far <= (window if sight[c] >= 2 else 2.0 * STEP)
-                    # roundings: the same was subtracted with the other sign
-                    if is_known and far > closest[place[t]] + 1e-9:
-                        is_near = False
-                    if not is_other and is_near:
+                    is_other = _is_elsewhere(row, e, o, owner, nearest)
+                    far = abs(o - place)
+                    if not is_other and far <= (window if sight[c] >= 2 else 2.0 * STEP):
                         is_on = True
-                        is_own = is_own or whose[t] == OWN
+                        is_own = is_own or not _is_shared(row, e, o, owner, nearest)
                         found[f, 6] += counts[row]
                         found[f, 7] += o
                         found[f, 8] += 1.0
-                    elif is_other and level - THIN < o < level - window / 2:
+                    elif is_other and place - THIN < o < place - window / 2:
                         is_behind = True
-                    elif o > level + window:
+                    elif o > place + window:
                         is_before = True
                 if is_on:
                     found[f, 0] += cell_area[c]
                     found[f, 10] += 0.0 if is_own else cell_area[c]
                 if sight[c] == 0:
                     found[f, 5] += cell_area[c]
-                elif sight[c] == 3 and not is_on and height[c] > level + CLEAR:
+                elif sight[c] == 3 and not is_on and height[c] > place + CLEAR:
                     found[f, 4] += cell_area[c]
                 elif sight[c] >= 2:
                     found[f, 2] += cell_area[c]
@@ -662,7 +541,7 @@ def _measure(  # type: ignore[no-untyped-def]
                         found[f, 1] += cell_area[c]
                         found[f, 11] += 0.0 if is_own else cell_area[c]
                     elif sight[c] == 3 and (
-                        height[c] < level - CLEAR or (is_behind and not is_before)
+                        height[c] < place - CLEAR or (is_behind and not is_before)
                     ):
                         found[f, 3] += cell_area[c]
                     elif sight[c] == 2:

@@ -6,20 +6,15 @@ from typing import Any
 import numpy as np
 
 from spatialq.geometry.eigen import eigen
-from spatialq.runtime import budget
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads, n_threads, steps, workers
 
 AXIS_BITS = 20
 """Of a cube's place along an axis."""
-FINER_BITS = 2
-"""A quarter of a cube's edge is that of the finer ones, some of which lie within it."""
-SIDE = (1 << (AXIS_BITS - FINER_BITS)) - 8
+SIDE = (1 << AXIS_BITS) - 8
 """Cubes along an axis at most; they are larger where there would be more."""
 MIN_POINTS = 5
 """Points of a cube and its neighbours, at least, with which a direction is known."""
-BYTES_OF_CUBE = 300
-"""Of main memory at most that a cube takes, in tables of hashes while they grow."""
 FLAT = 0.35
 """Share of the second variance that the smallest of a surface is less than: also where both faces
 of a door of 40 mm were scanned."""
@@ -62,89 +57,34 @@ class Samples:
             ends = np.array([(each.min(), each.max()) for each in (x, y, z)]) * metres
         size = max(size, float((ends[:, 1] - ends[:, 0]).max()) / SIDE)
         low = ends[:, 0] - 2.0 * size
-        every = np.empty(0, np.int64), np.full(1, -1, np.int32), np.empty(0, bool)
-        keys, counts, points = _chosen(x, y, z, metres, low, size, every)
-        slots = slots_of(keys)
+        bits = [each.view(np.uint64) for each in (x, y, z)]
+        threads = n_threads()
+
+        def choose(part: int) -> Any:
+            table = _Table(1 << 14)
+            for first, stop in steps(0, len(x)):
+                while True:
+                    arrays = table.keys, table.counts, table.ranks, table.points
+                    first, table.used = _choose(
+                        x, y, z, *bits, first, stop, metres, low, size, part, threads,
+                        table.used, *arrays,
+                    )  # fmt: skip
+                    if first == stop:
+                        break
+                    table = table.doubled()
+            kept = table.keys >= 0
+            return table.keys[kept], table.counts[kept], table.points[kept]
+
+        with workers(threads) as pool:
+            found = pool.map(choose, range(threads))
+        keys, counts, points = map(np.concatenate, zip(*found, strict=True))
+        order = np.argsort(keys, kind="stable")
+        keys, counts, points = keys[order], counts[order], points[order]
+        slots = np.full(1 << max(4, int(2 * len(keys)).bit_length()), -1, np.int32)
+        _index(keys, slots)
         normals = np.zeros((len(keys), 3))
         in_threads(lambda span: _orient(keys, slots, points, *span, normals), len(keys))
         return cls(low, size, keys, counts, points, normals, slots)
-
-
-@dataclass(frozen=True)
-class Finer:
-    """One point of each finer cube, within some of the cubes of a sample.
-
-    Parameters
-    ----------
-    size : float
-        Metres: the edge of a finer cube.
-    starts : int64[n + 1]
-        Where those of each row of the sample begin.
-    counts : int64[m]
-        How many points each has.
-    points : float64[m, 3], metres
-    """
-
-    size: float
-    starts: Any
-    counts: Any
-    points: Any
-
-    @classmethod
-    def of(cls, samples: Samples, x: Any, y: Any, z: Any, metres: float, marks: Any) -> "Finer":
-        """Choose the points of the cubes with marks, bool[n], from the points of the sample."""
-        size = samples.size / (1 << FINER_BITS)
-        within = samples.keys, samples.slots, marks
-        keys, counts, points = _chosen(x, y, z, metres, samples.low, size, within)
-        row = np.empty(len(keys), np.int64)
-        _rows(keys, samples.keys, samples.slots, row)
-        order = np.argsort(row, kind="stable")
-        starts = np.searchsorted(row[order], np.arange(len(samples.keys) + 1))
-        return cls(size, starts, counts[order], points[order])
-
-
-def slots_of(keys: Any) -> Any:
-    """Make a table of hashes for `look_up`: int32[m], the row of each key, -1 for none."""
-    slots = np.full(1 << max(4, int(2 * len(keys)).bit_length()), -1, np.int32)
-    _index(keys, slots)
-    return slots
-
-
-def _chosen(x: Any, y: Any, z: Any, metres: float, low: Any, size: float, within: Any) -> Any:
-    """Choose a point of each cube, within those of larger ones that have marks, if there are any.
-
-    Returns
-    -------
-    keys : int64[n]
-        In ascending order.
-    counts : int64[n]
-    points : float64[n, 3]
-    """
-    bits = [each.view(np.uint64) for each in (x, y, z)]
-    threads = n_threads()
-
-    def choose(part: int) -> Any:
-        table = _Table(1 << 14)
-        for first, stop in steps(0, len(x)):
-            while True:
-                arrays = table.keys, table.counts, table.ranks, table.points
-                first, table.used = _choose(
-                    x, y, z, *bits, first, stop, metres, low, size, *within, part, threads,
-                    table.used, *arrays,
-                )  # fmt: skip
-                if first == stop:
-                    break
-                if threads * 2 * table.used * BYTES_OF_CUBE > budget.current():
-                    raise MemoryError
-                table = table.doubled()
-        kept = table.keys >= 0
-        return table.keys[kept], table.counts[kept], table.points[kept]
-
-    with workers(threads) as pool:
-        found = pool.map(choose, range(threads))
-    keys, counts, points = map(np.concatenate, zip(*found, strict=True))
-    order = np.argsort(keys, kind="stable")
-    return keys[order], counts[order], points[order]
 
 
 class _Table:
@@ -176,24 +116,8 @@ def mix(key):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def look_up(keys, slots, a, b, c):  # type: ignore[no-untyped-def]
-    """Give the row of the cube at a place, -1 where there is none."""
-    if a < 0 or b < 0 or c < 0:
-        return np.int64(-1)
-    key = (np.int64(a) << (2 * AXIS_BITS)) | (np.int64(b) << AXIS_BITS) | np.int64(c)
-    mask = np.int64(slots.size - 1)
-    slot = np.int64(mix(key) & np.uint64(mask))
-    while slots[slot] >= 0:
-        row = np.int64(slots[slot])
-        if keys[row] == key:
-            return row
-        slot = (slot + 1) & mask
-    return np.int64(-1)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def _choose(  # type: ignore[no-untyped-def]
-    x, y, z, xb, yb, zb, first, stop, metres, low, size, larger, slots, marks, part, parts, used,
+    x, y, z, xb, yb, zb, first, stop, metres, low, size, part, parts, used,
     keys, counts, ranks, points,
 ):  # fmt: skip
     """Enter points first to stop of the cubes of a part; gives where it left off, and how many."""
@@ -206,13 +130,6 @@ def _choose(  # type: ignore[no-untyped-def]
         h = mix(key)
         if np.int64(h >> np.uint64(40)) % parts != part:
             continue
-        if marks.size > 0:
-            row = look_up(
-                larger, slots, np.int64(a) >> FINER_BITS, np.int64(b) >> FINER_BITS,
-                np.int64(c) >> FINER_BITS,
-            )  # fmt: skip
-            if row < 0 or not marks[row]:
-                continue
         slot = np.int64(h & mask)
         while keys[slot] >= 0 and keys[slot] != key:
             slot = (slot + 1) & np.int64(mask)
@@ -260,14 +177,19 @@ def _index(keys, slots):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _rows(finer, keys, slots, row):  # type: ignore[no-untyped-def]
-    """Find the cube in which each finer one lies."""
-    mask = (1 << AXIS_BITS) - 1
-    for i in range(finer.size):
-        row[i] = look_up(
-            keys, slots, finer[i] >> (2 * AXIS_BITS) >> FINER_BITS,
-            ((finer[i] >> AXIS_BITS) & mask) >> FINER_BITS, (finer[i] & mask) >> FINER_BITS,
-        )  # fmt: skip
+def look_up(keys, slots, a, b, c):  # type: ignore[no-untyped-def]
+    """Give the row of the cube at a place, -1 where there is none."""
+    if a < 0 or b < 0 or c < 0:
+        return np.int64(-1)
+    key = (np.int64(a) << (2 * AXIS_BITS)) | (np.int64(b) << AXIS_BITS) | np.int64(c)
+    mask = np.int64(slots.size - 1)
+    slot = np.int64(mix(key) & np.uint64(mask))
+    while slots[slot] >= 0:
+        row = np.int64(slots[slot])
+        if keys[row] == key:
+            return row
+        slot = (slot + 1) & mask
+    return np.int64(-1)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

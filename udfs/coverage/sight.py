@@ -10,7 +10,7 @@ from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads
 
 from .faces import Faces
-from .samples import AXIS_BITS, Samples, look_up, slots_of
+from .samples import AXIS_BITS, Samples, look_up
 
 HIDDEN, BEHIND, OPEN, FREE = 0, 1, 2, 3
 """Of a cell: hidden by the model from all stations, or none in front of it; behind points; in view
@@ -27,6 +27,8 @@ points that are some cubes of the sample apart. Where the surface is not known, 
 ray and is smaller."""
 BRICK = 3
 """Bits of a cube's place within a brick of 8 x 8 x 8 of them: only bricks with points are kept."""
+MAX_BRICKS = 100_000_000
+"""Bricks of the box around all points: cubes are larger where there would be more."""
 
 
 def look(
@@ -52,8 +54,8 @@ def look(
         Metres above the face where the ray through a `FREE` cell ends on points, negative behind
         it: the lowest from any station; NaN elsewhere.
     """
-    bricks = _bricks(samples)
-    size = COARSE * samples.size
+    bricks, cubes, coarse = _cubes(samples)
+    size = coarse * samples.size
     n = len(faces.centres)
     normal = np.ascontiguousarray(faces.normal[faces.cell_face])
     sight, height = np.zeros(n, np.int8), np.full(n, np.nan)
@@ -69,46 +71,53 @@ def look(
         def march(span: tuple[int, int], front: Any = front, station: Any = station) -> None:
             _march(
                 front, *span, faces.centres, normal, station, samples.keys, samples.slots,
-                samples.points, samples.normals, samples.low, size, *bricks, search, halt, sight,
-                height,
+                samples.points, samples.normals, samples.low, size, bricks, cubes, coarse, search,
+                halt, sight, height,
             )  # fmt: skip
 
         in_threads(march, len(front), worth=1 << 10)
     return sight, height
 
 
-def _bricks(samples: Samples) -> tuple[Any, Any, Any, Any]:
-    """Mark the cubes that have points, in bricks.
+def _cubes(samples: Samples) -> tuple[Any, Any, int]:
+    """Mark the cubes that have points; and count those of the sample along one.
 
     Returns
     -------
-    keys : int64[n]
-        The bricks with points, in ascending order.
-    slots : int32[m]
-        Where each is in a table of hashes, see `samples.look_up`.
+    bricks : int32[a, b, c]
+        The row of each brick, -1 where it has no point.
     cubes : uint8[n, 8, 8, 8]
         1 for those with points.
-    shape : int64[3]
-        Cubes of the box around all points, along each axis.
+    coarse : int
     """
     mask, within = (1 << AXIS_BITS) - 1, (1 << BRICK) - 1
     keys = samples.keys
-    places = keys >> (2 * AXIS_BITS), (keys >> AXIS_BITS) & mask, keys & mask
-    at = [each // COARSE for each in places]
-    a, b, c = (each >> BRICK for each in at)
-    bricks, row = np.unique((a << (2 * AXIS_BITS)) | (b << AXIS_BITS) | c, return_inverse=True)
-    cubes = np.zeros((len(bricks), *(1 << BRICK,) * 3), np.uint8)
+    places = [keys >> (2 * AXIS_BITS), (keys >> AXIS_BITS) & mask, keys & mask]
+    step = COARSE
+    while True:
+        shape = [(int(each.max(initial=0)) // step >> BRICK) + 1 for each in places]
+        if shape[0] * shape[1] * shape[2] <= MAX_BRICKS:
+            break
+        step += 1
+    at = [each // step for each in places]
+    brick = np.ravel_multi_index(tuple(each >> BRICK for each in at), shape)
+    known, row = np.unique(brick, return_inverse=True)
+    bricks = np.full(shape, -1, np.int32)
+    bricks.ravel()[known] = np.arange(len(known))
+    cubes = np.zeros((len(known), *(1 << BRICK,) * 3), np.uint8)
     cubes[row, at[0] & within, at[1] & within, at[2] & within] = 1
-    shape = np.array([int(each.max(initial=0)) + 1 for each in at])
-    return bricks, slots_of(bricks), cubes, shape
+    return bricks, cubes, step
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _march(  # type: ignore[no-untyped-def]
     front, first, stop, centres, normal, station, keys, slots, points, normals, low, size, bricks,
-    brick_slots, cubes, shape, search, halt, sight, height,
+    cubes, coarse, search, halt, sight, height,
 ):  # fmt: skip
     """Follow the rays from a station through cells to the first disc of a point."""
+    shape = np.empty(3, np.int64)
+    for k in range(3):
+        shape[k] = bricks.shape[k] << BRICK
     within = (1 << BRICK) - 1
     cell, step, limit = np.empty(3, np.int64), np.empty(3, np.int64), np.empty(3)
     delta, place, way = np.empty(3), np.empty(3), np.empty(3)
@@ -141,24 +150,20 @@ def _march(  # type: ignore[no-untyped-def]
                 border = cell[k] + (1 if delta[k] > 0 else 0)
                 limit[k] = (border - place[k]) / delta[k] if delta[k] != 0.0 else np.inf
                 delta[k] = abs(1.0 / delta[k]) if delta[k] != 0.0 else np.inf
-            brick, last = np.int64(-1), np.int64(-1)
             while True:
                 k = 0
                 if limit[1] < limit[k]:
                     k = 1
                 if limit[2] < limit[k]:
                     k = 2
-                p, q, r = cell[0] >> BRICK, cell[1] >> BRICK, cell[2] >> BRICK
-                this = (p << (2 * AXIS_BITS)) | (q << AXIS_BITS) | r
-                if this != last:
-                    brick, last = look_up(bricks, brick_slots, p, q, r), this
+                brick = bricks[cell[0] >> BRICK, cell[1] >> BRICK, cell[2] >> BRICK]
                 if (
                     brick >= 0
                     and cubes[brick, cell[0] & within, cell[1] & within, cell[2] & within]
                 ):
-                    for a in range(cell[0] * COARSE, (cell[0] + 1) * COARSE):
-                        for b in range(cell[1] * COARSE, (cell[1] + 1) * COARSE):
-                            for c in range(cell[2] * COARSE, (cell[2] + 1) * COARSE):
+                    for a in range(cell[0] * coarse, (cell[0] + 1) * coarse):
+                        for b in range(cell[1] * coarse, (cell[1] + 1) * coarse):
+                            for c in range(cell[2] * coarse, (cell[2] + 1) * coarse):
                                 row = look_up(keys, slots, a, b, c)
                                 if row < 0:
                                     continue

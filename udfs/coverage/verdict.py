@@ -16,7 +16,7 @@ CODES = {name: code for code, name in enumerate(STATUSES)}
 MINOR = 0.2
 """Share of the largest support of an element below which another axis is not used: the narrow ends
 of a wall meet other elements, whose points are taken for theirs."""
-ROUGH = 2.0
+ROUGH = 1.5
 """Multiple of the spread of points on a face that a movement must be more than: faces of a window
 that are some millimetres apart are no movement of one of them."""
 IN_VIEW = 0.03

@@ -57,8 +57,8 @@ class Options(Parameters):
     )
     broad_phase: BroadPhase = parameter(
         "auto",
-        "How pairs of elements whose boxes meet are found, or 'none': all pairs are compared. The "
-        "result is the same.",
+        "How pairs of elements whose boxes meet are found: 'auto' and 'rtree' by an R-tree; with "
+        "'none' all pairs are compared. The result is the same.",
     )
     min_thickness: float | None = parameter(
         None,

@@ -19,7 +19,7 @@ from spatialq.io.formats import MACROS, find_reader, means_file, means_no_rows
 WHOLE = r"U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?"
 NUMBER = rf"{WHOLE}|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)|BIGNUM"
 """The types of whole numbers, and of all, in Python's and DuckDB's regular expressions."""
-TEXT = 'VARCHAR|"NULL"|JSON|ENUM.*'
+TEXT = r'VARCHAR|"NULL"|JSON|ENUM\(.*\)'
 """The types of texts, and of NULL without a type."""
 FIELD = "spatialq column"
 """Begins the names of fields of the struct by whose type `checked` knows columns."""
