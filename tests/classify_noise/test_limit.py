@@ -40,6 +40,10 @@ def test_of_equal_distances_it_is_that_distance():
     assert limit.limit_of(1001, 3.0, lambda *more: limit.total_of(values, *more)) == 0.1
 
 
-def test_an_infinite_distance_makes_it_infinite():
-    values = np.array([1.0, inf])
-    assert limit.limit_of(2, 0.0, lambda *more: limit.total_of(values, *more)) == inf
+@pytest.mark.parametrize("multiplier", [0.0, 2.5])
+@pytest.mark.parametrize("far", [inf, 1.7e308])
+@pytest.mark.parametrize("n", [2, 4, 1000])
+def test_distances_whose_sum_is_infinite_make_it_infinite(n, far, multiplier):
+    values = np.ones(n)
+    values[-2:] = far
+    assert limit.limit_of(n, multiplier, lambda *more: limit.total_of(values, *more)) == inf

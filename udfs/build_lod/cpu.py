@@ -15,9 +15,9 @@ from .nodes import build_nodes
 from .places import keys
 from .split import Sorted, split
 from .table import columns, no_rows
-from .tree import Cube, Points, Root, Tree
+from .tree import Cube, Points, Root, Tree, leaf
 from .validation import validate
-from .voxels import Filler, LevelVoxels
+from .voxels import Filler
 
 
 def run(
@@ -88,7 +88,7 @@ def build(points: Points, cube: Cube, options: Options, root: Root | None = None
     """
     root = Root() if root is None else root
     if len(points.x) <= options.max_points:
-        return leaf(len(points.x), root, options)
+        return leaf(root, len(points.x), np.arange(len(points.x), dtype=np.uint32))
     points = Points(*map(read_only, vars(points).values()))
     progress.stage("places of points", 0.1)
     ordered = sort(points, cube, root)
@@ -107,27 +107,6 @@ def build(points: Points, cube: Cube, options: Options, root: Root | None = None
         voxel_first=np.cumsum([0, *filler.count]),
         **of_all,
         sums=levels[0].colour_sums(options.strategy),
-    )
-
-
-def leaf(n: int, root: Root, options: Options) -> Tree:
-    """Make the tree of so few points that its first node is a leaf: their order stays as it is."""
-    none = LevelVoxels.empty(0, options.strategy)
-    return Tree(
-        level=np.array([root.level], np.int32),
-        cell=np.array([root.cell], np.uint64),
-        parent=np.array([-1], np.int32),
-        first_child=np.array([-1], np.int32),
-        children=np.zeros(1, np.uint8),
-        first=np.zeros(1, np.int64),
-        points=np.array([n]),
-        order=np.arange(n, dtype=np.uint32),
-        voxel_first=np.zeros(2, np.int64),
-        code=none.code,
-        colour=none.colour,
-        mass=none.mass,
-        representative=none.representative,
-        sums=none.colour_sums(options.strategy),
     )
 
 

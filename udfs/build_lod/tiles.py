@@ -20,7 +20,7 @@ from .cpu import sort
 from .nodes import build_nodes
 from .split import Leaves, Sorted, split
 from .table import by_level, columns
-from .tree import BITS, Cube, Nodes, Points, Root, Tree
+from .tree import BITS, Cube, Nodes, Points, Root, Tree, leaf
 from .voxels import Filler, LevelVoxels, draw_points
 
 Build = Callable[[Points, Cube, "Options", Root], Tree]
@@ -246,26 +246,6 @@ def all_of(rows: Rows) -> tuple[list[dict[str, Any]], Part]:
             tables.append(next(rows))
         except StopIteration as end:
             return tables, end.value
-
-
-def leaf(root: Root, n: int, order: Any) -> Tree:
-    """Make the tree that is a single leaf with n points."""
-    return Tree(
-        level=np.array([root.level], np.int32),
-        cell=np.array([root.cell], np.uint64),
-        parent=np.array([-1], np.int32),
-        first_child=np.array([-1], np.int32),
-        children=np.zeros(1, np.uint8),
-        first=np.zeros(1, np.int64),
-        points=np.array([n]),
-        order=order,
-        voxel_first=np.zeros(2, np.int64),
-        code=np.empty(0, np.uint32),
-        colour=np.empty((0, 4), np.uint16),
-        mass=np.empty(0, np.uint32),
-        representative=np.empty(0, np.uint32),
-        sums=np.empty((0, 4), np.uint64),
-    )
 
 
 def take(points: Points, position: Any) -> Points:

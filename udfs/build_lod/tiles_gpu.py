@@ -12,8 +12,8 @@ from . import Options, chunks, cpu
 from .chunks import Counts, Step
 from .samples_gpu import OF_VOXELS, Forest, arrays_of, nodes_on_host, over, take
 from .split import Leaves
-from .tiles import Part, Rows, Tiler, leaf
-from .tree import Points, Root, Tree
+from .tiles import Part, Rows, Tiler
+from .tree import Points, Root, Tree, leaf
 from .validation import Cloud
 
 DEPTH = 7

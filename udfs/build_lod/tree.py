@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 BITS = 53
 """Bits of a coordinate within the cube: the precision of a float64 in [0, 1)."""
 
@@ -156,3 +158,23 @@ class Tree:
         ):
             found.append(f"{found[parent]}{4 * x + 2 * y + z}")
         return found
+
+
+def leaf(root: Root, n: int, order: Any) -> Tree:
+    """Make the tree that is a single leaf with n points."""
+    return Tree(
+        level=np.array([root.level], np.int32),
+        cell=np.array([root.cell], np.uint64),
+        parent=np.array([-1], np.int32),
+        first_child=np.array([-1], np.int32),
+        children=np.zeros(1, np.uint8),
+        first=np.zeros(1, np.int64),
+        points=np.array([n]),
+        order=order,
+        voxel_first=np.zeros(2, np.int64),
+        code=np.empty(0, np.uint32),
+        colour=np.empty((0, 4), np.uint16),
+        mass=np.empty(0, np.uint32),
+        representative=np.empty(0, np.uint32),
+        sums=np.empty((0, 4), np.uint64),
+    )

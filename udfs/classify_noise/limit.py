@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from spatialq.runtime.arrays import Floats
+from spatialq.runtime.threads import steps
 
 UNIT = 1074
 """Sums are whole numbers of 2^-UNIT, the least float64."""
@@ -33,12 +34,14 @@ def limit_of(n: int, multiplier: float, total: Callable[[float, int], int]) -> f
         `total_of`.
     """
     mean = mean_of(total(0.0, 1), n)
-    return mean if mean == inf else mean + multiplier * sqrt(mean_of(total(mean, 2), n - 1))
+    if mean == inf or multiplier == 0.0:
+        return mean
+    return mean + multiplier * sqrt(mean_of(total(mean, 2), n - 1))
 
 
 def mean_of(total: int, n: int) -> float:
-    """Divide a sum, and round once; infinite where numbers are."""
-    return total / (n << UNIT) if total < n << UNIT + 1023 else inf
+    """Divide a sum, and round once; infinite where a number is, or the sum is beyond float64."""
+    return total / (n << UNIT) if total < 1 << UNIT + 1024 else inf
 
 
 def total_of(values: Floats, centre: float, power: int) -> int:
@@ -52,9 +55,10 @@ def total_of(values: Floats, centre: float, power: int) -> int:
         1, if none is below the centre, or 2.
     """
     high, low = np.zeros((2, EXPONENTS), np.uint64)
-    for first in range(0, len(values), AT_ONCE):
-        away = values[first : first + AT_ONCE] - centre
-        bits = (away if power == 1 else away * away).view(np.int64)
+    for first, stop in steps(0, len(values), AT_ONCE):
+        away = values[first:stop] - centre
+        with np.errstate(over="ignore"):
+            bits = (away if power == 1 else away * away).view(np.int64)
         exponent = bits >> FRACTION
         mantissa = bits & ((1 << FRACTION) - 1) | (exponent > 0).astype(np.int64) << FRACTION
         # sums of so few such parts are exact in float64, too

@@ -16,10 +16,11 @@ MAX_NODES = 20_000
 def steps(size: Size) -> dict[str, float]:
     """Count points, planar nodes, and pairs of nodes.
 
-    Every point is read six times: for the bounds, its cell, outliers, the rest, and twice for
-    its plane. Nodes vote in threads or on the GPU; then the host compares the nodes that are left
-    with each plane, on one thread. How many planes there are, only the search itself finds out:
-    rough terrain in a small extent takes ten times as long as a room of as many points.
+    Every point is read about nine times: for the bounds, its order, its cell, outliers, layers, the
+    rest, twice for the extents of planes, and for their surfaces. Nodes vote in threads or on the
+    GPU; then the host compares the nodes that are left with each plane, on one thread. How many
+    planes there are, only the search itself finds out: rough terrain in a small extent takes ten
+    times as long as a room of as many points.
     """
     nodes = min(size.rows / POINTS_PER_NODE, MAX_NODES)
     return {"points": size.rows, "nodes": nodes, "pairs": nodes * nodes}

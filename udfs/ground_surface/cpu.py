@@ -111,7 +111,7 @@ def _rasterise(
     centre_x, centre_y = grid.centres_from()
     most = max(pool.threads, grid.columns // COLUMNS_PER_STRIP)
     wide = max(1, min(most, (grid.rows * grid.columns + n) // CELLS_PER_STRIP))
-    if wide == 1:
+    if wide == 1 and n <= TRIANGLES_PER_STRIP:
         progress.check()
         cells.rasterise(
             *points, triangles, np.empty((0, 2), np.int64), 0, n,
@@ -168,5 +168,9 @@ def _weigh(
             buckets.side, buckets.columns, buckets.rows,
             centre_x, centre_y, neighbours, wanted, *part, heights,
         ),
-        pool.spans(grid.rows, *(max(1, n // grid.columns) for n in (FEW_CELLS, CELLS_PER_PART))),
+        pool.spans(
+            grid.rows,
+            worth=max(1, FEW_CELLS // grid.columns),
+            most=max(1, CELLS_PER_PART // grid.columns),
+        ),
     )  # fmt: skip

@@ -127,6 +127,8 @@ def _describe(  # type: ignore[no-untyped-def]
         farthest = 0.0
         for i in range(begin, end):
             farthest = max(farthest, squared[i])
+        if farthest == np.inf:  # coordinates whose squares are beyond float64
+            continue
         reach = np.sqrt(farthest)
         unit = math.ldexp(1.0, -math.frexp(reach)[1])
         whole = math.ldexp(1.0, BITS - math.frexp(float(n))[1])

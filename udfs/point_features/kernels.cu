@@ -29,7 +29,8 @@ __device__ inline void describe(const Tree& t, i64 q, Options options, Visit vis
     double* of_row = features + row;
     const double NOTHING = __longlong_as_double(0x7FF8000000000000ll);
     for (i64 feature = 0; feature < FEATURES; ++feature) of_row[feature * t.n] = NOTHING;
-    if (n < options.min_k) return;
+    // coordinates whose squares are beyond double have no features either
+    if (n < options.min_k || farthest > 1.7976931348623157e308) return;
     double reach = sqrt(farthest);
     int exponent;
     frexp(reach, &exponent);

@@ -10,7 +10,7 @@ from spatialq.geometry.neighbours import Neighbours
 from spatialq.runtime import buffers, progress
 from spatialq.runtime.arrays import Floats, Ints
 from spatialq.runtime.compile_cache import njit
-from spatialq.runtime.threads import chunks, workers
+from spatialq.runtime.threads import chunks, steps, workers
 
 from . import Options
 
@@ -85,19 +85,21 @@ def _slabs(x: Any, edge: float) -> list[Any]:
     borders = np.unique(np.floor(inner / edge))
     part, order = buffers.empty(x.size, np.int32), buffers.empty(x.size, np.int64)
     counts = np.zeros(borders.size + 1, np.int64)
-    for first, stop in chunks(x.size):
+    for first, stop in steps(0, x.size):
         found = np.searchsorted(borders, np.floor(x[first:stop] / edge), side="right")
         part[first:stop] = found
         counts += np.bincount(found, minlength=counts.size)
     starts = np.concatenate([[0], np.cumsum(counts)])
-    _in_parts(part, starts[:-1].copy(), order)
+    places = starts[:-1].copy()
+    for first, stop in steps(0, x.size):
+        _in_parts(part, first, stop, places, order)
     return [order[first:stop] for first, stop in pairwise(starts.tolist())]
 
 
 @njit(cache=True, nogil=True)
-def _in_parts(part, places, order):  # type: ignore[no-untyped-def]
-    """Put rows in the order of their parts, and of the input in each; each has its first place."""
-    for row in range(part.size):
+def _in_parts(part, first, stop, places, order):  # type: ignore[no-untyped-def]
+    """Put some rows at the next places of their parts, which go on."""
+    for row in range(first, stop):
         order[places[part[row]]] = row
         places[part[row]] += 1
 
