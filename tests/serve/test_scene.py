@@ -428,6 +428,22 @@ def test_the_files_of_a_folder_are_one_cloud(house, tmp_path, in_cache, source):
     assert said == [("b.laz", points // 2), ("a.laz", points // 2)]
 
 
+def test_files_of_a_folder_with_other_columns_are_a_cloud_of_their_own(tmp_path, in_cache):
+    """A column of bytes does not hold the numbers of others."""
+    kinds = {"a": "uchar", "b": "float", "c": "int", "d": "uchar"}
+    for number, (name, kind) in enumerate(kinds.items()):
+        columns = [f"property {each}" for each in ("double x", "double y", "double z")]
+        lines = ["ply", "format ascii 1.0", "element vertex 2", *columns,
+                 f"property {kind} quality", "end_header",
+                 f"{number} 0 0 7", f"{number} 1 0 9"]  # fmt: skip
+        (tmp_path / f"{name}.ply").write_text("\n".join(lines) + "\n")
+    with open_scene([str(tmp_path)]) as scene:
+        said = [(each["name"], each["points"]) for each in scene.said()["clouds"]]
+        qualities = [dict(cloud.table.columns)["quality"] for cloud in scene.clouds]
+    assert said == [("points, 2 files", 4), ("b.ply", 2), ("c.ply", 2)]
+    assert qualities == ["UTINYINT", "FLOAT", "INTEGER"]
+
+
 @pytest.mark.parametrize(
     ("crs", "name", "scale"),
     [
