@@ -205,6 +205,25 @@ def opened(browser, server):
 
 
 def near(colours, wanted, most=12):
+@contextmanager
+def shown(browser, scene, fragment="", **size):
+    """A page of another scene, or of a link."""
+    server = Server(scene, PAGE)
+    page = Opened(browser, server.url + fragment, **size)
+    yield page
+    assert page.said == []
+    page.tab.close()
+    server.close()
+
+
+def changed(scene, **cloud):
+    """Give a scene whose cloud is told of otherwise."""
+    other = copy.copy(scene)
+    other.scene = copy.deepcopy(scene.scene)
+    other.scene["clouds"][0] |= cloud
+    return other
+
+
     return np.abs(np.asarray(colours) - wanted).max(axis=-1) <= most
 
 
@@ -269,7 +288,16 @@ def test_the_points_of_a_plane_are_selected(opened):
     opened.only_points()
     is_accent = near(opened.colours(every_point()), ACCENT)
     assert (is_accent == (np.arange(len(is_accent)) % 7 == 0)).mean() > 0.99
-    assert opened.tab.input_value("#query-text").endswith("FROM plane_points WHERE plane_id = 4")
+    wanted = 'SELECT point_id FROM memory.main."plane_points" WHERE plane_id = 4'
+    assert opened.tab.input_value("#query-text") == wanted
+
+
+def test_rows_of_other_tables_that_are_cut_say_so(browser, scene):
+    other = copy.copy(scene)
+    other._relation = lambda name, rows: {**scene._relation(name, rows), "is_cut": True}
+    with shown(browser, other) as page:
+        page.click([3, 28, 0])
+        assert page.tab.locator("#details summary .count").inner_text() == "129 or more"
 
 
 @pytest.mark.parametrize("hide_others", [False, True])
@@ -283,6 +311,9 @@ def test_a_query_repaints_its_points_and_no_others(opened, server, hide_others):
     wanted = (points[:, 0] > 5) & (points[:, 1] < 11)
     assert f"{wanted.sum()} points in the scene" in status
     opened.close_panels()
+    table = opened.tab.locator("#details details")
+    assert table.locator("summary .count").inner_text() == "129"
+    assert not table.locator("table").is_visible()  # as it is long
     colours = opened.colours(points)
     is_accent = near(colours, ACCENT)
     assert is_accent[wanted].mean() > 0.99
