@@ -223,10 +223,9 @@ async function start(): Promise<void> {
 
   const remember = (): void => {
     if (!isReady) return;
-    const { by } = clouds.colouring;
     const hasQuery = query.text.trim() !== '' && (clouds.marking !== null || elements.selection !== null || planes.chosen !== null);
     link.write({
-      camera: view.state(), colour: by === 'colour' ? null : by, selected, language: query.language,
+      camera: view.state(), colour: colours.chosen, selected, language: query.language,
       query: hasQuery ? query.text : null, row: lists.current(), section: section.state(),
     });
   };

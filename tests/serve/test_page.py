@@ -24,6 +24,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from PIL import Image
 
@@ -373,6 +374,85 @@ def test_a_class_of_points_is_hidden_in_the_legend(opened):
     opened.tab.check("#legend label:has-text('6 building') input")
     opened.idle()
     assert near(opened.colours(points)[points[:, 0] > 12], BUILDING).mean() > 0.99
+
+
+def test_categories_below_zero_are_hidden_and_rows_without_one_are_not(browser):
+    """What is not drawn is not picked, and what is drawn is."""
+    y = field()["y"]
+    kind = np.select([y < 8, y < 16], [-1.0, 0.0], np.nan)
+    points = {**field(), "kind": pa.array(kind, from_pandas=True)}  # NaN is NULL
+    scene = Scene(points, ELEMENTS, PLANES, CLASHES)
+    scene.scene["clouds"][0]["columns"][-1]["type"] = "integer"
+    points = every_point()
+    with shown(browser, scene) as page:
+        page.only_points()
+        page.panel("scene")
+        page.tab.select_option("#colours select >> nth=0", "kind")
+        page.close_panels()
+        swatch = page.tab.locator("#legend label", has_text="-1").locator(".swatch")
+        said = swatch.evaluate("(each) => getComputedStyle(each).backgroundColor")
+        before = page.colours(points)
+        assert near(before[y < 7.9], list(map(int, re.findall(r"\d+", said)))).mean() > 0.99
+        for label in page.tab.locator("#legend label").all():
+            label.locator("input").uncheck()
+        page.idle()
+        after, background = page.colours(points), page.picture()[60, 20]
+        assert near(after[y < 15.9], background, 2).mean() > 0.99
+        assert (near(after, before) & ~near(after, background, 2))[y > 16.1].mean() > 0.99
+        page.click(points[5 * SIDE + 4])
+        assert "s" not in page.state()
+        page.click(points[25 * SIDE + 4])
+        assert page.state()["s"] == f"point:0:{7 * (25 * SIDE + 4) + 3}"
+
+
+def test_the_range_of_a_scale_stays_while_tiles_are_built(browser, scene):
+    """The page asks each second how far they are."""
+    columns = [each for each in scene.scene["clouds"][0]["columns"] if each["name"] in "xyz"]
+    other = changed(scene, state="building", progress=0.5, columns=columns)
+    with shown(browser, other) as page:
+        page.panel("scene")
+        start = page.tab.locator("#colours input >> nth=0")
+
+        def wait():
+            for _ in range(2):
+                with page.tab.expect_response("**/scene.json"):
+                    pass
+            page.idle()
+
+        start.fill("520.1")
+        wait()
+        assert start.input_value() == "520.1"
+        start.press("Enter")
+        wait()
+        assert start.input_value() == "520.1"
+        assert page.tab.locator("#legend").inner_text().split()[1] == "520.1"
+        z = next(each for each in other.scene["clouds"][0]["columns"] if each["name"] == "z")
+        z["low"] = 520.3  # there are other points now
+        wait()
+        assert start.input_value() == "520.3"
+
+
+def test_a_link_keeps_its_colour_while_tiles_are_built(browser, scene):
+    other = changed(scene, state="building", progress=0.5, columns=[], tileset=None)
+    with shown(browser, other, "#c=classification") as page:
+        page.tab.click("#copy-link")
+        assert page.state()["c"] == "classification"
+        other.scene["clouds"] = scene.scene["clouds"]
+        page.tab.locator("#legend", has_text="2 ground").wait_for()
+
+
+def test_hiding_a_category_needs_the_range_of_all_clouds(browser, scene):
+    """Where two categories may have one place in the table of colours, none is hidden."""
+    other = changed(scene)
+    (cloud,) = other.scene["clouds"]
+    far = {"name": "classification", "type": "integer", "min": -300, "max": 3}
+    beside = {"id": 1, "tileset": None, "columns": [far]}
+    other.scene["clouds"].insert(0, {**cloud, **beside})
+    with shown(browser, other) as page:
+        page.panel("scene")
+        page.tab.select_option("#colours select >> nth=0", "classification")
+        page.idle()
+        assert page.tab.locator("#legend label:has-text('2 ground') input").is_disabled()
 
 
 def test_a_scale_begins_without_what_may_be_noise(browser, scene):
