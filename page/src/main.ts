@@ -440,7 +440,7 @@ async function start(): Promise<void> {
   lists.draw();
   drawElements();
   redrawSection();
-  if (linked.row) {
+  if (linked.row.length) {
     lists.open(linked.row);
     if (linked.camera) view.restore(linked.camera, true);
   }

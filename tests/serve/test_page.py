@@ -205,7 +205,6 @@ def opened(browser, server):
     page.tab.close()
 
 
-def near(colours, wanted, most=12):
 @contextmanager
 def shown(browser, scene, fragment="", **size):
     """A page of another scene, or of a link."""
@@ -225,6 +224,7 @@ def changed(scene, **cloud):
     return other
 
 
+def near(colours, wanted, most=12):
     return np.abs(np.asarray(colours) - wanted).max(axis=-1) <= most
 
 
@@ -283,6 +283,9 @@ def test_a_picked_plane_shows_its_row(opened):
 
 def test_the_points_of_a_plane_are_selected(opened):
     opened.click([3, 28, 0])
+    table = opened.tab.locator("#details details")
+    assert table.locator("summary .count").inner_text() == "129"
+    assert not table.locator("table").is_visible()  # as it is long
     opened.tab.click("#details >> text=Select its points")
     opened.tab.locator("#query-clear:not([disabled])").wait_for(state="attached")
     opened.tab.locator("#details button.icon").click()
@@ -312,9 +315,6 @@ def test_a_query_repaints_its_points_and_no_others(opened, server, hide_others):
     wanted = (points[:, 0] > 5) & (points[:, 1] < 11)
     assert f"{wanted.sum()} points in the scene" in status
     opened.close_panels()
-    table = opened.tab.locator("#details details")
-    assert table.locator("summary .count").inner_text() == "129"
-    assert not table.locator("table").is_visible()  # as it is long
     colours = opened.colours(points)
     is_accent = near(colours, ACCENT)
     assert is_accent[wanted].mean() > 0.99
@@ -633,6 +633,62 @@ def test_a_link_opens_the_row_of_a_list_and_the_section(opened, browser):
     assert "s" not in again.state()
     assert again.said == []
     again.tab.close()
+
+
+def test_a_link_opens_its_row_in_a_list_of_another_order(opened, browser, scene):
+    opened.panel("lists")
+    opened.tab.locator("#lists .row", has_text="wall and duct").click()
+    opened.idle()
+    opened.tab.click("#copy-link")
+    other = changed(scene)
+    other.scene["lists"][0]["rows"].reverse()
+    with shown(browser, other, f"#{urlsplit(opened.tab.url).fragment}") as page:
+        page.panel("lists")
+        current = page.tab.locator("#lists .row[aria-current=true]")
+        assert "wall and duct" in current.inner_text()
+
+
+def test_a_linked_plane_is_where_it_was(browser, scene):
+    """Oblique, and far from zero: a normal of six digits would have it metres away."""
+    normal = np.array([1.0, 2.0, 2.5]) / np.linalg.norm([1.0, 2.0, 2.5])
+    at = np.array([28, 0.5, 2.0])
+    numbers = [*normal, -normal @ (at + OFFSET)]
+    with shown(browser, scene, f"#p={','.join(map(str, map(float, numbers)))}") as page:
+        page.tab.click("#copy-link")
+        *again, distance = map(float, page.state()["p"].split(","))
+        assert again @ (at + OFFSET) + distance == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "fragment",
+    ["v=1,2,x,3,4,5,6,50", "v=1,2,3,4,5,6,", "b=1,2,3,4,5", "b=,,,,,", "p=0,0,0,-1", "p=1,x,0,0,1"],
+)
+def test_wrong_numbers_of_a_link_are_left_out(opened, browser, scene, fragment):
+    opened.tab.click("#copy-link")
+    with shown(browser, scene, f"#{fragment}") as page:
+        page.tab.click("#copy-link")
+        assert page.state() == opened.state()
+
+
+def test_the_ends_of_a_section_may_be_typed_in_any_order(opened):
+    opened.panel("scene")
+    opened.tab.click("#part-section summary")
+    section = {
+        name: opened.tab.locator(f"#section input[aria-label='{name} z']")
+        for name in ("From", "To", "Lowest", "Highest")
+    }
+    section["To"].fill(str(OFFSET[2] + 1.5))
+    section["To"].press("Enter")
+    section["From"].fill(str(OFFSET[2] + 3))
+    section["From"].press("Enter")
+    focused = "document.activeElement.getAttribute('aria-label')"
+    assert opened.tab.evaluate(focused) == "From z"
+    ends = [float(section[name].input_value()) for name in ("From", "To")]
+    assert ends == [OFFSET[2] + 1.5, OFFSET[2] + 3]
+    highest = int(section["Highest"].input_value())
+    section["Lowest"].fill("200")
+    assert opened.tab.evaluate(focused) == "Lowest z"
+    assert int(section["Lowest"].input_value()) == highest - 1
 
 
 def test_a_section_is_where_its_numbers_say(opened):
