@@ -46,7 +46,9 @@ export interface Result {
 }
 export interface Camera { eye: Vec; target: Vec; up: Vec; fov: number }
 export interface SavedView { title: string; camera: Camera; components: string[]; query: string | null }
-export interface Details { row: Row; relations: { name: string; rows: Row[] }[] }
+/** Rows of another table: its name, the table as queries name it, and whether there may be more rows. */
+export interface Relation { name: string; table: string; is_cut: boolean; rows: Row[] }
+export interface Details { row: Row; relations: Relation[] }
 export interface Question { text: string; language: 'sql' | 'ql4bim'; colour: string | null }
 
 /** What is selected: by its ids, by the text of a query of the box, or as the result that Python gave. */

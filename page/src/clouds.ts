@@ -1,7 +1,7 @@
 // Points: their tiles, and how each is coloured. A query or a column answers with values in the order of a tile's points.
 import { BufferAttribute, Color, type BufferGeometry, type Object3D, type Points, ShaderMaterial, type IUniform } from 'three';
 import { bytes, isAbort, type Cloud, type PointSelection } from './api';
-import { categoryTable, legendTable, rampTable, texture, write } from './scales';
+import { categoryTable, legendTable, placeOf, PLACES, rampTable, texture, write } from './scales';
 import { CLIPPING, type Section } from './section';
 import { pointsOf, Tileset } from './tiles';
 import type { View } from './view';
@@ -29,8 +29,11 @@ const VERTEX = /* glsl */ `
   vec3 encoded(vec3 linear) {
     return mix(1.055 * pow(linear, vec3(1.0 / 2.4)) - 0.055, linear * 12.92, vec3(lessThanEqual(linear, vec3(0.0031308))));
   }
+  vec4 ofCategory() {
+    return texture2D(scale, vec2(mod(value + 0.5, ${PLACES}.0) / ${PLACES}.0, 0.5));
+  }
   bool isHidden() {
-    return mode == ${MODES.category} && hasValue && texture2D(scale, vec2((mod(value, 256.0) + 0.5) / 256.0, 0.5)).a < 0.5;
+    return mode == ${MODES.category} && hasValue && !isnan(value) && ofCategory().a < 0.5;
   }
   vec3 own() {
     if (mode == ${MODES.height}) return texture2D(scale, vec2((place.z - low) / (high - low), 0.5)).rgb;
@@ -38,7 +41,7 @@ const VERTEX = /* glsl */ `
       return isnan(value) ? missing : texture2D(scale, vec2((value - low) / (high - low), 0.5)).rgb;
     }
     if (mode == ${MODES.category} && hasValue) {
-      return isnan(value) ? missing : texture2D(scale, vec2((mod(value, 256.0) + 0.5) / 256.0, 0.5)).rgb;
+      return isnan(value) ? missing : ofCategory().rgb;
     }
     if (mode == ${MODES.colour} && hasColour) return encoded(color.rgb);
     return missing;
@@ -56,7 +59,7 @@ const VERTEX = /* glsl */ `
         shade = mix(vec3(dot(shade, vec3(0.3, 0.6, 0.1))), missing, 0.75);
         gl_PointSize = max(size * 0.6, 1.0);
       } else if (marking == ${MARKINGS.bytes}) {
-        shade = texture2D(legend, vec2((mark + 0.5) / 256.0, 0.5)).rgb;
+        shade = texture2D(legend, vec2((mark + 0.5) / ${PLACES}.0, 0.5)).rgb;
       } else if (mode != ${MODES.range} && mode != ${MODES.category}) {
         shade = accent;
       }
@@ -106,8 +109,8 @@ export class Clouds {
   dressed: () => void = () => {};
   /** Values of the column that points are coloured by as categories, of the tiles that came so far. */
   readonly categories = new Set<number>();
-  /** Those of which no point is drawn. */
-  readonly hiddenCategories = new Set<number>();
+  /** Places of those of which no point is drawn. */
+  readonly hiddenPlaces = new Set<number>();
   private readonly scale = texture();
   private readonly legend = texture();
   private readonly shared: Record<string, IUniform>;
@@ -192,12 +195,12 @@ export class Clouds {
 
   colour(colouring: Colouring): void {
     const { by, isCategory, ramp, min, max } = colouring;
-    if (by !== this.colouring.by || !isCategory) this.hiddenCategories.clear();
+    if (by !== this.colouring.by || !isCategory) this.hiddenPlaces.clear();
     this.colouring = colouring;
     this.categories.clear();
     for (const node of this.nodes.values()) if (node.valuesOf === by) this.note(node);
     const isColumn = by !== 'colour' && by !== 'height';
-    write(this.scale, isColumn && isCategory ? categoryTable(by === 'classification', this.hiddenCategories) : rampTable(ramp));
+    write(this.scale, isColumn && isCategory ? categoryTable(by === 'classification', this.hiddenPlaces) : rampTable(ramp));
     const up = by === 'height' ? this.view.origin.z : 0;
     this.uniform('low', min - up);
     this.uniform('high', Math.max(max, min + 1e-9) - up);
@@ -229,11 +232,11 @@ export class Clouds {
     this.view.redraw();
   }
 
-  /** Whether a point is not drawn since a query did not choose it. */
+  /** Whether a point is not drawn, since its category is hidden or a query did not choose it. */
   isHidden(node: Node, index: number): boolean {
     const { hideOthers } = this.shared;
-    const value = this.hiddenCategories.size > 0 ? node.points.geometry.attributes.value?.getX(index) : undefined;
-    if (value !== undefined && this.hiddenCategories.has(value)) return true;
+    const value = this.hiddenPlaces.size > 0 ? node.points.geometry.attributes.value?.getX(index) : undefined;
+    if (value !== undefined && this.hiddenPlaces.has(placeOf(value))) return true;
     return this.marking !== null && hideOthers?.value === true
       && !(node.marksOf === this.marking.id && (node.points.geometry.attributes.mark?.getX(index) ?? 0) > 0);
   }

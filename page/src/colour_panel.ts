@@ -1,8 +1,8 @@
 // How points are coloured: the column, its range and ramp, and the legend in the picture.
 import type { Cloud, Column, Selection } from './api';
-import type { Clouds } from './clouds';
+import type { Clouds, Colouring } from './clouds';
 import { byId, field, fill, h, select, short, swatch } from './dom';
-import { CATEGORIES, CLASSES, category, onRamp, RAMPS } from './scales';
+import { CLASSES, category, onRamp, placeOf, PLACES, RAMPS } from './scales';
 
 const MOST_CATEGORIES = 32;
 
@@ -13,8 +13,11 @@ export class ColourPanel {
   /** What own colours are; null where points have none. */
   private own: string | null = null;
   private isThere = false;
+  /** What was offered last, and of it the colouring. */
+  private offered = '';
+  private scale = '';
   /** What a person, or a link, said that points are coloured by. */
-  private chosen: string | null = null;
+  chosen: string | null = null;
 
   constructor(private readonly clouds: Clouds, private readonly changed: () => void) {}
 
@@ -27,7 +30,8 @@ export class ColourPanel {
     const everyColumn = all.flatMap((cloud) => cloud.columns);
     this.own = everyColumn.some(({ name }) => name === 'red') ? 'own colour'
       : everyColumn.some(({ name, min, max }) => name === 'intensity' && min !== max) ? 'intensity, grey' : null;
-    this.columns = [...new Map(everyColumn.map((column) => [column.name, column])).values()]
+    this.columns = [...new Set(everyColumn.map(({ name }) => name))]
+      .map((name) => together(everyColumn.filter((column) => column.name === name)))
       .filter(({ name, type, values, min, max }) => (type === 'text' ? (values?.length ?? 0) > 1 : min !== max)
         && !['x', 'y', 'z', 'point_id', 'red', 'green', 'blue'].includes(name));
     const boxes = all.map((cloud) => cloud.box).filter((box) => box !== null);
@@ -37,9 +41,12 @@ export class ColourPanel {
         Math.min(...boxes.map((box, k) => heights[k]?.low ?? box[2])), Math.max(...boxes.map((box, k) => heights[k]?.high ?? box[5])),
       ];
     }
-    // columns are known when the tiles are there
+    // columns are known when the tiles are there, and asked for again until then: what a person typed meanwhile stays
     const wanted = this.chosen ?? (this.own ? 'colour' : 'height');
-    if (!this.chosen || wanted !== this.clouds.colouring.by) this.apply(wanted);
+    const offered = JSON.stringify([this.isThere, this.own, this.columns, this.scaleOf(wanted)]);
+    if (offered === this.offered) return;
+    this.offered = offered;
+    if (JSON.stringify(this.scaleOf(wanted)) !== this.scale) this.apply(wanted);
     this.draw();
   }
 
@@ -50,14 +57,22 @@ export class ColourPanel {
   }
 
   private apply(name: string): void {
+    const scale = this.scaleOf(name);
+    if (!scale) return;
+    this.scale = JSON.stringify(scale);
+    this.clouds.colour({ ...this.clouds.colouring, ...scale });
+    this.draw();
+  }
+
+  /** How points are coloured by what is known of a column; null for one that no cloud has. */
+  private scaleOf(name: string): Pick<Colouring, 'by' | 'isCategory' | 'min' | 'max'> | null {
     const column = this.columns.find((each) => each.name === name);
-    if (name !== 'colour' && name !== 'height' && !column) return;
-    const [min, max] = name === 'height' ? this.heights : [column?.min ?? 0, column?.max ?? 1];
+    if (name !== 'colour' && name !== 'height' && !column) return null;
+    const [min, max] = [column?.min ?? 0, column?.max ?? 1];
     const [low, high] = name === 'height' ? this.heights : [column?.low ?? min, column?.high ?? max];
     const isCategory = column !== undefined && (column.type === 'boolean' || column.type === 'text' || name === 'classification'
       || (column.type === 'integer' && (name.endsWith('_id') || max - min < MOST_CATEGORIES)));
-    this.clouds.colour({ ...this.clouds.colouring, by: name, isCategory, min: low, max: high });
-    this.draw();
+    return { by: name, isCategory, min: low, max: high };
   }
 
   legendOf(selection: Selection | null = this.selection): void {
@@ -118,17 +133,31 @@ export class ColourPanel {
       : by === 'classification' ? `${value} ${CLASSES[value]?.[0] ?? ''}` : String(value));
     const values = [...this.clouds.categories].filter(Number.isFinite).sort((a, b) => a - b);
     const more = values.length - MOST_CATEGORIES;
-    const { hiddenCategories } = this.clouds;
+    const { hiddenPlaces } = this.clouds;
+    // where two values may have one place, hiding one would hide the other
+    const disabled = (column?.max ?? 0) - (column?.min ?? 0) >= PLACES;
     return [...values.slice(0, MOST_CATEGORIES).map((value) => h('label', {},
       h('input', {
-        type: 'checkbox', checked: !hiddenCategories.has(value), disabled: (column?.max ?? 0) >= CATEGORIES, onchange: () => {
-          if (!hiddenCategories.delete(value)) hiddenCategories.add(value);
+        type: 'checkbox', checked: !hiddenPlaces.has(placeOf(value)), disabled, onchange: () => {
+          const place = placeOf(value);
+          if (!hiddenPlaces.delete(place)) hiddenPlaces.add(place);
           this.clouds.colour(this.clouds.colouring);
         },
       }),
       swatch((by === 'classification' ? CLASSES[value]?.[1] : undefined) ?? category(value)), label(value))),
     ...(more > 0 ? [h('div', {}, `and ${more} more`)] : [])];
   }
+}
+
+/** A column that several clouds have, with the range of all. */
+function together(columns: Column[]): Column {
+  const known = (end: (each: Column) => number | null | undefined): number[] => columns.map(end).filter((each) => typeof each === 'number');
+  const least = (all: number[]) => (all.length ? Math.min(...all) : null);
+  const greatest = (all: number[]) => (all.length ? Math.max(...all) : null);
+  return {
+    ...columns.at(-1) as Column, min: least(known(({ min }) => min)), max: greatest(known(({ max }) => max)),
+    low: least(known(({ low, min }) => low ?? min)), high: greatest(known(({ high, max }) => high ?? max)),
+  };
 }
 
 function ramp(name: string, min: number | null, max: number | null): HTMLElement[] {

@@ -1,7 +1,9 @@
 // The row of what was picked, with its relations.
-import { type Details, json, type Json, type Row } from './api';
+import { type Details, json, type Json, type Relation, type Row } from './api';
 import { byId, fill, h } from './dom';
 import { display } from './query';
+
+const MOST_OPEN = 8; // rows of another table that are shown at once
 
 export interface Action { label: string; run: () => void }
 
@@ -12,7 +14,7 @@ export class DetailsPanel {
   constructor(
     private readonly follow: (column: string, value: Json) => (() => void) | null,
     /** What can be done with rows of another table. */
-    private readonly related: (table: string, first: Row) => Action | null,
+    private readonly related: (relation: Relation) => Action | null,
     private readonly closed: () => void,
   ) {}
 
@@ -28,17 +30,21 @@ export class DetailsPanel {
       const said = await source;
       const { row, relations } = typeof said === 'string' ? await json<Details>(said) : { row: said, relations: [] };
       if (mine !== this.asked) return;
-      fill(body, this.table(row), ...relations.filter((each) => each.rows.length).map((each) => this.relation(each)));
+      fill(body, this.table(row), ...relations.filter((each) => each.rows.length).flatMap((each) => this.relation(each)));
     } catch (error) {
       if (mine === this.asked) fill(body, h('p', { class: 'error', role: 'alert' }, (error as Error).message));
     }
   }
 
-  private relation({ name, rows }: Details['relations'][number]): HTMLElement {
-    const action = this.related(name, rows[0] as Row);
-    return h('details', { open: rows.length < 8 || action !== null },
-      h('summary', {}, h('span', { class: 'name' }, name), h('span', { class: 'count' }, rows.length)),
-      action && h('div', { class: 'actions' }, h('button', { onclick: action.run }, action.label)), this.rows(rows));
+  private relation(relation: Relation): (HTMLElement | null)[] {
+    const { name, rows, is_cut: isCut } = relation;
+    const action = this.related(relation);
+    return [
+      h('details', { open: rows.length <= MOST_OPEN },
+        h('summary', {}, h('span', { class: 'name' }, name), h('span', { class: 'count' }, isCut ? `${rows.length} or more` : rows.length)),
+        this.rows(rows)),
+      action && h('div', { class: 'actions' }, h('button', { onclick: action.run }, action.label)),
+    ];
   }
 
   hide(): void {

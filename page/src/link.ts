@@ -4,29 +4,33 @@ import type { SectionState } from './section';
 
 export interface Linked {
   camera: Camera | null; colour: string | null; query: string | null; language: 'sql' | 'ql4bim'; selected: string | null;
-  /** The row of a list. */
-  row: string | null;
+  /** The row of a list, as `Lists.current` says it; empty for none. */
+  row: string[];
   section: SectionState;
 }
 
 export function read(fragment = location.hash): Linked {
   const values = new URLSearchParams(fragment.replace(/^#/, ''));
-  const read = (text: string): number[] => text.split(',').map(Number).filter(Number.isFinite);
-  const numbers = read(values.get('v') ?? '');
-  const isCamera = numbers.length === 7;
-  const box = read(values.get('b') ?? '');
+  /** So many numbers; null where they are not. */
+  const numbers = (text: string | null, length: number): number[] | null => {
+    const parts = text?.split(',') ?? [];
+    const found = parts.map(Number);
+    return found.length === length && found.every((each, k) => parts[k] !== '' && Number.isFinite(each)) ? found : null;
+  };
+  const camera = numbers(values.get('v'), 7);
   return {
-    camera: isCamera ? {
-      eye: numbers.slice(0, 3) as Vec, target: numbers.slice(3, 6) as Vec, up: [0, 0, 1], fov: numbers[6] as number,
-    } : null,
+    camera: camera && {
+      eye: camera.slice(0, 3) as Vec, target: camera.slice(3, 6) as Vec, up: [0, 0, 1], fov: camera[6] as number,
+    },
     colour: values.get('c'),
     query: values.get('q'),
     language: values.get('l') === 'ql4bim' ? 'ql4bim' : 'sql',
     selected: values.get('s'),
-    row: values.get('r'),
+    row: values.getAll('r'),
     section: {
-      box: box.length === 6 ? box as Box : null,
-      planes: values.getAll('p').map(read).filter((each) => each.length === 4) as SectionState['planes'],
+      box: numbers(values.get('b'), 6) as Box | null,
+      planes: values.getAll('p').map((text) => numbers(text, 4))
+        .filter((each) => each?.slice(0, 3).some((value) => value !== 0)) as SectionState['planes'],
     },
   };
 }
@@ -38,8 +42,9 @@ export function write({ camera, colour, query, language, selected, row, section 
   if (query) values.set('q', query);
   if (language === 'ql4bim') values.set('l', language);
   if (selected) values.set('s', selected);
-  if (row) values.set('r', row);
+  for (const each of row) values.append('r', each);
   if (section.box) values.set('b', section.box.map((each) => each.toFixed(3)).join(','));
-  for (const plane of section.planes) values.append('p', plane.map((each) => each.toFixed(6)).join(','));
+  // unrounded: the distance is that from zero, so that a rounded normal would move the plane by metres
+  for (const plane of section.planes) values.append('p', plane.join(','));
   history.replaceState(null, '', `#${values.toString().replaceAll('%2C', ',')}`);
 }

@@ -13,10 +13,13 @@ export interface Lists {
   draw(): void;
   step(by: number): void;
   clear(): void;
-  /** The row that is shown, as a link has it; null for none. */
-  current(): string | null;
+  /**
+   * The row that is shown, as a link has it: the list, which of its rows with these elements, and the elements; empty
+   * for none. Rows in another order, or some more of them, leave it the same.
+   */
+  current(): string[];
   /** Show the row of a link. */
-  open(link: string): void;
+  open(link: string[]): void;
 }
 
 export function listsPanel(
@@ -95,16 +98,21 @@ export function listsPanel(
       if (shown.length) choose(shown[(Math.max(current ? shown.indexOf(current) : by > 0 ? -1 : 0, -1) + by + shown.length) % shown.length] ?? null);
     },
     clear: () => { if (current) choose(null); },
-    current: () => (list && current ? `${lists.indexOf(list)}:${list.rows.indexOf(current)}` : null),
-    open: (link) => {
-      const [of, row] = link.split(':').map(Number);
-      const found = lists[of ?? -1]?.rows[row ?? -1];
+    current: () => (list && current ? [list.name, String(alike(list, current.elements).indexOf(current)), ...current.elements] : []),
+    open: ([name, place, ...elements]) => {
+      const of = lists.find((each) => each.name === name);
+      const found = of && alike(of, elements)[Number(place)];
       if (!found) return;
-      list = lists[of as number];
+      list = of;
       draw();
       choose(found);
     },
   };
+}
+
+/** Rows with the same elements. */
+function alike(list: List, elements: string[]): ListRow[] {
+  return list.rows.filter((row) => row.elements.join() === elements.join());
 }
 
 function columns(list: List): string[] {

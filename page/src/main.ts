@@ -1,6 +1,6 @@
 // The page: puts its parts together.
 import { Box3, Plane, Vector2, Vector3 } from 'three';
-import { type Chosen, type Cloud, isExported, json, type Json, type ListRow, type Result, type Row, type SceneFile, type Vec } from './api';
+import { type Chosen, type Cloud, isExported, json, type Json, type ListRow, type Relation, type Result, type Row, type SceneFile, type Vec } from './api';
 import { Clouds } from './clouds';
 import { ColourPanel } from './colour_panel';
 import { DetailsPanel, type Action } from './details';
@@ -156,14 +156,14 @@ async function start(): Promise<void> {
     return null;
   };
   /** Rows of another table that have points select these, by a query of the box. */
-  const related = (table: string, first: Row): Action | null => {
+  const related = ({ table, rows: [first] }: Relation): Action | null => {
     const [kind, ...rest] = (selected ?? '').split(':');
     const column = kind === 'element' ? 'global_id' : 'plane_id';
-    if (isExported || kind === 'point' || !('point_id' in first) || !(column in first)) return null;
+    if (isExported || kind === 'point' || !first || !('point_id' in first) || !(column in first)) return null;
     const value = kind === 'element' ? `'${rest.join(':').replaceAll("'", "''")}'` : rest[0];
     return { label: 'Select its points', run: () => {
       query.language = 'sql';
-      query.text = `SELECT point_id FROM ${/^[a-z_]\w*$/.test(table) ? table : `"${table.replaceAll('"', '""')}"`} WHERE ${column} = ${value}`;
+      query.text = `SELECT point_id FROM ${table} WHERE ${column} = ${value}`;
       act(query.run());
     } };
   };
@@ -223,10 +223,9 @@ async function start(): Promise<void> {
 
   const remember = (): void => {
     if (!isReady) return;
-    const { by } = clouds.colouring;
     const hasQuery = query.text.trim() !== '' && (clouds.marking !== null || elements.selection !== null || planes.chosen !== null);
     link.write({
-      camera: view.state(), colour: by === 'colour' ? null : by, selected, language: query.language,
+      camera: view.state(), colour: colours.chosen, selected, language: query.language,
       query: hasQuery ? query.text : null, row: lists.current(), section: section.state(),
     });
   };
@@ -441,7 +440,7 @@ async function start(): Promise<void> {
   lists.draw();
   drawElements();
   redrawSection();
-  if (linked.row) {
+  if (linked.row.length) {
     lists.open(linked.row);
     if (linked.camera) view.restore(linked.camera, true);
   }

@@ -44,18 +44,24 @@ export function onRamp(name: string, at: number): Vec {
   return a.map((value, axis) => Math.round(value + ((b[axis] as number) - value) * (place - k))) as Vec;
 }
 
-/** The 256 colours of a texture in which a shader looks up; those that are hidden are clear. */
+/** Places in the texture of colours: as many as a byte has values, and whole palettes, so that values of one place have one colour. */
+export const PLACES = Math.ceil(256 / PALETTE.length) * PALETTE.length;
+
+/** The place of a category, as the shader finds it. */
+export function placeOf(value: number): number {
+  return ((value % PLACES) + PLACES) % PLACES;
+}
+
+/** The colours of a texture in which a shader looks up; those of places that are hidden are clear. */
 export function table(colour: (index: number) => Vec, hidden: ReadonlySet<number> = new Set()): Uint8Array {
-  const made = new Uint8Array(1024);
-  for (let k = 0; k < 256; k++) made.set([...colour(k), hidden.has(k) ? 0 : 255], 4 * k);
+  const made = new Uint8Array(4 * PLACES);
+  for (let k = 0; k < PLACES; k++) made.set([...colour(k), hidden.has(k) ? 0 : 255], 4 * k);
   return made;
 }
 
 export function rampTable(name: string): Uint8Array {
-  return table((k) => onRamp(name, k / 255));
+  return table((k) => onRamp(name, k / (PLACES - 1)));
 }
-
-export const CATEGORIES = 256; // that have a place of their own in the table
 
 export function categoryTable(isClass: boolean, hidden: ReadonlySet<number>): Uint8Array {
   return table((k) => (isClass ? CLASSES[k]?.[1] : undefined) ?? category(k), hidden);
@@ -68,7 +74,7 @@ export function legendTable(legend: Legend | null | undefined): Uint8Array {
 }
 
 export function texture(): DataTexture {
-  const made = new DataTexture(new Uint8Array(1024), 256, 1, RGBAFormat);
+  const made = new DataTexture(new Uint8Array(4 * PLACES), PLACES, 1, RGBAFormat);
   made.minFilter = made.magFilter = NearestFilter;
   return made;
 }

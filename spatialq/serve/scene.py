@@ -336,7 +336,9 @@ class Scene:
             where = " OR ".join(f"{identifier(each)} = ?" for each in keys)
             rows = _rows(con, table, where, [key] * len(keys), MOST_RELATED)
             if rows:
-                relations.append({"name": table.name, "rows": rows})
+                is_cut = len(rows) == MOST_RELATED
+                about = {"name": table.name, "table": table.sql, "is_cut": is_cut}
+                relations.append({**about, "rows": rows})
         return {"row": found, "relations": relations}
 
 

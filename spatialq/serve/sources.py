@@ -188,8 +188,8 @@ def _once(groups: Sequence[Sequence[Path]]) -> list[list[Path]]:
 def _loaded(groups: Sequence[Sequence[Path]], cache: Path, progress: "Progress | None") -> Path:
     """Give the database with the tables of files, which is made unless it is there.
 
-    The clouds of a source, which may be a pattern or a folder, are one table if they have one
-    CRS.
+    Of the clouds of a source, which may be a pattern or a folder, those of one CRS with the same
+    columns are one table.
     """
     from spatialq.database.connection import connect_quietly
     from spatialq.database.loading import load
@@ -209,12 +209,13 @@ def _loaded(groups: Sequence[Sequence[Path]], cache: Path, progress: "Progress |
             first_crs: str | None = None
             clouds: list[tuple[list[Path], str | None]] = []
             for group in groups:
-                of_group = [file for file in group if kinds[file] == "points"]
-                systems = [open_source(COMMAND, file, ("points",)).crs for file in of_group]
-                if len(set(systems)) == 1:
-                    clouds.append((of_group, systems[0]))
-                else:
-                    clouds += [([file], own) for file, own in zip(of_group, systems, strict=True)]
+                alike: dict[tuple[str | None, frozenset[tuple[str, str]]], list[Path]] = {}
+                for file in group:
+                    if kinds[file] == "points":
+                        source = open_source(COMMAND, file, ("points",))
+                        columns = frozenset((each.name, str(each.type)) for each in source.schema)
+                        alike.setdefault((source.crs, columns), []).append(file)
+                clouds += [(of_cloud, own) for (own, _), of_cloud in alike.items()]
             for number, (of_cloud, own) in enumerate(clouds, 1):
                 first_crs = first_crs or own
                 moves = own is not None and own != first_crs

@@ -330,7 +330,7 @@ class Scene:
                 )
                 found = self.database.cursor().execute(query).fetchmany(200)
                 points = [{"point_id": point, "plane_id": plane} for point, plane in found]
-                relations = [{"name": "plane_points", "rows": points}]
+                relations = [self._relation("plane_points", points)]
                 return self._row("planes", "plane_id", int(number), relations)
             case ["row", "elements", name]:
                 clashes = [
@@ -338,10 +338,16 @@ class Scene:
                     for c in self.clashes
                     if name in c["elements"]
                 ]
-                return self._row(
-                    "elements", "global_id", name, [{"name": "clashes", "rows": clashes}]
-                )
+                relations = [self._relation("clashes", clashes)]
+                return self._row("elements", "global_id", name, relations)
         return self.files.get(path)
+
+    @staticmethod
+    def _relation(name, rows):
+        return {
+            "name": name, "table": f'memory.main."{name}"', "is_cut": len(rows) == 200,
+            "rows": rows,
+        }  # fmt: skip
 
     def _row(self, table, key, value, relations):
         result = self.database.cursor().execute(f"SELECT * FROM {table} WHERE {key} = ?", [value])

@@ -24,6 +24,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from PIL import Image
 
@@ -204,6 +205,25 @@ def opened(browser, server):
     page.tab.close()
 
 
+@contextmanager
+def shown(browser, scene, fragment="", **size):
+    """A page of another scene, or of a link."""
+    server = Server(scene, PAGE)
+    page = Opened(browser, server.url + fragment, **size)
+    yield page
+    assert page.said == []
+    page.tab.close()
+    server.close()
+
+
+def changed(scene, **cloud):
+    """Give a scene whose cloud is told of otherwise."""
+    other = copy.copy(scene)
+    other.scene = copy.deepcopy(scene.scene)
+    other.scene["clouds"][0] |= cloud
+    return other
+
+
 def near(colours, wanted, most=12):
     return np.abs(np.asarray(colours) - wanted).max(axis=-1) <= most
 
@@ -263,13 +283,25 @@ def test_a_picked_plane_shows_its_row(opened):
 
 def test_the_points_of_a_plane_are_selected(opened):
     opened.click([3, 28, 0])
+    table = opened.tab.locator("#details details")
+    assert table.locator("summary .count").inner_text() == "129"
+    assert not table.locator("table").is_visible()  # as it is long
     opened.tab.click("#details >> text=Select its points")
     opened.tab.locator("#query-clear:not([disabled])").wait_for(state="attached")
     opened.tab.locator("#details button.icon").click()
     opened.only_points()
     is_accent = near(opened.colours(every_point()), ACCENT)
     assert (is_accent == (np.arange(len(is_accent)) % 7 == 0)).mean() > 0.99
-    assert opened.tab.input_value("#query-text").endswith("FROM plane_points WHERE plane_id = 4")
+    wanted = 'SELECT point_id FROM memory.main."plane_points" WHERE plane_id = 4'
+    assert opened.tab.input_value("#query-text") == wanted
+
+
+def test_rows_of_other_tables_that_are_cut_say_so(browser, scene):
+    other = copy.copy(scene)
+    other._relation = lambda name, rows: {**scene._relation(name, rows), "is_cut": True}
+    with shown(browser, other) as page:
+        page.click([3, 28, 0])
+        assert page.tab.locator("#details summary .count").inner_text() == "129 or more"
 
 
 @pytest.mark.parametrize("hide_others", [False, True])
@@ -342,6 +374,86 @@ def test_a_class_of_points_is_hidden_in_the_legend(opened):
     opened.tab.check("#legend label:has-text('6 building') input")
     opened.idle()
     assert near(opened.colours(points)[points[:, 0] > 12], BUILDING).mean() > 0.99
+
+
+def test_categories_below_zero_are_hidden_and_rows_without_one_are_not(browser):
+    """What is not drawn is not picked, and what is drawn is."""
+    y = field()["y"]
+    kind = np.select([y < 8, y < 16], [-1.0, 0.0], np.nan)
+    points = {**field(), "kind": pa.array(kind, from_pandas=True)}  # NaN is NULL
+    scene = Scene(points, ELEMENTS, PLANES, CLASHES)
+    scene.scene["clouds"][0]["columns"][-1]["type"] = "integer"
+    points = every_point()
+    with shown(browser, scene) as page:
+        page.only_points()
+        page.panel("scene")
+        page.tab.select_option("#colours select >> nth=0", "kind")
+        page.close_panels()
+        swatch = page.tab.locator("#legend label", has_text="-1").locator(".swatch")
+        said = swatch.evaluate("(each) => getComputedStyle(each).backgroundColor")
+        before = page.colours(points)
+        assert near(before[y < 7.9], list(map(int, re.findall(r"\d+", said)))).mean() > 0.99
+        for label in page.tab.locator("#legend label").all():
+            label.locator("input").uncheck()
+        page.idle()
+        after, background = page.colours(points), page.picture()[60, 20]
+        assert near(after[y < 15.9], background, 2).mean() > 0.99
+        assert (near(after, before) & ~near(after, background, 2))[y > 16.1].mean() > 0.99
+        page.click(points[5 * SIDE + 4])
+        assert "s" not in page.state()
+        page.click(points[25 * SIDE + 4])
+        assert page.state()["s"] == f"point:0:{7 * (25 * SIDE + 4) + 3}"
+
+
+def test_the_range_of_a_scale_stays_while_tiles_are_built(browser, scene):
+    """The page asks each second how far they are."""
+    other = changed(scene, state="building", progress=0.5)
+    (cloud,) = other.scene["clouds"]
+    cloud["columns"] = [each for each in cloud["columns"] if each["name"] in "xyz"]
+    with shown(browser, other) as page:
+        page.panel("scene")
+        start = page.tab.locator("#colours input >> nth=0")
+
+        def wait():
+            for _ in range(2):
+                with page.tab.expect_response("**/scene.json"):
+                    pass
+            page.idle()
+
+        start.fill("520.1")
+        wait()
+        assert start.input_value() == "520.1"
+        start.press("Enter")
+        wait()
+        assert start.input_value() == "520.1"
+        assert page.tab.locator("#legend").inner_text().split()[1] == "520.1"
+        z = next(each for each in cloud["columns"] if each["name"] == "z")
+        z["low"] = 520.3  # there are other points now
+        wait()
+        assert start.input_value() == "520.3"
+
+
+def test_a_link_keeps_its_colour_while_tiles_are_built(browser, scene):
+    other = changed(scene, state="building", progress=0.5, columns=[], tileset=None)
+    with shown(browser, other, "#c=classification") as page:
+        page.tab.click("#copy-link")
+        assert page.state()["c"] == "classification"
+        other.scene["clouds"] = scene.scene["clouds"]
+        page.tab.locator("#legend", has_text="2 ground").wait_for()
+
+
+def test_hiding_a_category_needs_the_range_of_all_clouds(browser, scene):
+    """Where two categories may have one place in the table of colours, none is hidden."""
+    other = changed(scene)
+    (cloud,) = other.scene["clouds"]
+    far = {"name": "classification", "type": "integer", "min": -300, "max": 3}
+    beside = {"id": 1, "tileset": None, "columns": [far]}
+    other.scene["clouds"].insert(0, {**cloud, **beside})
+    with shown(browser, other) as page:
+        page.panel("scene")
+        page.tab.select_option("#colours select >> nth=0", "classification")
+        page.idle()
+        assert page.tab.locator("#legend label:has-text('2 ground') input").is_disabled()
 
 
 def test_a_scale_begins_without_what_may_be_noise(browser, scene):
@@ -522,6 +634,62 @@ def test_a_link_opens_the_row_of_a_list_and_the_section(opened, browser):
     assert "s" not in again.state()
     assert again.said == []
     again.tab.close()
+
+
+def test_a_link_opens_its_row_in_a_list_of_another_order(opened, browser, scene):
+    opened.panel("lists")
+    opened.tab.locator("#lists .row", has_text="wall and duct").click()
+    opened.idle()
+    opened.tab.click("#copy-link")
+    other = changed(scene)
+    other.scene["lists"][0]["rows"].reverse()
+    with shown(browser, other, f"#{urlsplit(opened.tab.url).fragment}") as page:
+        page.panel("lists")
+        current = page.tab.locator("#lists .row[aria-current=true]")
+        assert "wall and duct" in current.inner_text()
+
+
+def test_a_linked_plane_is_where_it_was(browser, scene):
+    """Oblique, and far from zero: a normal of six digits would have it metres away."""
+    normal = np.array([1.0, 2.0, 2.5]) / np.linalg.norm([1.0, 2.0, 2.5])
+    at = np.array([28, 0.5, 2.0])
+    numbers = [*normal, -normal @ (at + OFFSET)]
+    with shown(browser, scene, f"#p={','.join(map(str, map(float, numbers)))}") as page:
+        page.tab.click("#copy-link")
+        *again, distance = map(float, page.state()["p"].split(","))
+        assert again @ (at + OFFSET) + distance == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "fragment",
+    ["v=1,2,x,3,4,5,6,50", "v=1,2,3,4,5,6,", "b=1,2,3,4,5", "b=,,,,,", "p=0,0,0,-1", "p=1,x,0,0,1"],
+)
+def test_wrong_numbers_of_a_link_are_left_out(opened, browser, scene, fragment):
+    opened.tab.click("#copy-link")
+    with shown(browser, scene, f"#{fragment}") as page:
+        page.tab.click("#copy-link")
+        assert page.state() == opened.state()
+
+
+def test_the_ends_of_a_section_may_be_typed_in_any_order(opened):
+    opened.panel("scene")
+    opened.tab.click("#part-section summary")
+    section = {
+        name: opened.tab.locator(f"#section input[aria-label='{name} z']")
+        for name in ("From", "To", "Lowest", "Highest")
+    }
+    section["To"].fill(str(OFFSET[2] + 1.5))
+    section["To"].press("Enter")
+    section["From"].fill(str(OFFSET[2] + 3))
+    section["From"].press("Enter")
+    focused = "document.activeElement.getAttribute('aria-label')"
+    assert opened.tab.evaluate(focused) == "From z"
+    ends = [float(section[name].input_value()) for name in ("From", "To")]
+    assert ends == [OFFSET[2] + 1.5, OFFSET[2] + 3]
+    highest = int(section["Highest"].input_value())
+    section["Lowest"].fill("200")
+    assert opened.tab.evaluate(focused) == "Lowest z"
+    assert int(section["Lowest"].input_value()) == highest - 1
 
 
 def test_a_section_is_where_its_numbers_say(opened):

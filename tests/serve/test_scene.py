@@ -374,6 +374,34 @@ def test_lists_planes_and_a_model_on_the_map(house, tmp_path, in_cache):
 
 
 @pytest.mark.slow
+def test_tables_about_a_row_are_named_as_queries_find_them(tmp_path, in_cache):
+    """Two databases have a table of one name, and another one has a name of SQL."""
+    path, file = tmp_path / "site.duckdb", tmp_path / "plane_points.parquet"
+    with spatialq.connect(str(path)) as con:
+        con.execute("CREATE TABLE points AS SELECT range AS point_id, range AS x, 0 AS y, 0 AS z "
+                    "FROM range(300)")  # fmt: skip
+        con.execute(
+            "CREATE TABLE planes AS SELECT 4 AS plane_id, 0 AS nx, 0 AS ny, 1 AS nz, 0 AS d"
+        )
+        for name, least in (("plane_points", 0), ('"order"', 290)):
+            con.execute(f"CREATE TABLE {name} AS SELECT point_id, 4 AS plane_id FROM points "
+                        f"WHERE point_id >= {least}")  # fmt: skip
+        con.execute(f"COPY (SELECT 7 AS point_id, 4 AS plane_id) TO '{file}'")
+    with open_scene([str(path), str(file)]) as scene, client_of(Server(scene)) as client:
+        found = client.get("row/planes/4").json()["relations"]
+        counts = {}
+        for each in found:
+            text = f"SELECT point_id FROM {each['table']} WHERE plane_id = 4"
+            answer = client.post("query", json={"text": text}).json()
+            counts[each["table"]] = answer["count"], len(each["rows"]), each["is_cut"]
+    assert counts == {
+        'scene.main."plane_points"': (300, 200, True),
+        'scene.main."order"': (10, 10, False),
+        'own.main."plane_points"': (1, 1, False),
+    }
+
+
+@pytest.mark.slow
 def test_parquet_queries_and_tables(house, tmp_path, in_cache):
     path = tmp_path / "site.duckdb"
     with spatialq.connect(str(path)) as con:
@@ -426,6 +454,22 @@ def test_the_files_of_a_folder_are_one_cloud(house, tmp_path, in_cache, source):
     with open_scene([str(tmp_path / "b.laz"), str(tmp_path / source)]) as scene:
         said = [(each["name"], each["points"]) for each in scene.said()["clouds"]]
     assert said == [("b.laz", points // 2), ("a.laz", points // 2)]
+
+
+def test_files_of_a_folder_with_other_columns_are_a_cloud_of_their_own(tmp_path, in_cache):
+    """A column of bytes does not hold the numbers of others."""
+    kinds = {"a": "uchar", "b": "float", "c": "int", "d": "uchar"}
+    for number, (name, kind) in enumerate(kinds.items()):
+        columns = [f"property {each}" for each in ("double x", "double y", "double z")]
+        lines = ["ply", "format ascii 1.0", "element vertex 2", *columns,
+                 f"property {kind} quality", "end_header",
+                 f"{number} 0 0 7", f"{number} 1 0 9"]  # fmt: skip
+        (tmp_path / f"{name}.ply").write_text("\n".join(lines) + "\n")
+    with open_scene([str(tmp_path)]) as scene:
+        said = [(each["name"], each["points"]) for each in scene.said()["clouds"]]
+        qualities = [dict(cloud.table.columns)["quality"] for cloud in scene.clouds]
+    assert said == [("points, 2 files", 4), ("b.ply", 2), ("c.ply", 2)]
+    assert qualities == ["UTINYINT", "FLOAT", "INTEGER"]
 
 
 @pytest.mark.parametrize(
