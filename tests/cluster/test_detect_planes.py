@@ -216,6 +216,19 @@ def test_clouds_have_the_planes_of_one_piece(at_once, tiles, tmp_path, tile_size
         cluster.table(con, out)
 
 
+def test_clouds_of_noise_only_have_all_points(at_once, tmp_path):
+    path = tmp_path / "noise.laz"
+    surveys.write_tile(path, *np.random.default_rng(3).uniform(0, 30, (3, 500)))
+    cloud = laspy.read(path)
+    cloud.classification[:] = 7
+    cloud.write(path)
+    run("plane_points", path, tmp_path / "out", part_format="laz", noise=False)
+    found = laspy.read(tmp_path / "out" / "parts" / "noise.laz")
+    assert np.array_equal(found.xyz, cloud.xyz)
+    assert not np.any(found.plane_id)
+    assert np.isnan(found.plane_distance).all()
+
+
 def test_two_parts_of_one_name_are_refused(at_once, tiles, tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).mkdir()

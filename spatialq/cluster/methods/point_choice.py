@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from spatialq.cluster.folder import CALLER
 from spatialq.cluster.job import Job
 from spatialq.cluster.methods.cloud_parts import LAZ, MORE, CloudWork, ConsideredWork, OwnPoints
@@ -15,27 +13,18 @@ from spatialq.workflows.cloud_points import IS_NOISE
 
 def write_classes(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
     """Write the points of a core with their new classes, or those of them that are no noise."""
-    from spatialq.export.las import write_copy
-
     found, own = make(part), OwnPoints(part)
-    classes, keep = np.zeros(own.n, np.uint8), np.zeros(own.n, np.bool_)
-    at = own.positions(own.columns["point_id"])
-    classes[at], keep[at] = own.columns[CLASS], True
+    ids = own.columns["point_id"]
+    classes = own.by_position(ids, own.columns[CLASS])
     classes[own.positions(found["point_id"])] = found[CLASS]
     if part.data["drop_noise"]:
-        keep &= ~IS_NOISE[classes]
-    crs = part.data["crs"]
-    return {"rows": write_copy(own.files, path, classes=classes, keep=keep, crs=crs)}
+        ids = ids[~IS_NOISE[classes[own.positions(ids)]]]
+    return own.write(path, ids, classes=classes)
 
 
 def write_kept(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
     """Write the points of a core that are kept."""
-    from spatialq.export.las import write_copy
-
-    found, own = make(part), OwnPoints(part)
-    keep = np.zeros(own.n, np.bool_)
-    keep[own.positions(found["point_id"])] = True
-    return {"rows": write_copy(own.files, path, keep=keep, crs=part.data["crs"])}
+    return OwnPoints(part).write(path, make(part)["point_id"])
 
 
 class NoiseWork(ConsideredWork):
