@@ -5,6 +5,8 @@ import pytest
 
 import spatialq
 from spatialq import cluster
+from spatialq.cluster import points
+from spatialq.execution.call import call_as_given
 from spatialq.functions import neighbour_stages
 from tests.cluster import surveys
 from tests.conftest import made_once
@@ -97,6 +99,27 @@ def test_processes_and_resume(tiles, tmp_path, function):
     made = cluster.run(function, source, out, resume=True, **options)
     assert made["resumed"] == len(parts) - 2
     assert surveys.of_job(out) == expected
+
+
+@pytest.mark.parametrize("function", ["classify_noise", "point_features"])
+def test_tasks_run_on_the_cpu(tiles, tmp_path, function):
+    with pytest.raises(ValueError, match=rf"device must be one of auto, cpu for {function}, .*gpu"):
+        cluster.run(function, str(tiles), tmp_path / "out", device="gpu", **surveys.QUIET)
+    assert not (tmp_path / "out").exists()
+
+
+def test_no_task_plans_onto_a_gpu(at_once, tiles, tmp_path, monkeypatch):
+    """Workers have no share of one."""
+    asked = set()
+
+    def call(function, arguments, options, device, **more):
+        asked.add(device)
+        return call_as_given(function, arguments, options, device, **more)
+
+    monkeypatch.setattr(points, "call_as_given", call)
+    options = surveys.QUIET | {"radius": 2.0}
+    cluster.run("point_features", f"{tiles}/*.laz", tmp_path / "out", **options)
+    assert asked == {"cpu"}
 
 
 def test_classes_are_kept(at_once, tiles, tmp_path):

@@ -134,5 +134,6 @@ def test_the_commands(tiles, tmp_path):
 def test_rows_without_noise_are_no_parts(at_once, tiles, tmp_path):
     with pytest.raises(ValueError, match=r"drop_noise must be false with part_format 'parquet'"):
         cluster.run(
-            "classify_noise", str(tiles), tmp_path / "out", drop_noise=True, **surveys.QUIET
-        )
+            "classify_noise", str(tiles), tmp_path / "out", drop_noise=True,
+            progress=lambda *_: pytest.fail("a file was read"), **surveys.QUIET,
+        )  # fmt: skip

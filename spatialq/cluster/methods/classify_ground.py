@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.cluster.folder import CALLER
 from spatialq.cluster.job import Job
-from spatialq.cluster.methods.cloud_parts import LAZ, CloudWork, names_of_rasters
+from spatialq.cluster.methods.cloud_parts import LAZ, CloudWork, names_of_rasters, require_laz
 from spatialq.cluster.methods.terrain_parts import (
     TIF,
     cut_window,
@@ -33,7 +32,6 @@ class RowWork(StagedWork):
     """The stages of a job whose parts are rows."""
 
     def __init__(self, job: Job) -> None:
-        _refuse_ground_only(job)
         super().__init__(job, NOISE if job.call.more["by_class"] else ())
         self.write = write_by_class
 
@@ -42,7 +40,6 @@ class TerrainWork(StagedWork):
     """The stages of a job whose parts are windows of the terrain."""
 
     def __init__(self, job: Job) -> None:
-        _refuse_ground_only(job)
         self.names: list[str] = []
         if job.call.tile_size is None:
             self.names = names_of_rasters(job, FUNCTION, TIF)
@@ -75,22 +72,6 @@ class TerrainWork(StagedWork):
             for name, window, owner in windows()
         )
         self.parts(tasks, sum(1 for _ in windows()))
-
-
-def _refuse_ground_only(job: Job) -> None:
-    """Refuse parts of ground points only, unless they are clouds.
-
-    Raises
-    ------
-    ValueError
-    """
-    call = job.call
-    if call.more["ground_only"]:
-        message = (
-            f"{CALLER}: ground_only must be false with part_format {call.part_format!r}: it is "
-            f"for {LAZ!r}"
-        )
-        raise ValueError(message)
 
 
 def write_by_class(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
@@ -145,14 +126,15 @@ def _box(data: dict[str, Any]) -> cloud_points.Bounds | None:
     return xmin, ymin, xmax, ymax
 
 
-def check(more: Mapping[str, Any], _: float | None, __: Any) -> None:
-    """Refuse wrong options of the terrain.
+def check(more: Mapping[str, Any], _: float | None, __: Any, part_format: str) -> None:
+    """Refuse wrong options of the terrain, and parts of ground points only that are no clouds.
 
     Raises
     ------
     ValueError
     """
     surface_options(more)
+    require_laz("ground_only", more, part_format)
 
 
 METHOD = method_of(

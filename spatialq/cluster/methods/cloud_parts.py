@@ -1,12 +1,12 @@
 """Parts of jobs that are files of clouds, or have their names."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from spatialq.cluster.folder import PARTS
+from spatialq.cluster.folder import CALLER, PARTS
 from spatialq.cluster.job import Job
 from spatialq.cluster.layout import Core
 from spatialq.cluster.points import CorePart, open_cloud
@@ -135,6 +135,20 @@ class OwnPoints:
 
         keep = self.by_position(ids, values=True)
         return {"rows": write_copy(self.files, path, keep=keep, crs=self._crs, **changes)}
+
+
+def require_laz(option: str, more: Mapping[str, Any], part_format: str) -> None:
+    """Refuse an option that only parts in LAZ have, where it is not false.
+
+    Raises
+    ------
+    ValueError
+    """
+    if more[option] and part_format != LAZ:
+        message = (
+            f"{CALLER}: {option} must be false with part_format {part_format!r}: it is for {LAZ!r}"
+        )
+        raise ValueError(message)
 
 
 def names_of_clouds(job: Job, caller: str) -> list[str]:
