@@ -39,7 +39,7 @@ class StagedWork:
         call = job.call
         self.job, self.options, self.metres = job, call.options, call.units[0]
         self.survey = job.survey(left_out)
-        self.cloud = _cloud_of(self.survey, call.level)
+        self.cloud = _cloud_of(self.survey, call.level, call.z_to_xy_scale)
         self.layout = job.layout(self.survey)
         self.is_ended = False
         self.write: Write = write_part
@@ -161,12 +161,13 @@ def found_in(path: str | Path) -> TaskResult:
     return TaskResult(arrays, facts)
 
 
-def _cloud_of(survey: Survey, level: float) -> Cloud:
+def _cloud_of(survey: Survey, level: float, z_to_xy_scale: float) -> Cloud:
     if survey.total == 0:
         nowhere = float("nan"), float("nan"), float("nan")
         return Cloud(0, nowhere, nowhere)
     (*low, bottom), (*high, top) = (ends.tolist() for ends in survey.ends)
-    return Cloud(survey.total, (*low, bottom * level), (*high, top * level))
+    may_have_strays = survey.file_of_strays(z_to_xy_scale * level) is not None
+    return Cloud(survey.total, (*low, bottom * level), (*high, top * level), may_have_strays)
 
 
 def perform(data: dict[str, Any], path: Path) -> dict[str, Any]:

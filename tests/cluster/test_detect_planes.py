@@ -11,6 +11,7 @@ import pytest
 
 import spatialq
 from spatialq import cluster
+from spatialq.demo.house import write_house
 from spatialq.errors import CrsWarning, FileError, FileWarning, JobError, SparsePointsWarning
 from tests.cluster import surveys
 from tests.cluster.processes import wait_for_lines
@@ -84,6 +85,26 @@ def test_sparse_points_are_told_once(at_once, tmp_path, function, density, is_to
     found = sparse(lambda: cluster.run(function, tmp_path / "tiles", tmp_path / "out", **given))
     assert found == expected
     assert len(found) == is_told
+
+
+def test_sparse_points_of_elements_are_told_once(at_once, tmp_path):
+    (tmp_path / "tiles").mkdir()
+    for k, own in enumerate(np.array_split(np.column_stack(hills(0.5, 130.0)), 2)):
+        surveys.write_tile(tmp_path / "tiles" / f"{k}.laz", *own.T)
+    write_house(tmp_path / "house.ifc")
+    with spatialq.connect() as con, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        con.execute(f"CREATE TABLE elements AS FROM read_ifc('{tmp_path}/house.ifc')")
+        query = f"FROM plane_elements('{tmp_path}/tiles/*.laz', 'elements', unit := 1.0)"
+        expected = sparse(lambda: con.sql(query).fetchall())
+    found = sparse(
+        lambda: cluster.run(
+            "plane_elements", tmp_path / "tiles", tmp_path / "out",
+            elements=tmp_path / "house.ifc", unit=1.0,
+        )
+    )  # fmt: skip
+    assert found == expected
+    assert len(found) == 1
 
 
 def sparse(work):
