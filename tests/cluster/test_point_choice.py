@@ -121,6 +121,15 @@ def test_the_commands(tiles, tmp_path):
         "thin", tiles, "-o", tmp_path / "thin", *job, "--distance", "2m", "--part-format", "parquet"
     )
     assert done.returncode == 0, done.stderr
+    without = spatialq.write_noise(tiles, tmp_path / "one.laz", drop_noise=True, multiplier=1)
+    parts = (tmp_path / "noise" / "parts").iterdir()
+    assert sum(records(path).size for path in parts) == records(tmp_path / "one.laz").size
+    assert records(tmp_path / "one.laz").size < without["points"]
+    spatialq.write_thinned(tiles, tmp_path / "thinned.laz", distance=2.0)
+    with spatialq.connect() as con:
+        cluster.table(con, tmp_path / "thin", "kept")
+        ((kept,),) = con.sql("SELECT count(*) FROM kept").fetchall()
+    assert kept == records(tmp_path / "thinned.laz").size
     assert all(path.suffix == ".laz" for path in (tmp_path / "noise" / "parts").iterdir())
     assert all(path.suffix == ".parquet" for path in (tmp_path / "thin" / "parts").iterdir())
     wrong = spatialq_command("thin", tiles, "-o", tmp_path / "out", *job, "--method", "poisson")
