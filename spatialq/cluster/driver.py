@@ -144,7 +144,7 @@ def run(
         raise ValueError(message)
     more = {name: _plain(options.pop(name, value)) for name, value in method.more.items()}
     chosen = declared.choose(options)
-    method.check(more, side, chosen)
+    method.check(more, side, chosen, part_format)
     files = files_of_job(source, method.kind)
     target = new_folder_of(folder, source, files, part_format)
     paths = list(map(str, files))
@@ -163,7 +163,7 @@ def run(
     }
     call = Call(
         function, paths, crs, fitted.options, fitted.z_to_xy_scale, fitted.level, fitted.units,
-        more, side, part_format, kind_of(device),
+        more, side, part_format, kind_of(device) if method.devices is None else "cpu",
     )  # fmt: skip
     uses_gpus = method.devices is None and may_use_gpus(device, declared, chosen)
     here = uses_gpus and executor != "ray"

@@ -17,6 +17,7 @@ from spatialq.cluster.task import Done, Task
 from spatialq.cluster.warned import Warned
 from spatialq.data.reach import require_reach
 from spatialq.errors import FileWarning, JobError
+from spatialq.functions.catalogue import divisible
 from spatialq.functions.declaration import Parameters
 from spatialq.io.source import Progress
 from spatialq.io.storage import as_path
@@ -93,7 +94,8 @@ class Job:
         Raises
         ------
         JobError
-            If one of these has changed since, or if there may be stray points.
+            If one of these has changed since, or if there may be stray points, unless the function
+            keeps these.
         ValueError
             If points are farther away than `spatialq.data.reach` says.
 
@@ -108,7 +110,8 @@ class Job:
         tasks = (task_of(call.function, path, first, bounds, left_out) for path in call.paths)
         done = self.facts(SURVEY, tasks, len(call.paths), self.is_unchanged)
         survey = Survey.of(call.paths, done)
-        survey.require_no_strays(call.function, call.z_to_xy_scale * call.level)
+        if not divisible()[call.function].declaration.keeps_strays:
+            survey.require_no_strays(call.function, call.z_to_xy_scale * call.level)
         if survey.total:
             require_reach(call.function, *survey.ends, call.units)
         self._update(points=survey.total)

@@ -82,6 +82,12 @@ class Layout:
         box = float(low[0]), float(low[1]), float(high[0]), float(high[1])
         return Core(f"{k:07}", box, k)
 
+    def has(self, core: Core) -> bool:
+        """Whether a core of any survey of these files, divided likewise, is a core of this one."""
+        if core.file is None:
+            return self.files(core.box).size > 0
+        return bool(self._survey.points[core.file] > 0)
+
     def _tiles(self, side: float) -> Iterator[Core]:
         if self._survey.total == 0:
             return

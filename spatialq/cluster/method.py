@@ -39,7 +39,7 @@ def open_points(
     return fit(function, {"z": np.empty(0)}, options, frame), crs
 
 
-def check_nothing(more: Mapping[str, Any], tile_size: float | None, options: Parameters) -> None:
+def check_nothing(*_: Any) -> None:
     """Accept whatever `Method.check` is asked."""
 
 
@@ -57,8 +57,8 @@ class Method:
     """What its parts may be, by their endings; the first is the default."""
     more: Mapping[str, Any] = field(default_factory=dict)
     """Its options besides the function's parameters, with their defaults: values of JSON."""
-    check: Callable[[Mapping[str, Any], float | None, Any], None] = check_nothing
-    """Gets those options, `tile_size` and the parameters; raises a ValueError where they cannot be
-    used, before anything is written."""
+    check: Callable[[Mapping[str, Any], float | None, Any, str], None] = check_nothing
+    """Gets those options, `tile_size`, the parameters and `part_format`; raises a ValueError where
+    they cannot be used, before anything is read or written."""
     devices: tuple[str, ...] | None = None
     """What `device` may be where its tasks run on the CPU; None for all that the function takes."""

@@ -33,16 +33,14 @@ class StagedWork:
     job : Job
     left_out : sequence of int
         Classes of points that are not considered.
-    whole : bool
-        Whether there are cores whose points all have such a class, too.
     """
 
-    def __init__(self, job: Job, left_out: Sequence[int] = (), *, whole: bool = False) -> None:
+    def __init__(self, job: Job, left_out: Sequence[int] = ()) -> None:
         call = job.call
         self.job, self.options, self.metres = job, call.options, call.units[0]
         self.survey = job.survey(left_out)
-        self.cloud = _cloud_of(self.survey, call.level)
-        self.layout = job.layout(self.survey.whole if whole else self.survey)
+        self.cloud = _cloud_of(self.survey, call.level, call.z_to_xy_scale)
+        self.layout = job.layout(self.survey)
         self.is_ended = False
         self.write: Write = write_part
         """Writes a part of `rows`."""
@@ -100,6 +98,10 @@ class StagedWork:
         """Have the tasks of the last stage done."""
         self.job.parts(tasks, total)
         self.is_ended = True
+
+    def end(self) -> None:
+        """Write what there is of a program that has ended without a last stage: no parts."""
+        self.parts([], 0)
 
     def task(
         self,
@@ -159,12 +161,13 @@ def found_in(path: str | Path) -> TaskResult:
     return TaskResult(arrays, facts)
 
 
-def _cloud_of(survey: Survey, level: float) -> Cloud:
+def _cloud_of(survey: Survey, level: float, z_to_xy_scale: float) -> Cloud:
     if survey.total == 0:
         nowhere = float("nan"), float("nan"), float("nan")
         return Cloud(0, nowhere, nowhere)
     (*low, bottom), (*high, top) = (ends.tolist() for ends in survey.ends)
-    return Cloud(survey.total, (*low, bottom * level), (*high, top * level))
+    may_have_strays = survey.file_of_strays(z_to_xy_scale * level) is not None
+    return Cloud(survey.total, (*low, bottom * level), (*high, top * level), may_have_strays)
 
 
 def perform(data: dict[str, Any], path: Path) -> dict[str, Any]:
@@ -249,6 +252,6 @@ def method_of(
         assert program is not None
         program(work)
         if not work.is_ended:
-            work.parts([], 0)
+            work.end()
 
     return Method(function, run, formats=tuple(forms), **more)

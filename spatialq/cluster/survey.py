@@ -227,20 +227,17 @@ class Survey:
         """The least x, y and z of all points, and the greatest."""
         return np.nanmin(self.low, axis=0), np.nanmax(self.high, axis=0)
 
-    def require_no_strays(self, caller: str, z_to_xy_scale: float = 1.0) -> None:
-        """Refuse a survey of which a few points may be far from all others.
+    def file_of_strays(self, z_to_xy_scale: float = 1.0) -> str | None:
+        """Name the file with the points farthest from all others.
 
-        They would be left out, as `spatialq.data.strays` says, by a call on all files at once; no
-        task sees all points.
-
-        Raises
-        ------
-        MayBeStrayError
-            If there may be stray points.
+        Returns
+        -------
+        str or None
+            None where no point can be stray, as `spatialq.data.strays` says.
         """
         most = few(self.total)
         if most == 0:
-            return
+            return None
         inside = self.points > 0
         counts = np.maximum(1, self.points[inside] // OUTER)
         low, high = np.empty(3), np.empty(3)
@@ -248,9 +245,23 @@ class Survey:
             low[axis] = _beyond(self.inner[inside, 0, axis], counts, most)
             high[axis] = -_beyond(-self.inner[inside, 1, axis], counts, most)
         if Box(low, high, z_to_xy_scale).reach.holds(Box(*self.ends, z_to_xy_scale)):
-            return
+            return None
         away = np.maximum(low - self.low, self.high - high).max(axis=1)
-        farthest = self.paths[int(np.nanargmax(away))]
+        return self.paths[int(np.nanargmax(away))]
+
+    def require_no_strays(self, caller: str, z_to_xy_scale: float = 1.0) -> None:
+        """Refuse a survey of which a few points may be far from all others.
+
+        They would be left out by a call on all files at once; no task sees all points.
+
+        Raises
+        ------
+        MayBeStrayError
+            If there may be stray points.
+        """
+        farthest = self.file_of_strays(z_to_xy_scale)
+        if farthest is None:
+            return
         message = (
             f"{caller}: '{farthest}' has points that may be far from all others, which no tile can "
             "tell: give bounds without them, or leave the file out"

@@ -12,6 +12,7 @@ NUMPY_TYPES = {
     "BIGINT": np.int64,
     "BOOLEAN": np.bool_,
     "DOUBLE": np.float64,
+    "FLOAT": np.float32,
     "INTEGER": np.int32,
     "UBIGINT": np.uint64,
     "USMALLINT": np.uint16,

@@ -162,11 +162,32 @@ def strays_of(
         rows, points = rows[outside], points[outside]
         # The points that have joined are in the box, so that what the core has more is among those
         # outside; and what grows from a part of the core is a part of what grows from the core.
-        box, outside = box.around(_core_among(points, box, most)).grown(points)
-        if box.side == 0:  # the core is one place, which nothing has joined
-            near = box.widened(PLACE).has(points)
-            box, outside = box.around_points(points[near]).grown(points)
+        box, outside = grow(box.around(_core_among(points, box, most)), points)
     return (rows[outside], box) if outside.size else None
+
+
+def grow(core: Box, points: Any) -> tuple[Box, Any]:
+    """Let points join a core.
+
+    Parameters
+    ----------
+    core : Box
+        Or a box that it grows to.
+    points : float64[n, 3]
+        All points outside, at least.
+
+    Returns
+    -------
+    box : Box
+        Around all that are not stray.
+    outside : int64[k]
+        Which points are stray.
+    """
+    box, outside = core.grown(points)
+    if box.side == 0:  # the core is one place, which nothing has joined
+        near = box.widened(PLACE).has(points)
+        box, outside = box.around_points(points[near]).grown(points)
+    return box, outside
 
 
 def _views(xyz: Sequence[Any]) -> list[Any]:

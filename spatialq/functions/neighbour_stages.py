@@ -5,6 +5,8 @@ last neighbour is nearer than the border of the halo. A point of which it is not
 as noise or a point beside a gap, is sought for among the points of each core that may have a nearer
 neighbour; the nearest of those that all cores find are its neighbours. So the width of the halo
 decides how many points are far, not what is found.
+
+Stray points are no neighbours. Theirs may be in any core.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,6 +27,7 @@ from spatialq.functions.stages import (
     PointWork,
     TaskResult,
 )
+from spatialq.functions.stray_stages import POINT, without
 from spatialq.geometry.neighbours import NeighbourLists, Neighbours
 from spatialq.runtime.arrays import Array, Floats, Ints
 
@@ -32,9 +35,10 @@ WIDTH = 3.0
 """The halo, in radii of the circle that has as many points where these are evenly spread."""
 FAR = "far_"
 """How names of arrays begin that have the far points of a core."""
-POINT = {"point_id": np.int64, "x": np.float64, "y": np.float64, "z": np.float64}
 FOUND = {"query": np.int64, **POINT, "squared": np.float64}
 """A neighbour of a far point: the row of that, the neighbour, and how far it is away, squared."""
+AT_ONCE = 1 << 16
+"""Neighbours that are chosen from together, at least."""
 
 
 @dataclass(frozen=True)
@@ -79,14 +83,17 @@ class CoreSearch:
     Attributes
     ----------
     own : dict of arrays
-        The points of the core, in the order of their ids.
+        The points of the core that are not stray, in the order of their ids.
+    strays : dict of arrays
+        Those that are.
     near : Neighbours
     tree : int64[m]
         Which rows of `near.points` are of the core.
     """
 
-    def __init__(self, part: Part, search: NearestSearch) -> None:
-        points = _in_order(part.points())
+    def __init__(self, part: Part, search: NearestSearch, strays: TaskResult | None = None) -> None:
+        points, found = without(_in_order(part.points()), strays)
+        self.strays = part.own(found)
         is_own = part.is_own(points)
         self.own = {name: values[is_own] for name, values in points.items()}
         self.near = Neighbours(points["x"], points["y"], points["z"])
@@ -99,7 +106,7 @@ class CoreSearch:
         found: Ints = self._place[self.near.order[tree]]
         return found
 
-    def nearest(self, tree: Ints, use: Callable[[NeighbourLists], None]) -> dict[str, Array]:
+    def search(self, tree: Ints, use: Callable[[NeighbourLists], None]) -> dict[str, Array]:
         """Find the nearest neighbours of some points of the core.
 
         Parameters
@@ -113,7 +120,7 @@ class CoreSearch:
         Returns
         -------
         dict of arrays
-            The far points, which `nearest` needs of a task.
+            The far points, which `search_cores` needs of a task.
         """
         last = np.full(tree.size, inf)
 
@@ -132,24 +139,28 @@ class CoreSearch:
         return {f"{FAR}{name}": values for name, values in columns.items()}
 
 
-def nearest(
-    work: PointWork[Any], do: Callable[..., Columns], search: NearestSearch, *inputs: Any
+def search_cores(
+    work: PointWork[Any],
+    do: Callable[..., Columns],
+    search: NearestSearch,
+    *inputs: Any,
+    strays: OfAll | None = None,
 ) -> tuple[OfCores, OfAll | None]:
-    """Have `do(part, search, *inputs)` called for each core, and the far points sought for.
+    """Have `do(part, search, strays, *inputs)` called for each core, and far points sought for.
 
     Returns
     -------
     found : OfCores
-        What `do` gives; among it what `CoreSearch.nearest` gives.
+        What `do` gives; among it what `CoreSearch.search` gives.
     far : OfAll or None
-        For `far_lists`; None where no point is far.
+        For `far_lists`; None where no point is far or stray.
     """
-    found = work.each("near", do, search, *inputs, halo=search.halo)
-    far = work.once("far", gather, found)
+    found = work.each("near", do, search, strays, *inputs, halo=search.halo)
+    far = work.once("far", gather_far, found, strays)
     if not far.facts["far"]:
         return found, None
-    of_cores = work.each("candidates", find, far, search.k)
-    return found, work.once("nearest", choose, of_cores, far, search.k)
+    of_cores = work.each("candidates", find_for_far, far, strays, search.k)
+    return found, work.once("chosen", choose_for_far, of_cores, far, search.k)
 
 
 def far_lists(
@@ -159,37 +170,61 @@ def far_lists(
 
     Returns
     -------
-    xyz : three of float64[n]
-        The points among which they are, read-only.
-    queries : float64[m, 3]
-        The far points.
-    places : int64[m]
-        Which points of the core these are.
-    lists : NeighbourLists
+    xyz, queries, places, lists
+        `places` says which points of the core they are; the others are as of `lists_of`.
     """
-    ids = found.arrays[f"{FAR}point_id"]
-    if far is None or not ids.size:
+    points = {name: found.arrays[f"{FAR}{name}"] for name in POINT}
+    if far is None or not points["x"].size:
         return None
-    arrays = far.arrays
-    row = np.searchsorted(arrays["far"], ids)
-    first, stop = arrays["starts"][row], arrays["starts"][row + 1]
-    starts = np.concatenate([[0], np.cumsum(stop - first)])
-    rows = np.arange(starts[-1]) + np.repeat(first - starts[:-1], stop - first)
-    queries = np.column_stack([found.arrays[f"{FAR}{axis}"] for axis in "xyz"])
-    lists = NeighbourLists(0, ids.size, starts, rows, arrays["squared"][rows])
-    xyz = tuple(read_only(arrays[axis]) for axis in "xyz")
+    xyz, queries, lists = lists_of(points, far)
     return xyz, queries, np.array(found.arrays[f"{FAR}place"]), lists
 
 
-def gather(found: Iterator[TaskResult]) -> TaskResult:
-    """Put the far points of all cores together, in the order of their ids."""
+def lists_of(
+    points: Columns, far: TaskResult, most: int | None = None
+) -> tuple[Any, Floats, NeighbourLists]:
+    """Give the neighbours of points that are far or stray.
+
+    Parameters
+    ----------
+    points : mapping
+        `point_id`, x, y, z.
+    far : TaskResult
+        Of `search_cores`.
+    most : int, optional
+        How many for each point; by default all that were sought for.
+
+    Returns
+    -------
+    xyz : three of float64[n]
+        The points among which they are, read-only.
+    queries : float64[m, 3]
+        These points.
+    lists : NeighbourLists
+    """
+    arrays = far.arrays
+    row = np.searchsorted(arrays["far"], points["point_id"])
+    first, stop = arrays["starts"][row], arrays["starts"][row + 1]
+    if most is not None:
+        stop = np.minimum(stop, first + most)
+    starts = np.concatenate([[0], np.cumsum(stop - first)])
+    rows = np.arange(starts[-1]) + np.repeat(first - starts[:-1], stop - first)
+    queries = np.column_stack([points[axis] for axis in "xyz"])
+    lists = NeighbourLists(0, row.size, starts, rows, arrays["squared"][rows])
+    return tuple(read_only(arrays[axis]) for axis in "xyz"), queries, lists
+
+
+def gather_far(found: Iterator[TaskResult], strays: TaskResult | None) -> TaskResult:
+    """Put the far points of all cores and the stray points together, in the order of their ids."""
     names = [*POINT, "squared"]
-    parts = [{name: each.arrays[f"{FAR}{name}"] for name in names} for each in found]
+    parts: list[Columns] = [{name: each.arrays[f"{FAR}{name}"] for name in names} for each in found]
+    if strays is not None:
+        parts.append({**strays.arrays, "squared": np.full(strays.arrays["x"].size, inf)})
     far = _in_order({name: np.concatenate([each[name] for each in parts]) for name in names})
     return TaskResult(far, {"far": far["x"].size})
 
 
-def find(part: Part, far: TaskResult, k: int) -> Columns:
+def find_for_far(part: Part, far: TaskResult, strays: TaskResult | None, k: int) -> Columns:
     """Find the neighbours that far points may have in a core; without any it is not read."""
     arrays = far.arrays
     x, y, limit = arrays["x"], arrays["y"], arrays["squared"]
@@ -200,7 +235,9 @@ def find(part: Part, far: TaskResult, k: int) -> Columns:
     )
     chosen = np.flatnonzero(dx * dx + dy * dy <= limit)
     found: list[dict[str, Array]] = [{name: np.empty(0, kind) for name, kind in FOUND.items()}]
-    points = _in_order(part.own(part.points())) if chosen.size else found[0]
+    points: Columns = found[0]
+    if chosen.size:
+        points, _ = without(_in_order(part.own(part.points())), strays)
 
     def look(some: NeighbourLists) -> None:
         query = np.repeat(chosen[some.first : some.stop], np.diff(some.starts))
@@ -214,18 +251,28 @@ def find(part: Part, far: TaskResult, k: int) -> Columns:
     return {name: np.concatenate([each[name] for each in found]) for name in FOUND}
 
 
-def choose(of_cores: Iterator[TaskResult], far: TaskResult, k: int) -> Columns:
+def choose_for_far(of_cores: Iterator[TaskResult], far: TaskResult, k: int) -> Columns:
     """Choose the k nearest of what all cores have found of each far point."""
-    parts = [each.arrays for each in of_cores]
+    parts: list[Columns] = [{name: np.empty(0, kind) for name, kind in FOUND.items()}]
+    waiting = 0
+    for each in of_cores:
+        parts.append(each.arrays)
+        waiting += each.arrays["query"].size
+        # as many as are kept, so that each is sorted a few times only, however many cores there are
+        if waiting > max(AT_ONCE, parts[0]["query"].size):
+            parts, waiting = [_nearest_of(parts, k)], 0
+    found, ids = _nearest_of(parts, k), far.arrays["point_id"]
+    starts = np.searchsorted(found["query"], np.arange(ids.size + 1))
+    return {"far": ids, "starts": starts, **{name: found[name] for name in (*"xyz", "squared")}}
+
+
+def _nearest_of(parts: list[Columns], k: int) -> Columns:
+    """Choose the k nearest for each query, in their order."""
     found = {name: np.concatenate([each[name] for each in parts]) for name in FOUND}
     order = np.lexsort((found["point_id"], found["squared"], found["query"]))
-    found = {name: values[order] for name, values in found.items()}
-    query = found.pop("query")
-    is_near = np.arange(query.size) - np.searchsorted(query, query) < k
-    ids = far.arrays["point_id"]
-    starts = np.searchsorted(query[is_near], np.arange(ids.size + 1))
-    chosen = {name: found[name][is_near] for name in ("x", "y", "z", "squared")}
-    return {"far": ids, "starts": starts, **chosen}
+    query = found["query"][order]
+    order = order[np.arange(query.size) - np.searchsorted(query, query) < k]
+    return {name: values[order] for name, values in found.items()}
 
 
 def _in_order(points: Columns) -> dict[str, Array]:

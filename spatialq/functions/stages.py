@@ -63,6 +63,8 @@ class Cloud:
     low: tuple[float, float, float]
     """The least x, y and z; NaN where there are no points."""
     high: tuple[float, float, float]
+    may_have_strays: bool = False
+    """Whether a few points may be stray; never for functions that do not keep stray points."""
 
     @property
     def box(self) -> Box:

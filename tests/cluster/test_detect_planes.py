@@ -11,6 +11,7 @@ import pytest
 
 import spatialq
 from spatialq import cluster
+from spatialq.demo.house import write_house
 from spatialq.errors import CrsWarning, FileError, FileWarning, JobError, SparsePointsWarning
 from tests.cluster import surveys
 from tests.cluster.processes import wait_for_lines
@@ -84,6 +85,26 @@ def test_sparse_points_are_told_once(at_once, tmp_path, function, density, is_to
     found = sparse(lambda: cluster.run(function, tmp_path / "tiles", tmp_path / "out", **given))
     assert found == expected
     assert len(found) == is_told
+
+
+def test_sparse_points_of_elements_are_told_once(at_once, tmp_path):
+    (tmp_path / "tiles").mkdir()
+    for k, own in enumerate(np.array_split(np.column_stack(hills(0.5, 130.0)), 2)):
+        surveys.write_tile(tmp_path / "tiles" / f"{k}.laz", *own.T)
+    write_house(tmp_path / "house.ifc")
+    with spatialq.connect() as con, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        con.execute(f"CREATE TABLE elements AS FROM read_ifc('{tmp_path}/house.ifc')")
+        query = f"FROM plane_elements('{tmp_path}/tiles/*.laz', 'elements', unit := 1.0)"
+        expected = sparse(lambda: con.sql(query).fetchall())
+    found = sparse(
+        lambda: cluster.run(
+            "plane_elements", tmp_path / "tiles", tmp_path / "out",
+            elements=tmp_path / "house.ifc", unit=1.0,
+        )
+    )  # fmt: skip
+    assert found == expected
+    assert len(found) == 1
 
 
 def sparse(work):
@@ -214,6 +235,19 @@ def test_clouds_have_the_planes_of_one_piece(at_once, tiles, tmp_path, tile_size
     assert max(expected["plane_id"]) > 3
     with spatialq.connect() as con, pytest.raises(JobError, match="are laz files, no rows"):
         cluster.table(con, out)
+
+
+def test_clouds_of_noise_only_have_all_points(at_once, tmp_path):
+    path = tmp_path / "noise.laz"
+    surveys.write_tile(path, *np.random.default_rng(3).uniform(0, 30, (3, 500)))
+    cloud = laspy.read(path)
+    cloud.classification[:] = 7
+    cloud.write(path)
+    run("plane_points", path, tmp_path / "out", part_format="laz", noise=False)
+    found = laspy.read(tmp_path / "out" / "parts" / "noise.laz")
+    assert np.array_equal(found.xyz, cloud.xyz)
+    assert not np.any(found.plane_id)
+    assert np.isnan(found.plane_distance).all()
 
 
 def test_two_parts_of_one_name_are_refused(at_once, tiles, tmp_path):

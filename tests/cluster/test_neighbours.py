@@ -1,14 +1,21 @@
 """`classify_noise` and `point_features` as jobs: the rows of one call on all files, to the bit."""
 
+import shutil
+
+import laspy
 import numpy as np
 import pytest
 
 import spatialq
 from spatialq import cluster
-from spatialq.functions import neighbour_stages
+from spatialq.cluster import points
+from spatialq.execution.call import call_as_given
+from spatialq.functions import neighbour_stages, stray_stages
+from spatialq.functions.stray_stages import choose_strays
 from tests.cluster import surveys
 from tests.conftest import made_once
 from tests.examples import combinations
+from tests.strays.oracle import strays_of as strays_by_definition
 
 BOUNDS = (1012.0, 5007.5, 1071.25, 5048.0)
 CASES = {
@@ -66,14 +73,14 @@ def test_rows_are_those_of_one_call(at_once, tiles, tmp_path, name, tile_size):
 @pytest.mark.parametrize("name", ["statistical", "isolated", "nearest"])
 def test_the_width_of_halos_decides_nothing(at_once, tiles, tmp_path, monkeypatch, name, width):
     monkeypatch.setattr(neighbour_stages, "WIDTH", width)
-    counts, gather = [], neighbour_stages.gather
+    counts, gather = [], neighbour_stages.gather_far
 
-    def gather_and_count(found):
-        counts.append(gather(found))
+    def gather_and_count(*found):
+        counts.append(gather(*found))
         return counts[-1]
 
-    monkeypatch.setattr(neighbour_stages, "gather", gather_and_count)
-    gather_and_count.__module__, gather_and_count.__qualname__ = gather.__module__, "gather"
+    monkeypatch.setattr(neighbour_stages, "gather_far", gather_and_count)
+    gather_and_count.__module__, gather_and_count.__qualname__ = gather.__module__, "gather_far"
     function, more = CASES[name]
     options = surveys.QUIET | more
     source, out = f"{tiles}/*.laz", tmp_path / "out"
@@ -99,9 +106,28 @@ def test_processes_and_resume(tiles, tmp_path, function):
     assert surveys.of_job(out) == expected
 
 
-def test_classes_are_kept(at_once, tiles, tmp_path):
-    import laspy
+@pytest.mark.parametrize("function", ["classify_noise", "point_features"])
+def test_tasks_run_on_the_cpu(tiles, tmp_path, function):
+    with pytest.raises(ValueError, match=rf"device must be one of auto, cpu for {function}, .*gpu"):
+        cluster.run(function, str(tiles), tmp_path / "out", device="gpu", **surveys.QUIET)
+    assert not (tmp_path / "out").exists()
 
+
+def test_no_task_plans_onto_a_gpu(at_once, tiles, tmp_path, monkeypatch):
+    """Workers have no share of one."""
+    asked = set()
+
+    def call(function, arguments, options, device, **more):
+        asked.add(device)
+        return call_as_given(function, arguments, options, device, **more)
+
+    monkeypatch.setattr(points, "call_as_given", call)
+    options = surveys.QUIET | {"radius": 2.0}
+    cluster.run("point_features", f"{tiles}/*.laz", tmp_path / "out", **options)
+    assert asked == {"cpu"}
+
+
+def test_classes_are_kept(at_once, tiles, tmp_path):
     (tmp_path / "tiles").mkdir()
     for k, path in enumerate(sorted(tiles.iterdir())):
         cloud = laspy.read(path)
@@ -112,6 +138,68 @@ def test_classes_are_kept(at_once, tiles, tmp_path):
     expected = of_call("classify_noise", source, surveys.QUIET)
     assert surveys.of_job(out) == expected
     assert {row[1] for row in expected} > {0, 1, 7, 18}
+
+
+STRAYS = {
+    "above": np.array([[1040.0], [5020.0], [400.0]]),
+    "on all sides": np.array(
+        [[700.0, 700, 1040, 1041, 1500], [4700.0, 4700, 5020, 5021, 5020],
+         [0.0, 1.0, 400.0, -300.0, 5.0]]
+    ),
+    "some within reach of others": np.array(
+        [[1040.0, 1040, 1040, 1041], [5020.0, 5020, 5020, 5021], [55.0, 95.0, 140.0, 1e4]]
+    ),
+    "in a row that joins": np.array(
+        [[1040.0] * 6, [5020.0] * 6, [40.0, 80.0, 120.0, 170.0, 230.0, 330.0]]
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("tile_size", [None, 97.0])
+@pytest.mark.parametrize("method", ["statistical", "isolated"])
+@pytest.mark.parametrize("name", STRAYS)
+def test_stray_points_are_noise(at_once, tiles, tmp_path, name, method, tile_size):
+    """As in one call, which keeps them out of the sums."""
+    folder = shutil.copytree(tiles, tmp_path / "tiles")
+    surveys.write_tile(folder / "strays.laz", *STRAYS[name])
+    source, options = f"{folder}/*.laz", surveys.QUIET | {"method": method, "multiplier": 1.0}
+    cluster.run("classify_noise", source, tmp_path / "out", tile_size=tile_size, **options)
+    expected = of_call("classify_noise", source, options)
+    assert surveys.of_job(tmp_path / "out") == expected
+    assert {row[1] for row in expected} > {0}
+
+
+@pytest.mark.parametrize(
+    ("spread", "far"),
+    [((50, 50, 50), 20), ((50, 1, 1), 20), ((50, 0, 0), 20), ((0, 0, 0), 700)],
+)
+def test_stray_points_of_any_cloud(at_once, tmp_path, spread, far):
+    """The stages find those of the definition, of which some join; also of points at one place."""
+    rng = np.random.default_rng(4)
+    xyz = np.round(rng.uniform(0, 1, (1200, 3)) * spread, 2)
+    xyz[::151] += np.round(rng.standard_cauchy((8, 3)) * far, 2)
+    paths = []
+    for k, own in enumerate(np.array_split(rng.permutation(1200), 3)):
+        paths.append(str(tmp_path / f"{k}.laz"))
+        surveys.write_tile(tmp_path / f"{k}.laz", *xyz[own].T)
+    found = []
+
+    def choose(outside, core):
+        found.append(choose_strays(outside, core))
+        return found[-1]
+
+    choose.__module__, choose.__qualname__ = choose_strays.__module__, choose_strays.__qualname__
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stray_stages, "choose_strays", choose)
+        cluster.run("classify_noise", paths, tmp_path / "out", **surveys.QUIET)
+    read = np.concatenate([laspy.read(path).xyz for path in paths])
+    (result,) = found
+    expected = strays_by_definition(read)
+    assert result.arrays["point_id"].tolist() == expected
+    assert 0 < len(expected) < 8
+    assert surveys.of_job(tmp_path / "out") == of_call(
+        "classify_noise", f"{tmp_path}/*.laz", surveys.QUIET
+    )
 
 
 @pytest.mark.parametrize("function", ["classify_noise", "point_features"])

@@ -55,7 +55,6 @@ def test_files_are_those_of_the_command(at_once, tiles, tmp_path, name):
     )  # fmt: skip
     parts = {path.name: records(path) for path in (tmp_path / "job" / "parts").iterdir()}
     expected = {path.name: records(path) for path in (tmp_path / "one").iterdir()}
-    del expected["nothing.laz"]
     assert parts.keys() == expected.keys()
     for file, points in expected.items():
         assert np.array_equal(parts[file], points)
@@ -75,6 +74,29 @@ def test_tiles_have_the_points_of_the_command(at_once, tiles, tmp_path, name):
     assert found.size == expected.size == made["rows"]
     names = list(expected.dtype.names)
     assert np.array_equal(np.sort(found, order=names), np.sort(expected, order=names))
+
+
+@pytest.mark.parametrize("tile_size", [None, 17.0])
+@pytest.mark.parametrize("name", CASES)
+def test_of_noise_only(at_once, tmp_path, name, tile_size):
+    """No point is considered, but what is not considered is in the parts as in the files."""
+    function, write, options, more = CASES[name]
+    (tmp_path / "tiles").mkdir()
+    path = tmp_path / "tiles" / "noise.laz"
+    surveys.write_tile(path, *np.random.default_rng(3).uniform(0, 30, (3, 500)))
+    cloud = laspy.read(path)
+    cloud.classification[:] = 7
+    cloud.write(path)
+    write(path, f"{tmp_path}/one.laz", **options, **more)
+    made = cluster.run(
+        function, path, tmp_path / "job", part_format="laz", noise=False, tile_size=tile_size,
+        **surveys.QUIET, **options, **more,
+    )  # fmt: skip
+    parts = [records(each) for each in (tmp_path / "job" / "parts").iterdir()]
+    expected = records(tmp_path / "one.laz")
+    assert made["parts"] == len(parts) == (1 if tile_size is None else 4)
+    assert np.array_equal(np.sort(np.concatenate(parts)), np.sort(expected))
+    assert made["rows"] == expected.size == (500 if name == "noise" else 0)
 
 
 def test_the_commands(tiles, tmp_path):
@@ -99,6 +121,15 @@ def test_the_commands(tiles, tmp_path):
         "thin", tiles, "-o", tmp_path / "thin", *job, "--distance", "2m", "--part-format", "parquet"
     )
     assert done.returncode == 0, done.stderr
+    without = spatialq.write_noise(tiles, tmp_path / "one.laz", drop_noise=True, multiplier=1)
+    parts = (tmp_path / "noise" / "parts").iterdir()
+    assert sum(records(path).size for path in parts) == records(tmp_path / "one.laz").size
+    assert records(tmp_path / "one.laz").size < without["points"]
+    spatialq.write_thinned(tiles, tmp_path / "thinned.laz", distance=2.0)
+    with spatialq.connect() as con:
+        cluster.table(con, tmp_path / "thin", "kept")
+        ((kept,),) = con.sql("SELECT count(*) FROM kept").fetchall()
+    assert kept == records(tmp_path / "thinned.laz").size
     assert all(path.suffix == ".laz" for path in (tmp_path / "noise" / "parts").iterdir())
     assert all(path.suffix == ".parquet" for path in (tmp_path / "thin" / "parts").iterdir())
     wrong = spatialq_command("thin", tiles, "-o", tmp_path / "out", *job, "--method", "poisson")
@@ -112,5 +143,6 @@ def test_the_commands(tiles, tmp_path):
 def test_rows_without_noise_are_no_parts(at_once, tiles, tmp_path):
     with pytest.raises(ValueError, match=r"drop_noise must be false with part_format 'parquet'"):
         cluster.run(
-            "classify_noise", str(tiles), tmp_path / "out", drop_noise=True, **surveys.QUIET
-        )
+            "classify_noise", str(tiles), tmp_path / "out", drop_noise=True,
+            progress=lambda *_: pytest.fail("a file was read"), **surveys.QUIET,
+        )  # fmt: skip

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -91,6 +92,16 @@ def test_the_rows_are_those_of_one_call(at_once, survey, tmp_path, names, tile_s
     else:
         numbers = {list(SHAPES).index(name): count for name, count in expected.items()}
         assert dict(counts) == numbers
+
+
+def test_stray_points_are_kept(at_once, survey, tmp_path):
+    folder = shutil.copytree(survey, tmp_path / "tiles")
+    surveys.write_tile(folder / "stray.laz", *np.array([[12.0], [9.0], [900.0]]))
+    source, polygons = f"{folder}/*.laz", write_polygons(tmp_path / "plots.geojson")
+    made = cluster.run("points_within", source, tmp_path / "out", polygons=polygons)
+    with spatialq.connect() as con:
+        in_sql(con, source, polygons, "fid")
+        assert made["rows"] == require_same(con, tmp_path / "out") > 1000
 
 
 def test_bounds_and_processes(survey, tmp_path):

@@ -40,11 +40,14 @@ def test_points_are_those_of_one_call(at_once, tiles, tmp_path, name, tile_size)
 
 def test_disks_are_refused(at_once, tiles, tmp_path):
     sentence = (
-        r"^thin: method must be 'voxel' or 'nearest_to_mean' in a job, got 'poisson', for which "
-        "all points must be known at once$"
+        r"^thin: method must be 'voxel' or 'nearest_to_mean' in a job, got 'poisson', of which no "
+        "halo is wide enough$"
     )
     with pytest.raises(ValueError, match=sentence):
-        cluster.run("thin", f"{tiles}/*.laz", tmp_path / "out", method="poisson", **surveys.QUIET)
+        cluster.run(
+            "thin", f"{tiles}/*.laz", tmp_path / "out", method="poisson",
+            progress=lambda *_: pytest.fail("a file was read"), **surveys.QUIET,
+        )  # fmt: skip
     assert not (tmp_path / "out").exists()
 
 

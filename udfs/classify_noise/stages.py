@@ -5,8 +5,15 @@ from math import inf
 
 import numpy as np
 
-from spatialq.functions.neighbour_stages import CoreSearch, NearestSearch, far_lists, nearest
+from spatialq.functions.neighbour_stages import (
+    CoreSearch,
+    NearestSearch,
+    far_lists,
+    lists_of,
+    search_cores,
+)
 from spatialq.functions.stages import Columns, Part, PointWork, TaskResult
+from spatialq.functions.stray_stages import POINT, find_strays
 from spatialq.geometry.neighbours import NeighbourLists
 from spatialq.runtime import buffers
 from spatialq.runtime.arrays import Bytes, Floats
@@ -16,19 +23,22 @@ from .cpu import low_or_high, mean_distance
 from .limit import limit_of, total_of
 
 KEPT = ("point_id", "x", "y", "classification")
+STRAY = "stray_"
+"""How names of arrays begin that have the stray points of a core."""
 VOXELS = 2.001
 """The 27 voxels around a point end no farther away; their number is a rounded quotient."""
 
 
 def classify_noise(work: PointWork[Options]) -> None:
     """Find the noise of all cores."""
-    options, cloud = work.options, work.cloud
-    if not cloud.size:
+    options = work.options
+    if not work.cloud.size:
         return
+    strays, cloud = find_strays(work)
     isolated = options.method == "isolated"
     halo = VOXELS * options.voxel_size if isolated else 0.0
     search = NearestSearch.of(cloud, options.mean_k + 1, halo)
-    found, far = nearest(work, measure, search, options)
+    found, far = search_cores(work, measure, search, options, strays=strays)
     limit = 0.0
 
     def total(centre: float, power: int) -> int:
@@ -41,12 +51,14 @@ def classify_noise(work: PointWork[Options]) -> None:
     work.rows(classify, found, far, options, limit)
 
 
-def measure(part: Part, search: NearestSearch, options: Options) -> Columns:
+def measure(
+    part: Part, search: NearestSearch, strays: TaskResult | None, options: Options
+) -> Columns:
     """Measure how far the points of a core are from their neighbours.
 
     Points that are isolated are infinitely far; where these are sought for, all others are at 0.
     """
-    core = CoreSearch(part, search)
+    core = CoreSearch(part, search, strays)
     near, tree, n = core.near, core.tree, core.own["x"].size
     if isolated := options.method == "isolated":
         alone = near.alone(options.voxel_size, options.max_points)
@@ -61,8 +73,10 @@ def measure(part: Part, search: NearestSearch, options: Options) -> Columns:
             mean_distance(some, places, distance)
         low_or_high(some, 1, queries, near.xyz[2], places, level)
 
-    far = core.nearest(tree, look)
-    return {**{name: core.own[name] for name in KEPT}, "distance": distance, "level": level, **far}
+    far = core.search(tree, look)
+    own = {name: core.own[name] for name in KEPT}
+    stray = {f"{STRAY}{name}": values for name, values in core.strays.items()}
+    return {**own, "distance": distance, "level": level, **stray, **far}
 
 
 def add(
@@ -88,8 +102,14 @@ def classify(
     """Give the points of a core with their classes."""
     distance, level = _whole(found, far, options)
     rows = {name: found.arrays[name] for name in KEPT}
-    classes = np.where(distance > limit, level, rows["classification"])
-    return rows | {"classification": classes}
+    rows["classification"] = np.where(distance > limit, level, rows["classification"])
+    strays = {name: found.arrays[f"{STRAY}{name}"] for name in {*KEPT, *POINT}}
+    if far is None or not strays["x"].size:
+        return rows
+    strays["classification"] = level = buffers.zeros(strays["x"].size, np.uint8)
+    xyz, queries, some = lists_of(strays, far, options.mean_k)
+    low_or_high(some, 0, queries, xyz[2], np.arange(level.size), level)
+    return {name: np.concatenate([values, strays[name]]) for name, values in rows.items()}
 
 
 def _whole(found: TaskResult, far: TaskResult | None, options: Options) -> tuple[Floats, Bytes]:

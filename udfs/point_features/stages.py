@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from spatialq.functions.neighbour_stages import CoreSearch, NearestSearch, far_lists, nearest
+from spatialq.functions.neighbour_stages import CoreSearch, NearestSearch, far_lists, search_cores
 from spatialq.functions.stages import Columns, Part, PointWork, TaskResult
 
 from . import FEATURES, Options
@@ -24,7 +24,7 @@ def point_features(work: PointWork[Options]) -> None:
         work.rows(describe_within, options, halo=1.001 * options.radius)
         return
     search = NearestSearch.of(work.cloud, options.k + 1)
-    found, far = nearest(work, describe_nearest, search, options)
+    found, far = search_cores(work, describe_nearest, search, options)
     work.rows(with_far, found, far, options)
 
 
@@ -35,13 +35,13 @@ def describe_within(part: Part, options: Options) -> Columns:
     return part.own(rows | found)
 
 
-def describe_nearest(part: Part, search: NearestSearch, options: Options) -> Columns:
+def describe_nearest(part: Part, search: NearestSearch, _: None, options: Options) -> Columns:
     """Describe the neighbourhoods of the points of a core."""
     core = CoreSearch(part, search)
     tree, near = core.tree, core.near
     count, features = room_for(tree.size)
     describe = describes(options, near.xyz, near.points[tree], core.places(tree), count, features)
-    far = core.nearest(tree, describe)
+    far = core.search(tree, describe)
     return {**{name: core.own[name] for name in POINT}, **named(count, features), **far}
 
 

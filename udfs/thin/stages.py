@@ -1,4 +1,8 @@
-"""`thin` in parts: voxels with points of a core are whole within its halo."""
+"""`thin` in parts: voxels with points of a core are whole within its halo.
+
+Whether a point of 'poisson' is kept depends on points near it whose turn is earlier, these on
+others, and so on, so that no halo is wide enough to decide it: jobs refuse it.
+"""
 
 from dataclasses import replace
 
@@ -12,20 +16,8 @@ FUNCTION = "thin"
 
 
 def thin(work: PointWork[Options]) -> None:
-    """Choose among the points of all cores.
-
-    Raises
-    ------
-    ValueError
-        If `method` is 'poisson', where a point may be kept because of one at any distance.
-    """
+    """Choose among the points of all cores."""
     options = work.options
-    if options.method == "poisson":
-        message = (
-            f"{options.function}: method must be 'voxel' or 'nearest_to_mean' in a job, got "
-            "'poisson', for which all points must be known at once"
-        )
-        raise ValueError(message)
     # voxels are numbered by rounded quotients, so that one may be a little wider than its edge
     work.rows(choose, options, halo=1.001 * options.distance)
 

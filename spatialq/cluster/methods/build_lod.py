@@ -41,7 +41,7 @@ def write_nodes(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
     return {"rows": summary.nodes, "leaves": summary.leaves, "voxels": summary.voxels}
 
 
-def check(more: Mapping[str, Any], tile_size: float | None, options: Options) -> None:
+def check(more: Mapping[str, Any], tile_size: float | None, options: Options, *_: Any) -> None:
     """Refuse tiles, which the tree does not have, and chunks that are no whole number of points.
 
     Raises

@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.cluster.folder import CALLER
 from spatialq.cluster.job import Job
-from spatialq.cluster.layout import Core
-from spatialq.cluster.methods.cloud_parts import LAZ, names_of_clouds, names_of_rasters
+from spatialq.cluster.methods.cloud_parts import LAZ, CloudWork, names_of_rasters, require_laz
 from spatialq.cluster.methods.terrain_parts import (
     TIF,
     cut_window,
@@ -34,40 +32,14 @@ class RowWork(StagedWork):
     """The stages of a job whose parts are rows."""
 
     def __init__(self, job: Job) -> None:
-        _refuse_ground_only(job)
         super().__init__(job, NOISE if job.call.more["by_class"] else ())
         self.write = write_by_class
-
-
-class CloudWork(StagedWork):
-    """The stages of a job whose parts are clouds: all points, those of all classes, too."""
-
-    def __init__(self, job: Job) -> None:
-        self.names = names_of_clouds(job, FUNCTION)
-        super().__init__(job, NOISE)
-        self.write = write_classes
-        self.shared["ground_only"] = job.call.more["ground_only"]
-
-    def rows(self, do: Callable[..., Any], *inputs: Any, halo: float = 0.0) -> None:
-        """Have a task done for each part, also where no point is considered."""
-        self.layout = self.job.layout(self.survey.whole)
-        super().rows(do, *inputs, halo=halo)
-
-    def named_cores(self) -> Iterator[tuple[str, Core]]:
-        """Give the name of each part, and its core: all files, those without points, too."""
-        if self.job.call.tile_size is None:
-            for k, name in enumerate(self.names):
-                yield name, self.layout.core_of(k)
-            return
-        for core in self.layout.cores():
-            yield f"{core.name}.{LAZ}", core
 
 
 class TerrainWork(StagedWork):
     """The stages of a job whose parts are windows of the terrain."""
 
     def __init__(self, job: Job) -> None:
-        _refuse_ground_only(job)
         self.names: list[str] = []
         if job.call.tile_size is None:
             self.names = names_of_rasters(job, FUNCTION, TIF)
@@ -102,22 +74,6 @@ class TerrainWork(StagedWork):
         self.parts(tasks, sum(1 for _ in windows()))
 
 
-def _refuse_ground_only(job: Job) -> None:
-    """Refuse parts of ground points only, unless they are clouds.
-
-    Raises
-    ------
-    ValueError
-    """
-    call = job.call
-    if call.more["ground_only"]:
-        message = (
-            f"{CALLER}: ground_only must be false with part_format {call.part_format!r}: it is "
-            f"for {LAZ!r}"
-        )
-        raise ValueError(message)
-
-
 def write_by_class(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
     """Write rows of a core; where classes are considered, some are never ground."""
 
@@ -146,6 +102,16 @@ def write_classes(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
     return {"rows": write_cloud(clouds, path, found, keep, lambda *_: None, data["crs"])}
 
 
+class GroundCloudWork(CloudWork):
+    """The stages of a job whose parts are clouds with classified ground, or of ground only."""
+
+    writes = staticmethod(write_classes)
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self.shared["ground_only"] = job.call.more["ground_only"]
+
+
 def _box(data: dict[str, Any]) -> cloud_points.Bounds | None:
     """Give the box that the points of a core are in, or on whose border they are."""
     bounds = data["bounds"]
@@ -160,19 +126,20 @@ def _box(data: dict[str, Any]) -> cloud_points.Bounds | None:
     return xmin, ymin, xmax, ymax
 
 
-def check(more: Mapping[str, Any], _: float | None, __: Any) -> None:
-    """Refuse wrong options of the terrain.
+def check(more: Mapping[str, Any], _: float | None, __: Any, part_format: str) -> None:
+    """Refuse wrong options of the terrain, and parts of ground points only that are no clouds.
 
     Raises
     ------
     ValueError
     """
     surface_options(more)
+    require_laz("ground_only", more, part_format)
 
 
 METHOD = method_of(
     FUNCTION,
-    {"parquet": RowWork, LAZ: CloudWork, TIF: TerrainWork},
+    {"parquet": RowWork, LAZ: GroundCloudWork, TIF: TerrainWork},
     more={
         "by_class": False,
         "ground_only": False,

@@ -21,18 +21,13 @@ def write_cloud(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
     dict
         `rows` written.
     """
-    from spatialq.export.las import write_copy
     from spatialq.workflows.planes import fields_of
 
     found, own = make(part), OwnPoints(part)
-    plane_id, distance = np.zeros(own.n, np.int32), np.full(own.n, np.nan, np.float32)
-    at = own.positions(found["point_id"])
-    plane_id[at], distance[at] = found["plane_id"], found["distance"]
-    keep = np.zeros(own.n, np.bool_)
-    keep[own.positions(own.columns["point_id"])] = True
-    fields = fields_of(plane_id, distance)
-    crs = part.data["crs"]
-    return {"rows": write_copy(own.files, path, fields=fields, keep=keep, crs=crs)}
+    ids = found["point_id"]
+    plane_id = own.by_position(ids, np.asarray(found["plane_id"], np.int32))
+    distance = own.by_position(ids, np.asarray(found["distance"], np.float32), np.nan)
+    return own.write(path, own.columns["point_id"], fields=fields_of(plane_id, distance))
 
 
 class PlaneCloudWork(CloudWork):

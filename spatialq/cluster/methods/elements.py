@@ -39,7 +39,7 @@ FROM elements
 """
 
 
-def check(more: Mapping[str, Any], _: float | None, __: Any) -> None:
+def check(more: Mapping[str, Any], *_: Any) -> None:
     """Refuse options of elements that cannot be used.
 
     Raises

@@ -60,7 +60,9 @@ def open_models(
     return Fitted({}, options), None
 
 
-def check_clashes(more: Mapping[str, Any], tile_size: float | None, options: ClashOptions) -> None:
+def check_clashes(
+    more: Mapping[str, Any], tile_size: float | None, options: ClashOptions, *_: Any
+) -> None:
     """Refuse options of clashes that cannot be used.
 
     Raises
@@ -77,7 +79,7 @@ def check_clashes(more: Mapping[str, Any], tile_size: float | None, options: Cla
 
 
 def check_distances(
-    more: Mapping[str, Any], tile_size: float | None, options: DistanceOptions
+    more: Mapping[str, Any], tile_size: float | None, options: DistanceOptions, *_: Any
 ) -> None:
     """Refuse options of distances that cannot be used.
 

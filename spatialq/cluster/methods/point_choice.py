@@ -1,55 +1,38 @@
 """`classify_noise` and `thin` of a survey: rows, or clouds as the commands write them."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from spatialq.cluster.folder import CALLER
 from spatialq.cluster.job import Job
-from spatialq.cluster.methods.cloud_parts import LAZ, MORE, CloudWork, ConsideredWork, OwnPoints
+from spatialq.cluster.methods.cloud_parts import (
+    LAZ,
+    MORE,
+    CloudWork,
+    ConsideredWork,
+    OwnPoints,
+    require_laz,
+)
 from spatialq.cluster.points import CLASS, CorePart
 from spatialq.cluster.staged import Make, method_of
+from spatialq.udfs.thin import Options
 from spatialq.workflows.cloud_points import IS_NOISE
 
 
 def write_classes(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
     """Write the points of a core with their new classes, or those of them that are no noise."""
-    from spatialq.export.las import write_copy
-
     found, own = make(part), OwnPoints(part)
-    classes, keep = np.zeros(own.n, np.uint8), np.zeros(own.n, np.bool_)
-    at = own.positions(own.columns["point_id"])
-    classes[at], keep[at] = own.columns[CLASS], True
+    ids = own.columns["point_id"]
+    classes = own.by_position(ids, own.columns[CLASS])
     classes[own.positions(found["point_id"])] = found[CLASS]
     if part.data["drop_noise"]:
-        keep &= ~IS_NOISE[classes]
-    crs = part.data["crs"]
-    return {"rows": write_copy(own.files, path, classes=classes, keep=keep, crs=crs)}
+        ids = ids[~IS_NOISE[classes[own.positions(ids)]]]
+    return own.write(path, ids, classes=classes)
 
 
 def write_kept(part: CorePart, make: Make, path: Path) -> dict[str, Any]:
     """Write the points of a core that are kept."""
-    from spatialq.export.las import write_copy
-
-    found, own = make(part), OwnPoints(part)
-    keep = np.zeros(own.n, np.bool_)
-    keep[own.positions(found["point_id"])] = True
-    return {"rows": write_copy(own.files, path, keep=keep, crs=part.data["crs"])}
-
-
-class NoiseWork(ConsideredWork):
-    """The stages of a job whose parts are rows, one for each point that is considered."""
-
-    def __init__(self, job: Job) -> None:
-        call = job.call
-        if call.more["drop_noise"]:
-            message = (
-                f"{CALLER}: drop_noise must be false with part_format {call.part_format!r}: it is "
-                f"for {LAZ!r}"
-            )
-            raise ValueError(message)
-        super().__init__(job)
+    return OwnPoints(part).write(path, make(part)["point_id"])
 
 
 class NoiseCloudWork(CloudWork):
@@ -68,12 +51,38 @@ class ThinCloudWork(CloudWork):
     writes = staticmethod(write_kept)
 
 
+def check_noise(more: Mapping[str, Any], _: float | None, __: Any, part_format: str) -> None:
+    """Refuse rows without noise.
+
+    Raises
+    ------
+    ValueError
+    """
+    require_laz("drop_noise", more, part_format)
+
+
+def check_thin(_: Any, __: Any, options: Options, *___: Any) -> None:
+    """Refuse Poisson disks.
+
+    Raises
+    ------
+    ValueError
+    """
+    if options.method == "poisson":
+        message = (
+            f"{options.function}: method must be 'voxel' or 'nearest_to_mean' in a job, got "
+            "'poisson', of which no halo is wide enough"
+        )
+        raise ValueError(message)
+
+
 METHODS = (
     method_of(
         "classify_noise",
-        {"parquet": NoiseWork, LAZ: NoiseCloudWork},
+        {"parquet": ConsideredWork, LAZ: NoiseCloudWork},
         more={**MORE, "drop_noise": False},
+        check=check_noise,
         devices=("auto", "cpu"),
     ),
-    method_of("thin", {"parquet": ConsideredWork, LAZ: ThinCloudWork}, more=MORE),
+    method_of("thin", {"parquet": ConsideredWork, LAZ: ThinCloudWork}, more=MORE, check=check_thin),
 )

@@ -35,7 +35,7 @@ NAME = "polygon_id"
 MORE = {"polygons": None, "layer": None}
 
 
-def check(more: Mapping[str, Any], _: float | None, __: Any) -> None:
+def check(more: Mapping[str, Any], *_: Any) -> None:
     """Refuse what names no file of polygons.
 
     Raises

@@ -54,7 +54,7 @@ def write_raster(tile: Tile, partial: Path) -> dict[str, Any]:
     return {"rows": len(tile.columns) * len(tile.rows)}
 
 
-def check(more: Mapping[str, Any], _: float | None, options: Options) -> None:
+def check(more: Mapping[str, Any], _: float | None, options: Options, *__: Any) -> None:
     """Refuse options of files that can be none, and methods that workers do not know.
 
     Raises

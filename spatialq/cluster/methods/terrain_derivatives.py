@@ -8,7 +8,7 @@ from spatialq.cluster.grids import OF_FILE, check_of_file, open_grids
 from spatialq.cluster.method import Method
 
 
-def check(more: Mapping[str, Any], _: float | None, __: Any) -> None:
+def check(more: Mapping[str, Any], *_: Any) -> None:
     """Refuse options of files that can be none.
 
     Raises
