@@ -103,7 +103,8 @@ class CorePart:
 
     @property
     def _types(self) -> dict[str, Any]:
-        inputs = catalogue()[self.data["caller"]].inputs
+        function = catalogue().get(self.data["caller"])  # `point_elements` has no kernel
+        inputs = function and function.inputs
         asked = isinstance(inputs, PointsInput) and CLASS in inputs.attributes
         return TYPES | ({CLASS: np.uint8} if asked or self.data["left_out"] else {})
 
