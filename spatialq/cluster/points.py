@@ -12,7 +12,7 @@ from spatialq.data.boxes import in_box
 from spatialq.errors import FileError
 from spatialq.execution.call import call_as_given
 from spatialq.export.spatial_order import cells_of, hilbert
-from spatialq.functions.catalogue import catalogue
+from spatialq.functions.catalogue import catalogue, divisible
 from spatialq.functions.declaration import Parameters, PointsInput
 from spatialq.functions.stages import Box, Columns
 from spatialq.io.filters import INFINITY
@@ -103,8 +103,7 @@ class CorePart:
 
     @property
     def _types(self) -> dict[str, Any]:
-        function = catalogue().get(self.data["caller"])  # `point_elements` has no kernel
-        inputs = function and function.inputs
+        inputs = divisible()[self.data["caller"]].inputs
         asked = isinstance(inputs, PointsInput) and CLASS in inputs.attributes
         return TYPES | ({CLASS: np.uint8} if asked or self.data["left_out"] else {})
 
